@@ -1,0 +1,25 @@
+// residency.h - how much of a file is in the page cache, asked with cachestat(2).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace lowtide {
+
+class File;
+
+struct Residency {
+  std::uint64_t cached_bytes = 0;  // rounded up to pages, never above the range
+  std::uint64_t dirty_bytes = 0;   // not yet on the disk
+};
+
+// Size 0 means to the end of the file. nullopt is *unknown*, never zero: the kernel has no cachestat
+// (before 6.5), or forbids it for files that we may not write. `why`, when given, gets the reason.
+[[nodiscard]] std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes = 0,
+                                                 std::uint64_t size_bytes = 0,
+                                                 std::string* why = nullptr);
+
+[[nodiscard]] std::uint64_t page_bytes();
+
+}  // namespace lowtide

@@ -1,0 +1,53 @@
+// ring.h - an io_uring that reads. Made, used and destroyed by one thread; never used across a fork.
+//
+// Built without liburing, or where the kernel, a sysctl or a seccomp filter forbids io_uring, there is no
+// Ring: probe() says so by trying, and says why.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace lowtide {
+
+class Ring {
+ public:
+  struct Done {
+    std::uint64_t tag;
+    std::int32_t result;  // bytes read, or -errno
+  };
+
+  // Empty when a ring can be made and completes a no-op, else the reason
+  // ("io_uring_setup: Operation not permitted", "built without liburing").
+  [[nodiscard]] static std::string probe();
+
+  // Throws IoError (op "io_uring_setup").
+  explicit Ring(unsigned depth);
+  ~Ring();
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+
+  [[nodiscard]] unsigned depth() const { return depth_; }
+
+  // Queues one read; false when `depth` reads are queued or in flight. `tag` comes back in Done.
+  [[nodiscard]] bool read(int fd, std::uint64_t offset_bytes, std::byte* into, std::uint32_t size_bytes,
+                          std::uint64_t tag) noexcept;
+
+  // Hands queued reads to the kernel and waits until at least `wait` of those in flight are done
+  // (0: does not wait). EINTR and EAGAIN are retried. Returns 0 or an errno.
+  [[nodiscard]] int submit(unsigned wait) noexcept;
+
+  // Takes up to `max` finished reads; never waits.
+  [[nodiscard]] std::size_t reap(Done* out, std::size_t max) noexcept;
+
+  [[nodiscard]] unsigned in_flight() const { return in_flight_; }  // queued ones included
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  unsigned depth_ = 0;
+  unsigned in_flight_ = 0;
+};
+
+}  // namespace lowtide

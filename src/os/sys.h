@@ -1,0 +1,59 @@
+// sys.h - every system call that can fail on us, through one table that tests replace.
+//
+// Code of this room calls sys::pread(...) and never ::pread(...). A test puts its own function in
+// `sys::table` to give EINTR, short reads, EIO, ENOSPC or ENOSYS, and restores it with sys::Fault.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+struct io_uring;
+struct io_uring_params;
+struct statx;
+
+namespace lowtide::sys {
+
+// Linux 6.5; not in the headers of Debian 12.
+struct CachestatRange {
+  std::uint64_t offset_bytes;
+  std::uint64_t size_bytes;  // 0: to the end of the file
+};
+struct Cachestat {
+  std::uint64_t cached_pages, dirty_pages, writeback_pages, evicted_pages, recently_evicted_pages;
+};
+
+struct Table {
+  int (*open)(const char* path, int flags);
+  int (*close)(int fd);
+  ssize_t (*pread)(int fd, void* into, std::size_t size, off_t offset);
+  int (*statx)(int dirfd, const char* path, int flags, unsigned mask, struct statx* out);
+  int (*fadvise)(int fd, off_t offset, off_t size, int advice);  // returns -1 and errno, unlike libc
+  int (*cachestat)(int fd, const CachestatRange* range, Cachestat* out);
+  void* (*mmap)(void* address, std::size_t size, int protection, int flags, int fd, off_t offset);
+  int (*madvise)(void* address, std::size_t size, int advice);
+  int (*ring_init)(unsigned entries, struct io_uring* ring);   // 0 or -errno, as liburing
+  int (*ring_submit_and_wait)(struct io_uring* ring, unsigned count);  // likewise
+};
+
+extern Table table;  // the real calls, unless a test replaced one
+
+// Replaces one entry of the table for as long as it lives. For tests only.
+template <typename Function>
+class Fault {
+ public:
+  Fault(Function& entry, Function replacement) : entry_(entry), real_(entry) { entry = replacement; }
+  ~Fault() { entry_ = real_; }
+  Fault(const Fault&) = delete;
+  Fault& operator=(const Fault&) = delete;
+  [[nodiscard]] Function real() const { return real_; }
+
+ private:
+  Function& entry_;
+  Function real_;
+};
+
+}  // namespace lowtide::sys
