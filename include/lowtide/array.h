@@ -4,9 +4,9 @@
 //   auto batches = array.batches({.batch_size = 4096, .order = lowtide::OrderKind::shuffle});
 //   while (auto batch = batches.next()) use(batch->samples(), batch->data());
 //
-// A row is what one index on the first axis gives: row_bytes() bytes, elements in C order, dtype as stored. What the
-// library holds stays under memory_bytes whatever the file's size, the order and the number of epochs; what you
-// asked for with read and take lies in your own memory.
+// A row is what one index on the first axis gives: row_bytes() bytes, elements in C order, dtype as
+// stored. What the library holds stays under memory_bytes whatever the file's size, the order and
+// the number of epochs; what you asked for with read and take lies in your own memory.
 #pragma once
 
 #include <chrono>
@@ -26,22 +26,31 @@
 
 namespace lowtide {
 
-enum class EngineKind { automatic, pread, uring, memory };  // words: "auto", "pread", "uring", "memory"
-enum class CacheMode { automatic, keep, drop };             // words: "auto", "keep", "drop"
-enum class OrderKind { sequential, shuffle };               // words: "sequential", "shuffle"
+enum class EngineKind {
+  automatic,
+  pread,
+  uring,
+  memory
+};  // words: "auto", "pread", "uring", "memory"
+enum class CacheMode { automatic, keep, drop };  // words: "auto", "keep", "drop"
+enum class OrderKind { sequential, shuffle };    // words: "sequential", "shuffle"
 
-[[nodiscard]] EngineKind parse_engine(std::string_view word);  // std::invalid_argument lists the words
+[[nodiscard]] EngineKind parse_engine(
+    std::string_view word);  // std::invalid_argument lists the words
 [[nodiscard]] CacheMode parse_cache(std::string_view word);
 [[nodiscard]] OrderKind parse_order(std::string_view word);
 
 struct OpenOptions {
   // What is in a file without a header; for a real .npy each must agree with the header if given.
-  std::optional<std::string> dtype = std::nullopt;  // NumPy's descr: "<f4", "float32", "[('x', '<f4')]"
+  std::optional<std::string> dtype =
+      std::nullopt;  // NumPy's descr: "<f4", "float32", "[('x', '<f4')]"
   std::optional<std::vector<std::uint64_t>> shape = std::nullopt;
-  std::optional<std::uint64_t> offset_bytes = std::nullopt;  // where the data starts; 0 if not given
-  std::optional<bool> fortran_order = std::nullopt;          // false if not given
+  std::optional<std::uint64_t> offset_bytes =
+      std::nullopt;                                  // where the data starts; 0 if not given
+  std::optional<bool> fortran_order = std::nullopt;  // false if not given
 
-  std::uint64_t memory_bytes = 0;  // 0: 256 MiB, or an eighth of the memory this process may use if that is less
+  std::uint64_t memory_bytes =
+      0;  // 0: 256 MiB, or an eighth of the memory this process may use if that is less
   EngineKind engine = EngineKind::automatic;
   CacheMode cache = CacheMode::automatic;
 };
@@ -53,15 +62,18 @@ using RowList = std::variant<std::span<const std::int64_t>, std::span<const std:
 struct BatchOptions {
   std::uint64_t batch_size = 4096;  // rows
   OrderKind order = OrderKind::sequential;
-  std::optional<RowList> rows = std::nullopt;  // your own order instead; duplicates allowed, range checked
+  std::optional<RowList> rows =
+      std::nullopt;  // your own order instead; duplicates allowed, range checked
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t rank = 0;        // this rank gets batches rank, rank + world_size, ... of the one global order
+  std::uint64_t rank =
+      0;  // this rank gets batches rank, rank + world_size, ... of the one global order
   std::uint64_t world_size = 1;
-  bool drop_last = false;        // leave out a last batch that is short
+  bool drop_last = false;  // leave out a last batch that is short
 };
 
-// Where the bytes came from so far. Counts grow; they are summed over everything done through one Array.
+// Where the bytes came from so far. Counts grow; they are summed over everything done through one
+// Array.
 struct Stats {
   std::uint64_t bytes_asked = 0;  // delivered to you
   std::uint64_t bytes_read = 0;   // asked of the operating system, gaps and alignment included
@@ -73,14 +85,15 @@ struct Stats {
   std::string engine_reason;      // why
   std::string cache;              // "keep" or "drop"
   std::string cache_reason;
-  std::string layout;             // "C", or "F: a row gather reads ..." for Fortran order
+  std::string layout;  // "C", or "F: a row gather reads ..." for Fortran order
   std::uint64_t memory_limit_bytes = 0;
   std::vector<std::pair<std::string, std::uint64_t>> memory_claims;  // what we hold, by name
   std::uint64_t held_by_you_bytes = 0;  // batches kept beyond the one in your hand
 };
 
-// A batch is a lease: the rows stay valid and unchanged for as long as the Batch lives, even when the Batches and
-// the Array are gone. Then the buffer serves another batch. Movable; the bytes are yours to write.
+// A batch is a lease: the rows stay valid and unchanged for as long as the Batch lives, even when
+// the Batches and the Array are gone. Then the buffer serves another batch. Movable; the bytes are
+// yours to write.
 class Batch {
  public:
   class Impl;
@@ -89,17 +102,18 @@ class Batch {
   Batch& operator=(Batch&&) noexcept;
   ~Batch();
 
-  [[nodiscard]] std::span<const std::uint64_t> samples() const;  // which rows, in the order of data()
-  [[nodiscard]] std::byte* data() const;                         // samples().size() rows, one after the other
-  [[nodiscard]] std::uint64_t step() const;                      // of this rank, from 0, in this epoch
+  [[nodiscard]] std::span<const std::uint64_t> samples()
+      const;                                 // which rows, in the order of data()
+  [[nodiscard]] std::byte* data() const;     // samples().size() rows, one after the other
+  [[nodiscard]] std::uint64_t step() const;  // of this rank, from 0, in this epoch
   [[nodiscard]] std::uint64_t epoch() const;
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-// Reads ahead of you on threads of its own. One consumer at a time. After a fork the child goes on from the same place
-// with threads of its own.
+// Reads ahead of you on threads of its own. One consumer at a time. After a fork the child goes on
+// from the same place with threads of its own.
 class Batches {
  public:
   class Impl;
@@ -108,16 +122,18 @@ class Batches {
   Batches& operator=(Batches&&) noexcept;
   ~Batches();  // cancels; waits only for reads that the kernel has already
 
-  // The next batch, or nullopt at the end of the epoch. Throws the first error of a reader, with step and path.
+  // The next batch, or nullopt at the end of the epoch. Throws the first error of a reader, with
+  // step and path.
   [[nodiscard]] std::optional<Batch> next();
 
-  // The same, but gives up after `timeout` so that a caller can look for Ctrl-C: then `timed_out` is true.
+  // The same, but gives up after `timeout` so that a caller can look for Ctrl-C: then `timed_out`
+  // is true.
   [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout, bool* timed_out);
 
   [[nodiscard]] std::uint64_t steps() const;     // batches of this rank in the epoch
   [[nodiscard]] std::uint64_t position() const;  // steps delivered: a new Batches can seek to it
   void seek(std::uint64_t step);                 // O(1): nothing is replayed
-  void cancel() noexcept;                        // from any thread: ends a waiting next() with nullopt
+  void cancel() noexcept;  // from any thread: ends a waiting next() with nullopt
 
  private:
   std::unique_ptr<Impl> impl_;
@@ -129,33 +145,41 @@ class Array {
   class Impl;
 
   // A path that exists is itself; else a glob, sorted by bytes. Opens O(1) I/O: headers only.
-  // Throws IoError, FormatError, and std::invalid_argument where memory_bytes is too little for one row.
+  // Throws IoError, FormatError, and std::invalid_argument where memory_bytes is too little for one
+  // row.
   [[nodiscard]] static Array open(const std::string& path, const OpenOptions& options = {});
-  // Several files joined along the first axis: same dtype, same further axes. Empty files among others are skipped.
-  [[nodiscard]] static Array open(std::span<const std::string> paths, const OpenOptions& options = {});
+  // Several files joined along the first axis: same dtype, same further axes. Empty files among
+  // others are skipped.
+  [[nodiscard]] static Array open(std::span<const std::string> paths,
+                                  const OpenOptions& options = {});
 
   [[nodiscard]] const DType& dtype() const;
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const;
   [[nodiscard]] const std::string& format() const;  // "npy" or "raw"
   [[nodiscard]] bool fortran_order() const;
-  [[nodiscard]] std::uint64_t rows() const;         // shape()[0]; 1 for a 0-d array
+  [[nodiscard]] std::uint64_t rows() const;  // shape()[0]; 1 for a 0-d array
   [[nodiscard]] std::uint64_t row_bytes() const;
-  [[nodiscard]] const std::vector<std::string>& paths() const;  // after expansion, empty shards left out
-  [[nodiscard]] std::uint64_t memory_bytes() const;             // the budget in force
+  [[nodiscard]] const std::vector<std::string>& paths()
+      const;                                         // after expansion, empty shards left out
+  [[nodiscard]] std::uint64_t memory_bytes() const;  // the budget in force
 
-  // Rows first .. first + count - 1 into `out`, which has room for count * row_bytes(). Throws std::out_of_range,
-  // IoError, FormatError. A failed read leaves `out` undefined, never half believed.
+  // Rows first .. first + count - 1 into `out`, which has room for count * row_bytes(). Throws
+  // std::out_of_range, IoError, FormatError. A failed read leaves `out` undefined, never half
+  // believed.
   void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
   // Any rows, any order, duplicates allowed. Entries are 0 .. rows() - 1.
   void take(RowList rows, std::byte* out) const;
 
-  // Bytes [offset, offset + size) of each of some rows: what a[:, 10:20] needs of long rows. C order only.
-  void take_part(RowList rows, std::uint64_t offset_bytes, std::uint64_t size_bytes, std::byte* out) const;
+  // Bytes [offset, offset + size) of each of some rows: what a[:, 10:20] needs of long rows. C
+  // order only.
+  void take_part(RowList rows, std::uint64_t offset_bytes, std::uint64_t size_bytes,
+                 std::byte* out) const;
 
   [[nodiscard]] Batches batches(const BatchOptions& options) const;
 
   [[nodiscard]] Stats stats() const;
-  void close();  // further calls throw std::invalid_argument("... is closed"); batches under way go on
+  void
+  close();  // further calls throw std::invalid_argument("... is closed"); batches under way go on
   [[nodiscard]] bool closed() const;
 
  private:

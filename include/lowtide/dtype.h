@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,17 +18,17 @@ struct DType {
   // NumPy's letters: b bool, i signed, u unsigned, f float, c complex, m timedelta64, M datetime64,
   // S bytes, U text (UCS-4), V void. A structured type and a sub-array are kind V.
   char kind = 'V';
-  char byte_order = '|';          // '<', '>' or '|' where order has no meaning; '=' is resolved when parsed
+  char byte_order = '|';  // '<', '>' or '|' where order has no meaning; '=' is resolved when parsed
   std::uint64_t itemsize_bytes = 0;  // of the whole: fields and sub-array shape included
-  std::string unit;               // "[ns]", "[25s]" of m and M; empty for the generic unit
+  std::string unit;                  // "[ns]", "[25s]" of m and M; empty for the generic unit
 
   std::vector<Field> fields;            // structured: in file order, padding included as unnamed V
   std::vector<std::uint64_t> subshape;  // sub-array: its shape; then `element` holds one DType
   std::vector<DType> element;           // empty, or exactly the element of the sub-array
 
-  // Reads a type string ("<f4", "|b1", ">M8[ns]", "<U16", "|V8") or a NumPy name ("float32", "uint16",
-  // "bool", "datetime64[ns]"). Throws FormatError that names the text; object ("|O") is refused with
-  // its own message. Structured types come through format/descr.h.
+  // Reads a type string ("<f4", "|b1", ">M8[ns]", "<U16", "|V8") or a NumPy name ("float32",
+  // "uint16", "bool", "datetime64[ns]"). Throws FormatError that names the text; object ("|O") is
+  // refused with its own message. Structured types come through format/descr.h.
   [[nodiscard]] static DType parse(std::string_view text);
 
   // The Python literal that numpy.lib.format writes for this type: "'<f4'",

@@ -1,8 +1,8 @@
 // budget.h - the bytes that one object of ours may hold.
 //
-// Whoever needs memory claims it by name before allocating it, in a constructor, and holds the Claim as
-// long as the memory. A claim that does not fit is refused before the first read, with a text that
-// lists every claim and the nearest `memory` that would do. Any thread.
+// Whoever needs memory claims it by name before allocating it, in a constructor, and holds the
+// Claim as long as the memory. A claim that does not fit is refused before the first read, with a
+// text that lists every claim and the nearest `memory` that would do. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 
 namespace lowtide {
 
-// One file as it was when first opened. `version` is a hash of device, inode, size and mtime: a file
-// that was replaced or rewritten since has another one.
+// One file as it was when first opened. `version` is a hash of device, inode, size and mtime: a
+// file that was replaced or rewritten since has another one.
 struct Shard {
   std::string path;
   std::uint64_t size_bytes = 0;

@@ -1,0 +1,133 @@
+#include "lowtide/bytes.h"
+
+#include <array>
+#include <optional>
+#include <stdexcept>
+
+#include "core/checked.h"
+
+namespace lowtide {
+namespace {
+
+struct Unit {
+  std::string_view name;  // lower case
+  std::uint64_t bytes;
+};
+
+constexpr std::array<Unit, 10> kUnits{{{"", 1},
+                                       {"b", 1},
+                                       {"kib", 1ULL << 10},
+                                       {"mib", 1ULL << 20},
+                                       {"gib", 1ULL << 30},
+                                       {"tib", 1ULL << 40},
+                                       {"kb", 1000ULL},
+                                       {"mb", 1000'000ULL},
+                                       {"gb", 1000'000'000ULL},
+                                       {"tb", 1000'000'000'000ULL}}};
+
+// By hand, because the C library's depend on the locale.
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+char to_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+std::uint64_t digit(char c) {
+  return static_cast<std::uint64_t>(c - '0');
+}
+
+std::string_view take_digits(std::string_view* text) {
+  std::size_t count = 0;
+  while (count < text->size() && is_digit((*text)[count])) ++count;
+  const std::string_view digits = text->substr(0, count);
+  text->remove_prefix(count);
+  return digits;
+}
+
+std::optional<std::uint64_t> unit_bytes(std::string_view name) {
+  std::string lower;
+  for (const char c : name.substr(0, 4)) lower += to_lower(c);
+  for (const Unit& unit : kUnits) {
+    if (unit.name == lower) return unit.bytes;
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void refuse(std::string_view text, const std::string& why) {
+  constexpr std::size_t kShown = 40;
+  std::string shown(text.substr(0, kShown));
+  if (text.size() > kShown) shown += "...";
+  throw std::invalid_argument("\"" + shown + "\" is not a size in bytes: " + why +
+                              "; write e.g. \"64KiB\", \"1.5GiB\", \"500MB\" or \"4096\"");
+}
+
+// floor(0.<digits> * unit), exactly: each step's floor is the floor of the whole, since what is
+// added before dividing by ten is an integer.
+std::uint64_t fraction_bytes(std::string_view digits, std::uint64_t unit) {
+  std::uint64_t part = 0;
+  for (std::size_t i = digits.size(); i-- > 0;) part = (digit(digits[i]) * unit + part) / 10;
+  return part;
+}
+
+}  // namespace
+
+std::uint64_t parse_bytes(std::string_view text) {
+  std::string_view rest = text;
+  const std::string_view whole = take_digits(&rest);
+  if (whole.empty()) refuse(text, "it does not start with a digit");
+  std::string_view fraction;
+  if (!rest.empty() && rest.front() == '.') {
+    rest.remove_prefix(1);
+    fraction = take_digits(&rest);
+    if (fraction.empty()) refuse(text, "no digit follows the point");
+  }
+  if (rest.size() > 1 && rest.front() == ' ') rest.remove_prefix(1);
+  const std::optional<std::uint64_t> unit = unit_bytes(rest);
+  if (!unit) refuse(text, "unknown unit");
+
+  std::uint64_t bytes = 0;
+  bool fits = true;
+  for (const char c : whole) {
+    fits = fits && checked_mul(bytes, 10, &bytes) && checked_add(bytes, digit(c), &bytes);
+  }
+  fits = fits && checked_mul(bytes, *unit, &bytes) &&
+         checked_add(bytes, fraction_bytes(fraction, *unit), &bytes);
+  if (!fits) refuse(text, "more than 64 bits can count");
+  if (bytes == 0) refuse(text, "it must be at least one byte");
+  return bytes;
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  constexpr std::array<std::string_view, 5> kNames{" B", " KiB", " MiB", " GiB", " TiB"};
+  std::size_t power = 0;
+  while (power + 1 < kNames.size() && (bytes >> (10 * (power + 1))) != 0) ++power;
+
+  const std::uint64_t unit = 1ULL << (10 * power);
+  const std::uint64_t remainder = bytes % unit;
+  if (remainder == 0) return std::to_string(bytes / unit) + std::string(kNames[power]);
+
+  const std::uint64_t whole = bytes / unit;
+  int decimals = whole >= 100 ? 0 : whole >= 10 ? 1 : 2;
+  std::uint64_t scale = 1;
+  for (int i = 0; i < decimals; ++i) scale *= 10;
+  // Rounded to nearest in integers; remainder < 2^40 and scale <= 100, so nothing wraps.
+  std::uint64_t scaled = whole * scale + (remainder * scale + unit / 2) / unit;
+  if (power + 1 < kNames.size() && scaled == 1024 * scale) {
+    return "1.00" + std::string(kNames[power + 1]);
+  }
+  // An exact value drops its zeros; a rounded one keeps them, to look like one.
+  const bool exact = (remainder * scale) % unit == 0;
+  while (exact && decimals > 0 && scaled % 10 == 0) {
+    scaled /= 10;
+    scale /= 10;
+    --decimals;
+  }
+  std::string text = std::to_string(scaled / scale);
+  if (decimals > 0) {
+    const std::string digits = std::to_string(scaled % scale);
+    text += "." + std::string(static_cast<std::size_t>(decimals) - digits.size(), '0') + digits;
+  }
+  return text + std::string(kNames[power]);
+}
+
+}  // namespace lowtide

@@ -1,0 +1,143 @@
+#include "core/budget.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lowtide/bytes.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+
+std::string refusal_of(Budget* budget, const std::vector<Budget::Entry>& entries) {
+  try {
+    (void)budget->claim_all(entries);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Budget, GivesBytesBackWhenTheClaimDies) {
+  Budget budget(100);
+  {
+    const Claim claim = budget.claim(60, "rows");
+    EXPECT_EQ(budget.free_bytes(), 40u);
+    EXPECT_THROW((void)budget.claim(41, "more"), std::invalid_argument);
+    EXPECT_EQ(budget.free_bytes(), 40u);
+  }
+  EXPECT_EQ(budget.free_bytes(), 100u);
+  EXPECT_TRUE(budget.claims().empty());
+  EXPECT_EQ(budget.limit_bytes(), 100u);
+}
+
+TEST(Budget, LetsAllOfItBeClaimed) {
+  Budget budget(100);
+  const Claim all = budget.claim(100, "all");
+  const Claim nothing = budget.claim(0, "nothing");
+  EXPECT_EQ(budget.free_bytes(), 0u);
+}
+
+TEST(Budget, MovesAClaimWithoutFreeingIt) {
+  Budget budget(100);
+  Claim first = budget.claim(30, "first");
+  Claim second = budget.claim(20, "second");
+  Claim moved(std::move(first));
+  EXPECT_EQ(budget.free_bytes(), 50u);
+  second = std::move(moved);
+  EXPECT_EQ(budget.free_bytes(), 70u);
+  second.release();
+  second.release();
+  EXPECT_EQ(budget.free_bytes(), 100u);
+}
+
+TEST(Budget, ListsClaimsOldestFirst) {
+  Budget budget(100);
+  Claim first = budget.claim(1, "first");
+  const std::vector<Claim> others = budget.claim_all({{"second", 2}, {"third", 3}});
+  first.release();
+  const std::vector<Budget::Entry> alive = budget.claims();
+  ASSERT_EQ(alive.size(), 2u);
+  EXPECT_EQ(alive[0].what, "second");
+  EXPECT_EQ(alive[1].what, "third");
+  EXPECT_EQ(alive[1].bytes, 3u);
+}
+
+TEST(Budget, ClaimsAllOrNothing) {
+  Budget budget(100);
+  EXPECT_THROW((void)budget.claim_all({{"a", 60}, {"b", 60}}), std::invalid_argument);
+  EXPECT_EQ(budget.free_bytes(), 100u);
+}
+
+TEST(Budget, TellsEveryClaimAndWhatWouldDo) {
+  Budget budget(1024);
+  EXPECT_EQ(refusal_of(&budget, {{"one row", 648}, {"read buffers", 65536}}),
+            "memory: 1 KiB is too little: one row 648 B + read buffers 64 KiB = 64.6 KiB; "
+            "memory=\"65KiB\" would do");
+  EXPECT_EQ(refusal_of(&budget, {{"read buffers", 65536}}),
+            "memory: 1 KiB is too little: read buffers 64 KiB; memory=\"64KiB\" would do");
+}
+
+TEST(Budget, CountsClaimsAliveInTheRefusal) {
+  Budget budget(64 << 20);
+  const Claim index = budget.claim(40 << 20, "index");
+  EXPECT_EQ(refusal_of(&budget, {{"two batches", (24 << 20) + 1}}),
+            "memory: 64 MiB is too little: index 40 MiB + two batches 24.0 MiB = 64.0 MiB; "
+            "memory=\"65MiB\" would do");
+}
+
+TEST(Budget, TellsBytesWhereRoundedSizesWouldLookEqual) {
+  Budget budget(66183);
+  EXPECT_EQ(refusal_of(&budget, {{"one row", 648}, {"read buffers", 65536}}),
+            "memory: 66183 B is too little: one row 648 B + read buffers 64 KiB = 66184 B; "
+            "memory=\"65KiB\" would do");
+}
+
+TEST(Budget, ProposesWhatReallyDoes) {
+  for (const std::uint64_t bytes : {1ULL, 1023ULL, 1025ULL, (1ULL << 20) - 1, (1ULL << 20) + 1,
+                                    (10ULL << 20) + 1, (1ULL << 40) + 7}) {
+    Budget budget(0);
+    const std::string text = refusal_of(&budget, {{"x", bytes}});
+    const std::size_t start = text.find("memory=\"") + 8;
+    const std::uint64_t proposed = parse_bytes(text.substr(start, text.find('"', start) - start));
+    EXPECT_GE(proposed, bytes);
+    EXPECT_LE(proposed, bytes + bytes / 10 + 1024);
+    Budget enough(proposed);
+    EXPECT_EQ(refusal_of(&enough, {{"x", bytes}}), "accepted");
+  }
+}
+
+TEST(Budget, RefusesSumsThatOverflow) {
+  Budget budget(kMost);
+  EXPECT_EQ(refusal_of(&budget, {{"a", kMost}, {"b", 1}}),
+            "memory: 16777216 TiB is too little: a 16777216 TiB + b 1 B; no memory would do");
+  EXPECT_EQ(budget.free_bytes(), kMost);
+}
+
+TEST(Budget, NeverGoesOverTheLimitFromManyThreads) {
+  Budget budget(10);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&budget] {
+      for (int round = 0; round < 1000; ++round) {
+        try {
+          const Claim claim = budget.claim(4, "part");
+          EXPECT_LE(budget.free_bytes(), 6u);
+        } catch (const std::invalid_argument&) {
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(budget.free_bytes(), 10u);
+}
+
+}  // namespace
+}  // namespace lowtide
