@@ -1,8 +1,8 @@
 // files.h - the shards of one data set as open files, with at most so many descriptors at a time.
 //
-// Shards are known by name, size and version from the start; a File is opened when first needed and closed
-// when it has not been used for longest. A shard opened again must be the same file still, so a replaced
-// file gives an error and never new bytes. Any thread.
+// Shards are known by name, size and version from the start; a File is opened when first needed and
+// closed when it has not been used for longest. A shard opened again must be the same file still,
+// so a replaced file gives an error and never new bytes. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,25 @@ namespace lowtide {
 
 class Files {
  public:
-  // `max_open` 0: a quarter of RLIMIT_NOFILE, at most 1024 and at least 8. Each open File has up to two
-  // descriptors.
+  // `max_open` 0: a quarter of RLIMIT_NOFILE, at most 1024 and at least 8. Each open File has up to
+  // two descriptors.
   explicit Files(std::vector<Shard> shards, std::size_t max_open = 0);
 
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
   [[nodiscard]] std::uint64_t total_bytes() const;
 
   // The open file, kept open for as long as the pointer is held even if it leaves the table.
-  // Throws IoError.
+  // Throws IoError; std::out_of_range for a shard that is not there.
   [[nodiscard]] std::shared_ptr<File> open(std::uint32_t shard);
-  // Puts a file in that is open already, so that the one whose header was read is the one that is read on.
+  // Puts a file in that is open already, so that the one whose header was read is the one that is
+  // read on. Throws IoError(ESTALE) when it is not the file that the Shard names.
   void adopt(std::uint32_t shard, std::shared_ptr<File> file);
 
-  // Compares every open file with its Shard: throws FormatError for a truncated one and IoError(ESTALE)
-  // for one whose bytes were changed, by version.
+  // Gives this advice for every file, those open now and those opened later. Before the first read.
+  void advise_on_open(Advice advice);
+
+  // Compares every open file with its Shard: throws FormatError for a truncated one and
+  // IoError(ESTALE) for one whose bytes were changed, by version.
   void verify_open() const;
 
   void close_all();  // held pointers stay valid
@@ -43,13 +47,17 @@ class Files {
     std::uint32_t shard;
     std::shared_ptr<File> file;
   };
-  void insert_locked(std::uint32_t shard, std::shared_ptr<File> file);
+  using Entries = std::list<Entry>;  // closed when destroyed, which is done without the lock
+  [[nodiscard]] std::shared_ptr<File> find_locked(std::uint32_t shard);
+  [[nodiscard]] Entries insert_locked(std::uint32_t shard, std::shared_ptr<File> file);
+  [[nodiscard]] Entries shrink_locked(std::size_t keep);
 
   const std::vector<Shard> shards_;
   const std::size_t max_open_;
   mutable std::mutex mutex_;
-  std::list<Entry> recent_;                          // most recently used first
-  std::vector<std::list<Entry>::iterator> where_;    // by shard; end() when not open
+  Advice advice_ = Advice::normal;
+  Entries recent_;                        // most recently used first
+  std::vector<Entries::iterator> where_;  // by shard; end() when not open
 };
 
 }  // namespace lowtide

@@ -19,16 +19,18 @@ struct MemoryLimit {
 };
 
 // The tightest limit over this process's cgroup and all its ancestors, v1 and v2 (memory.max and
-// memory.high), hybrid hosts too; mount points come from /proc/self/mountinfo. nullopt: no limit, or none readable.
+// memory.high), hybrid hosts too; mount points come from /proc/self/mountinfo. nullopt: no limit,
+// or none readable.
 [[nodiscard]] std::optional<MemoryLimit> cgroup_limit(const SystemRoot& root = {});
 
 // MemTotal and MemAvailable of /proc/meminfo; nullopt where /proc does not tell.
 [[nodiscard]] std::optional<std::uint64_t> physical_bytes(const SystemRoot& root = {});
-// What can be taken without pushing others out: MemAvailable, or less where the tightest cgroup has less room left
-// (its limit minus usage plus its inactive file pages).
+// What can be taken without pushing others out: MemAvailable, or less where the tightest cgroup has
+// less room left (its limit minus usage plus its inactive file pages).
 [[nodiscard]] std::optional<std::uint64_t> available_bytes(const SystemRoot& root = {});
 
-// The default of `memory`: 256 MiB, or an eighth of the tightest limit or of physical memory if that is less.
+// The default of `memory`: 256 MiB, or an eighth of the tightest limit or of physical memory if
+// that is less.
 [[nodiscard]] std::uint64_t default_memory_bytes(const SystemRoot& root = {});
 
 [[nodiscard]] int process_id();

@@ -6,8 +6,9 @@
 
 namespace lowtide {
 
-// A path that exists is itself, whatever characters it has. Else a text with *, ? or [ is a pattern: its
-// matches sorted by bytes. No match, and anything else that is not there: IoError(ENOENT).
+// A path that exists is itself, whatever characters it has. Else a text with *, ? or [ is a
+// pattern: its matches sorted by bytes. No match, and anything else that is not there:
+// IoError(ENOENT).
 [[nodiscard]] std::vector<std::string> expand_path(const std::string& path);
 
 }  // namespace lowtide

@@ -1,7 +1,8 @@
-// ring.h - an io_uring that reads. Made, used and destroyed by one thread; never used across a fork.
+// ring.h - an io_uring that reads. Made, used and destroyed by one thread; never used across a
+// fork.
 //
-// Built without liburing, or where the kernel, a sysctl or a seccomp filter forbids io_uring, there is no
-// Ring: probe() says so by trying, and says why.
+// Built without liburing, or where the kernel, a sysctl or a seccomp filter forbids io_uring, there
+// is no Ring: probe() says so by trying, and says why.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,8 @@ class Ring {
 
   // Throws IoError (op "io_uring_setup").
   explicit Ring(unsigned depth);
+  // Waits for reads in flight, because the kernel writes into their memory until they are done; not
+  // in a forked child, whose copy only lets go.
   ~Ring();
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
@@ -31,11 +34,12 @@ class Ring {
   [[nodiscard]] unsigned depth() const { return depth_; }
 
   // Queues one read; false when `depth` reads are queued or in flight. `tag` comes back in Done.
-  [[nodiscard]] bool read(int fd, std::uint64_t offset_bytes, std::byte* into, std::uint32_t size_bytes,
-                          std::uint64_t tag) noexcept;
+  [[nodiscard]] bool read(int fd, std::uint64_t offset_bytes, std::byte* into,
+                          std::uint32_t size_bytes, std::uint64_t tag) noexcept;
 
   // Hands queued reads to the kernel and waits until at least `wait` of those in flight are done
-  // (0: does not wait). EINTR and EAGAIN are retried. Returns 0 or an errno.
+  // (0: does not wait). EINTR and EAGAIN are retried. Returns 0 or an errno. Where the kernel takes
+  // no more before finished reads are reaped it returns 0 early: reap, and submit again.
   [[nodiscard]] int submit(unsigned wait) noexcept;
 
   // Takes up to `max` finished reads; never waits.

@@ -1,7 +1,8 @@
 // sys.h - every system call that can fail on us, through one table that tests replace.
 //
-// Code of this room calls sys::pread(...) and never ::pread(...). A test puts its own function in
-// `sys::table` to give EINTR, short reads, EIO, ENOSPC or ENOSYS, and restores it with sys::Fault.
+// Code of this room calls sys::table.pread(...) and never ::pread(...). A test puts its own
+// function in `sys::table` to give EINTR, short reads, EIO, ENOSPC or ENOSYS, and restores it with
+// sys::Fault.
 #pragma once
 
 #include <fcntl.h>
@@ -31,21 +32,28 @@ struct Table {
   int (*close)(int fd);
   ssize_t (*pread)(int fd, void* into, std::size_t size, off_t offset);
   int (*statx)(int dirfd, const char* path, int flags, unsigned mask, struct statx* out);
-  int (*fadvise)(int fd, off_t offset, off_t size, int advice);  // returns -1 and errno, unlike libc
+  int (*fadvise)(int fd, off_t offset, off_t size,
+                 int advice);  // returns -1 and errno, unlike libc
   int (*cachestat)(int fd, const CachestatRange* range, Cachestat* out);
   void* (*mmap)(void* address, std::size_t size, int protection, int flags, int fd, off_t offset);
   int (*madvise)(void* address, std::size_t size, int advice);
-  int (*ring_init)(unsigned entries, struct io_uring* ring);   // 0 or -errno, as liburing
+  int (*ring_init)(unsigned entries, struct io_uring* ring);           // 0 or -errno, as liburing
   int (*ring_submit_and_wait)(struct io_uring* ring, unsigned count);  // likewise
 };
 
 extern Table table;  // the real calls, unless a test replaced one
 
+// What the table's last two entries are at first: from ring.cc, or -ENOSYS from ring_absent.cc.
+int real_ring_init(unsigned entries, struct io_uring* ring);
+int real_ring_submit_and_wait(struct io_uring* ring, unsigned count);
+
 // Replaces one entry of the table for as long as it lives. For tests only.
 template <typename Function>
 class Fault {
  public:
-  Fault(Function& entry, Function replacement) : entry_(entry), real_(entry) { entry = replacement; }
+  Fault(Function& entry, Function replacement) : entry_(entry), real_(entry) {
+    entry = replacement;
+  }
   ~Fault() { entry_ = real_; }
   Fault(const Fault&) = delete;
   Fault& operator=(const Fault&) = delete;

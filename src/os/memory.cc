@@ -1,0 +1,90 @@
+#include "os/memory.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <limits>
+#include <new>
+
+#include "core/checked.h"
+#include "os/residency.h"
+#include "os/sys.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::size_t kHugeBytes = std::size_t{2} << 20;
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
+
+std::size_t mapped_bytes(std::size_t size_bytes) {
+  return static_cast<std::size_t>(round_up(size_bytes, page_bytes()));
+}
+
+std::byte* map(std::size_t size_bytes) {
+  void* const at = sys::table.mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<std::byte*>(at);
+}
+
+// The kernel aligns to pages only, so a huge page more is reserved and what sticks out returned.
+std::byte* map_huge_aligned(std::size_t size_bytes) {
+  std::byte* const reserved = map(size_bytes + kHugeBytes);
+  const auto address = reinterpret_cast<std::uintptr_t>(reserved);
+  const auto head = static_cast<std::size_t>(round_up(address, kHugeBytes) - address);
+  std::byte* const start = reserved + head;
+  if (head != 0) ::munmap(reserved, head);
+  if (head != kHugeBytes) ::munmap(start + size_bytes, kHugeBytes - head);
+  return start;
+}
+
+// False when there is no memory left.
+bool populate(std::byte* at, std::size_t size_bytes) {
+  int done = 0;
+  do {
+    done = sys::table.madvise(at, size_bytes, kPopulateWrite);
+  } while (done != 0 && errno == EINTR);
+  if (done == 0) return true;
+  if (errno == ENOMEM) return false;
+  for (std::size_t i = 0; i < size_bytes; i += page_bytes()) {
+    static_cast<volatile std::byte*>(at)[i] = std::byte{0};
+  }
+  return true;
+}
+
+}  // namespace
+
+Memory::Memory(std::size_t size_bytes, bool prefault) {
+  if (size_bytes == 0) return;
+  if (size_bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
+  const std::size_t mapped = mapped_bytes(size_bytes);
+  const bool huge = mapped >= kHugeBytes;
+  std::byte* const at = huge ? map_huge_aligned(mapped) : map(mapped);
+  // Small memory says no, or where huge pages are always on it could become part of one that spans
+  // its neighbours and would not be returned when freed. Advice: a kernel without huge pages
+  // refuses.
+  (void)sys::table.madvise(at, mapped, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  if (prefault && !populate(at, mapped)) {
+    ::munmap(at, mapped);
+    throw std::bad_alloc();
+  }
+  data_ = at;
+  size_bytes_ = size_bytes;
+}
+
+Memory::Memory(Memory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+  Memory taken(std::move(other));
+  std::swap(data_, taken.data_);
+  std::swap(size_bytes_, taken.size_bytes_);
+  return *this;
+}
+
+Memory::~Memory() {
+  if (data_ != nullptr) ::munmap(data_, mapped_bytes(size_bytes_));
+}
+
+}  // namespace lowtide

@@ -1,0 +1,151 @@
+#include "os/ring.h"
+
+#include <liburing.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include "lowtide/error.h"
+#include "os/sys.h"
+
+namespace lowtide {
+
+int sys::real_ring_init(unsigned entries, struct io_uring* ring) {
+  return ::io_uring_queue_init(entries, ring, 0);
+}
+
+int sys::real_ring_submit_and_wait(struct io_uring* ring, unsigned count) {
+  return ::io_uring_submit_and_wait(ring, count);
+}
+
+struct Ring::Impl {
+  struct io_uring ring {};
+  pid_t owner = ::getpid();
+};
+
+namespace {
+
+constexpr unsigned kAgainLimit = 1000;
+
+std::string setup_hint(int err) {
+  if (err == EPERM) return "forbidden by a seccomp filter or the sysctl kernel.io_uring_disabled";
+  if (err == ENOMEM) return "raise the limit of locked memory (ulimit -l) or ask for less depth";
+  return "";
+}
+
+std::string failure(const char* op, int err) {
+  return std::string(op) + ": " + std::generic_category().message(err);
+}
+
+// Submits what is queued and takes one completion; its result, or the errno of the submission.
+struct Trial {
+  int err = 0;
+  int result = 0;
+};
+Trial complete_one(struct io_uring* ring) {
+  for (;;) {
+    const int submitted = sys::table.ring_submit_and_wait(ring, 1);
+    struct io_uring_cqe* cqe = nullptr;
+    if (::io_uring_peek_cqe(ring, &cqe) == 0) {
+      const int result = cqe->res;
+      ::io_uring_cqe_seen(ring, cqe);
+      return {0, result};
+    }
+    if (submitted < 0 && submitted != -EINTR) return {-submitted, 0};
+  }
+}
+
+std::string try_ring(struct io_uring* ring) {
+  ::io_uring_prep_nop(::io_uring_get_sqe(ring));
+  const Trial nop = complete_one(ring);
+  if (nop.err != 0) return failure("io_uring_enter", nop.err);
+  if (nop.result < 0) return failure("io_uring no-op", -nop.result);
+  // A kernel that knows this read (5.6) says that the descriptor is bad; one that does not, EINVAL.
+  ::io_uring_prep_read(::io_uring_get_sqe(ring), -1, nullptr, 0, 0);
+  const Trial read = complete_one(ring);
+  if (read.err != 0) return failure("io_uring_enter", read.err);
+  if (read.result != -EBADF) return "io_uring: this kernel has no plain read (before Linux 5.6)";
+  return "";
+}
+
+}  // namespace
+
+std::string Ring::probe() {
+  struct io_uring ring {};
+  const int made = sys::table.ring_init(2, &ring);
+  if (made < 0) return failure("io_uring_setup", -made);
+  const std::string why_not = try_ring(&ring);
+  ::io_uring_queue_exit(&ring);
+  return why_not;
+}
+
+Ring::Ring(unsigned depth) : impl_(std::make_unique<Impl>()), depth_(depth) {
+  if (depth == 0) throw std::invalid_argument("depth of a ring must be at least 1, not 0");
+  const int made = sys::table.ring_init(depth, &impl_->ring);
+  if (made < 0) throw IoError(-made, "io_uring_setup", "", std::nullopt, setup_hint(-made));
+}
+
+Ring::~Ring() {
+  struct io_uring* const ring = &impl_->ring;
+  if (impl_->owner == ::getpid()) {
+    // Those queued and never submitted are dropped; io_uring_wait_cqe does not submit them.
+    unsigned pending = in_flight_ - std::min(in_flight_, ::io_uring_sq_ready(ring));
+    while (pending > 0) {
+      struct io_uring_cqe* cqe = nullptr;
+      const int waited = ::io_uring_wait_cqe(ring, &cqe);
+      if (waited == -EINTR || waited == -EAGAIN) continue;
+      if (waited < 0) break;
+      ::io_uring_cqe_seen(ring, cqe);
+      --pending;
+    }
+  }
+  ::io_uring_queue_exit(ring);
+}
+
+bool Ring::read(int fd, std::uint64_t offset_bytes, std::byte* into, std::uint32_t size_bytes,
+                std::uint64_t tag) noexcept {
+  if (in_flight_ >= depth_) return false;
+  struct io_uring_sqe* const sqe = ::io_uring_get_sqe(&impl_->ring);
+  if (sqe == nullptr) return false;
+  ::io_uring_prep_read(sqe, fd, into, size_bytes, offset_bytes);
+  ::io_uring_sqe_set_data64(sqe, tag);
+  ++in_flight_;
+  return true;
+}
+
+int Ring::submit(unsigned wait) noexcept {
+  struct io_uring* const ring = &impl_->ring;
+  const unsigned wanted = std::min(wait, in_flight_);
+  unsigned again = 0;
+  // More than once where a signal ended the wait, or a bad read ended the submission before the
+  // rest.
+  while (::io_uring_sq_ready(ring) > 0 || ::io_uring_cq_ready(ring) < wanted) {
+    const int submitted = sys::table.ring_submit_and_wait(ring, wanted);
+    if (submitted >= 0 || submitted == -EINTR) continue;
+    if (submitted != -EAGAIN && submitted != -EBUSY) return -submitted;
+    if (::io_uring_cq_ready(ring) > 0) return 0;
+    if (++again > kAgainLimit) return -submitted;
+    std::this_thread::yield();
+  }
+  return 0;
+}
+
+std::size_t Ring::reap(Done* out, std::size_t max) noexcept {
+  struct io_uring* const ring = &impl_->ring;
+  std::size_t count = 0;
+  unsigned head = 0;
+  struct io_uring_cqe* cqe = nullptr;
+  io_uring_for_each_cqe(ring, head, cqe) {
+    if (count == max) break;
+    out[count++] = {::io_uring_cqe_get_data64(cqe), cqe->res};
+  }
+  ::io_uring_cq_advance(ring, static_cast<unsigned>(count));
+  in_flight_ -= static_cast<unsigned>(count);
+  return count;
+}
+
+}  // namespace lowtide

@@ -1,0 +1,41 @@
+// Ring for a build without liburing: there is none, and it says so.
+#include <cerrno>
+
+#include "lowtide/error.h"
+#include "os/ring.h"
+#include "os/sys.h"
+
+namespace lowtide {
+
+int sys::real_ring_init(unsigned, struct io_uring*) {
+  return -ENOSYS;
+}
+int sys::real_ring_submit_and_wait(struct io_uring*, unsigned) {
+  return -ENOSYS;
+}
+
+struct Ring::Impl {};
+
+std::string Ring::probe() {
+  return "built without liburing";
+}
+
+Ring::Ring(unsigned depth) : depth_(depth) {
+  throw IoError(ENOSYS, "io_uring_setup", "", std::nullopt, "built without liburing");
+}
+
+Ring::~Ring() = default;
+
+bool Ring::read(int, std::uint64_t, std::byte*, std::uint32_t, std::uint64_t) noexcept {
+  return false;
+}
+
+int Ring::submit(unsigned) noexcept {
+  return ENOSYS;
+}
+
+std::size_t Ring::reap(Done*, std::size_t) noexcept {
+  return 0;
+}
+
+}  // namespace lowtide

@@ -1,0 +1,48 @@
+#include "os/sys.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace lowtide::sys {
+namespace {
+
+constexpr long kCachestatNumber = 451;  // the same on every architecture, as all calls since 424
+
+int real_open(const char* path, int flags) {
+  return ::open(path, flags);
+}
+
+int real_fadvise(int fd, off_t offset, off_t size, int advice) {
+  const int err = ::posix_fadvise(fd, offset, size, advice);
+  if (err == 0) return 0;
+  errno = err;
+  return -1;
+}
+
+int real_cachestat(int fd, const CachestatRange* range, Cachestat* out) {
+  return static_cast<int>(::syscall(kCachestatNumber, fd, range, out, 0));
+}
+
+int real_statx(int dirfd, const char* path, int flags, unsigned mask, struct statx* out) {
+  return ::statx(dirfd, path, flags, mask, out);
+}
+
+}  // namespace
+
+constinit Table table{
+    .open = real_open,
+    .close = ::close,
+    .pread = ::pread,
+    .statx = real_statx,
+    .fadvise = real_fadvise,
+    .cachestat = real_cachestat,
+    .mmap = ::mmap,
+    .madvise = ::madvise,
+    .ring_init = real_ring_init,
+    .ring_submit_and_wait = real_ring_submit_and_wait,
+};
+
+}  // namespace lowtide::sys

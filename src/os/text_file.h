@@ -1,0 +1,26 @@
+// text_file.h - the small text files in which the kernel tells about itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lowtide {
+
+// All of it, up to 16 MiB; nullopt where it cannot be read (missing, hidden, forbidden).
+[[nodiscard]] std::optional<std::string> read_text(const std::string& path);
+
+// The pieces between separators. Empty ones are left out, and with them the end of a line that
+// `text` ends with.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+
+// Decimal digits at the start of `text`, after spaces; nullopt when there are none or too many.
+[[nodiscard]] std::optional<std::uint64_t> leading_number(std::string_view text);
+
+// The number after `key` and blanks or a colon on a line of its own ("MemTotal:  123 kB",
+// "inactive_file 4096").
+[[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view text, std::string_view key);
+
+}  // namespace lowtide

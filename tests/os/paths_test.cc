@@ -1,0 +1,94 @@
+#include "os/paths.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "lowtide/error.h"
+#include "os/as_nobody.h"
+#include "os/temp_folder.h"
+
+namespace lowtide {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::string failure_of(const std::string& path) {
+  try {
+    return "found " + std::to_string(expand_path(path).size());
+  } catch (const IoError& error) {
+    return std::to_string(error.err) + ": " + error.what();
+  }
+}
+
+TEST(ExpandPath, GivesAPathThatExistsAsItIs) {
+  const TempFolder folder;
+  EXPECT_EQ(expand_path(folder.write("a.npy", "")), Names{folder / "a.npy"});
+  EXPECT_EQ(expand_path(folder.path()), Names{folder.path()});
+}
+
+TEST(ExpandPath, PrefersAFileWhoseNameLooksLikeAPattern) {
+  const TempFolder folder;
+  folder.write("run1.npy", "");
+  folder.write("run[1].npy", "");
+  folder.write("all*.npy", "");
+  folder.write("all2.npy", "");
+  EXPECT_EQ(expand_path(folder / "run[1].npy"), Names{folder / "run[1].npy"});
+  EXPECT_EQ(expand_path(folder / "all*.npy"), Names{folder / "all*.npy"});
+}
+
+TEST(ExpandPath, SortsMatchesByBytes) {
+  const TempFolder folder;
+  for (const char* name : {"b.npy", "B.npy", "a10.npy", "a2.npy", "\xc3\xa9.npy", "_.npy",
+                           "other.bin", ".hidden.npy"}) {
+    folder.write(name, "");
+  }
+  EXPECT_EQ(expand_path(folder / "*.npy"),
+            (Names{folder / "B.npy", folder / "_.npy", folder / "a10.npy", folder / "a2.npy",
+                   folder / "b.npy", folder / "\xc3\xa9.npy"}));
+  EXPECT_EQ(expand_path(folder / "a[0-9].npy"), Names{folder / "a2.npy"});
+  EXPECT_EQ(expand_path(folder / "?.npy").size(), 3u);
+}
+
+TEST(ExpandPath, LooksIntoManyFolders) {
+  const TempFolder folder;
+  folder.write("2/x.npy", "");
+  folder.write("1/y.npy", "");
+  folder.write("file", "");
+  EXPECT_EQ(expand_path(folder / "*/*.npy"), (Names{folder / "1/y.npy", folder / "2/x.npy"}));
+}
+
+TEST(ExpandPath, SaysThatNothingMatches) {
+  const TempFolder folder;
+  EXPECT_EQ(failure_of(folder / "*.npy"), "2: open " + (folder / "*.npy") +
+                                              ": No such file or directory; no file matches this "
+                                              "pattern");
+  EXPECT_EQ(failure_of(folder / "none/*.npy").substr(0, 2), "2:");
+}
+
+TEST(ExpandPath, SaysWhatIsNotThere) {
+  const TempFolder folder;
+  EXPECT_EQ(failure_of(folder / "a.npy"),
+            "2: open " + (folder / "a.npy") + ": No such file or directory");
+  EXPECT_EQ(failure_of(""), "2: open: No such file or directory; the path is empty");
+  EXPECT_EQ(failure_of(std::string("a\0b", 3)),
+            "22: open a: Invalid argument; the path has a NUL byte");
+}
+
+TEST(ExpandPath, FailsWhereAnUnreadableFolderCouldHideMatches) {
+  const TempFolder folder;
+  folder.write("open/a.npy", "");
+  folder.write("shut/b.npy", "");
+  ASSERT_EQ(::chmod((folder / "shut").c_str(), 0), 0);
+  const std::string path = folder / "*/*.npy";
+  EXPECT_EQ(
+      as_nobody([&path] { return failure_of(path); }),
+      "13: opendir " + (folder / "shut") + ": Permission denied; while looking for '" + path + "'");
+  ASSERT_EQ(::chmod((folder / "shut").c_str(), 0700), 0);
+}
+
+}  // namespace
+}  // namespace lowtide
