@@ -1,0 +1,85 @@
+#include "format/registry.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "format/npy.h"
+#include "lowtide/error.h"
+
+namespace lowtide {
+namespace {
+
+struct Source {
+  const std::string& path;
+  std::uint64_t file_bytes;
+  const ReadStart& read;
+  std::span<const std::byte> start;  // the first kStartBytes, or all of a shorter file
+};
+
+constexpr std::uint64_t kStartBytes = npy::kPreambleBytes;  // enough for every format's magic
+
+[[noreturn]] void fail_given(const std::string& path, const std::string& what,
+                             const std::string& given, const std::string& header) {
+  throw FormatError(path + ": " + what + " given is " + given + " but the header says " + header);
+}
+
+void check_agrees(const Layout& layout, const raw::Description& given, const std::string& path) {
+  const auto order = [](bool fortran) { return std::string(fortran ? "'F'" : "'C'"); };
+  if (given.dtype && *given.dtype != layout.dtype) {
+    fail_given(path, "dtype", given.dtype->descr(), layout.dtype.descr());
+  }
+  if (given.shape && *given.shape != layout.shape) {
+    fail_given(path, "shape", shape_text(*given.shape), shape_text(layout.shape));
+  }
+  const bool has_order = layout.shape.size() > 1;
+  if (has_order && given.fortran_order && *given.fortran_order != layout.fortran_order) {
+    fail_given(path, "order", order(*given.fortran_order), order(layout.fortran_order));
+  }
+  if (given.offset_bytes && *given.offset_bytes != layout.data_offset_bytes) {
+    fail_given(path, "offset", std::to_string(*given.offset_bytes),
+               std::to_string(layout.data_offset_bytes));
+  }
+}
+
+Layout open_npy(const Source& source, const raw::Description& given) {
+  const std::uint64_t header_bytes = npy::header_bytes(source.start, source.path);
+  std::vector<std::byte> header(std::min(header_bytes, source.file_bytes));
+  source.read(0, header);
+  Layout layout = npy::parse(header, source.file_bytes, source.path);
+  check_agrees(layout, given, source.path);
+  return layout;
+}
+
+Layout open_raw(const Source& source, const raw::Description& given) {
+  return raw::describe(given, source.file_bytes, source.path);
+}
+
+bool always(std::span<const std::byte>) {
+  return true;
+}
+
+struct Format {
+  bool (*matches)(std::span<const std::byte> start);
+  Layout (*open)(const Source& source, const raw::Description& given);
+};
+
+// The first that matches opens the file; raw takes what nobody knows, so it stays last.
+constexpr Format kFormats[] = {
+    {npy::has_magic, open_npy},
+    {always, open_raw},
+};
+
+}  // namespace
+
+Layout open_layout(const std::string& path, std::uint64_t file_bytes, const ReadStart& read,
+                   const raw::Description& given) {
+  if (file_bytes == 0) throw FormatError(path + ": expected data, found an empty file");
+  std::vector<std::byte> start(std::min(file_bytes, kStartBytes));
+  read(0, start);
+  const Source source{path, file_bytes, read, start};
+  const auto* const format =
+      std::ranges::find_if(kFormats, [&](const Format& f) { return f.matches(start); });
+  return format->open(source, given);
+}
+
+}  // namespace lowtide
