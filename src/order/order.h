@@ -1,7 +1,8 @@
 // order.h - decides WHICH sample comes next, never how its bytes are fetched.
 //
-// An Order is arithmetic over (size, seed, epoch, position): no files, no threads, no clock, no ranks. Equal
-// inputs give equal sequences on every machine, so a run resumes from two integers: the epoch and the position.
+// An Order is arithmetic over (size, seed, epoch, position): no files, no threads, no clock, no
+// ranks. Equal inputs give equal sequences on every machine and in every version, so a run resumes
+// from two integers: the epoch and the position.
 #pragma once
 
 #include <cstdint>
@@ -19,28 +20,34 @@ class Order {
   [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;  // positions in an epoch
 
   // Writes the samples at positions first, first + 1, ... of this epoch into `out`.
-  // Requires first <= size() and out.size() <= size() - first. No table that grows with the data set.
-  // Any thread.
+  // Requires first <= size() and out.size() <= size() - first. No table that grows with the data
+  // set. Any thread.
   virtual void fill(std::uint64_t epoch, std::uint64_t first,
                     std::span<std::uint64_t> out) const noexcept = 0;
 
-  // At which position of this epoch a sample comes; nullopt where the order cannot say without a search.
-  // Requires sample < size() for orders that are permutations.
-  [[nodiscard]] virtual std::optional<std::uint64_t> position_of(std::uint64_t epoch,
-                                                                 std::uint64_t sample) const noexcept = 0;
-  // Whether successive positions lie beside each other in the data: then reading ahead is reading on.
+  // At which position of this epoch a sample comes; nullopt where the order cannot say without a
+  // search, and for a sample that the order does not have. Any thread.
+  [[nodiscard]] virtual std::optional<std::uint64_t> position_of(
+      std::uint64_t epoch, std::uint64_t sample) const noexcept = 0;
+
+  // Whether successive positions lie beside each other in the data: then reading ahead is reading
+  // on.
   [[nodiscard]] virtual bool sequential() const noexcept { return false; }
 };
 
 [[nodiscard]] std::unique_ptr<Order> make_sequential(std::uint64_t size);
 
-// A permutation of 0 .. size - 1 for every (seed, epoch), 1 <= size <= 2^63 (size 0: an empty order). Up to 65536 samples
-// a table of 32-bit entries (Fisher-Yates, uniform), made for the epoch asked last; above, a keyed bijection without a table.
+// A permutation of 0 .. size - 1 for every (seed, epoch), 1 <= size <= 2^63 (size 0: an empty
+// order; above 2^63: std::invalid_argument). Up to 65536 samples a table of 16-bit entries
+// (Fisher-Yates, uniform) for the epoch asked last, at most 256 KiB with its inverse; above, a
+// keyed bijection without a table. The size is part of the key: orders of n and n + 1 samples are
+// unrelated.
 [[nodiscard]] std::unique_ptr<Order> make_shuffle(std::uint64_t size, std::uint64_t seed);
 
-// The user's own order, borrowed: `samples` must outlive the Order. Every entry must be in 0 .. limit - 1; the
-// first that is not is a std::out_of_range that names its position and value. Duplicates are allowed, and
-// position_of gives nullopt.
+// The user's own order, the same in every epoch. Borrowed: `samples` must outlive the Order and
+// stay unchanged. Every entry must be in 0 .. limit - 1; the first that is not is a
+// std::out_of_range that names its position and value. Duplicates are allowed, and position_of
+// gives nullopt.
 using SampleList = std::variant<std::span<const std::int64_t>, std::span<const std::uint64_t>,
                                 std::span<const std::int32_t>, std::span<const std::uint32_t>>;
 [[nodiscard]] std::unique_ptr<Order> make_explicit(SampleList samples, std::uint64_t limit);

@@ -1,0 +1,95 @@
+// shuffle.h - the two permutations behind make_shuffle, apart so that tests and benchmarks reach
+// each of them, and a version weakened on purpose.
+//
+// What either gives for (size, seed, epoch, position) is a promise kept over versions: a saved run
+// resumes by it. Any change here that moves one index breaks the golden test, and must not be made.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "order/order.h"
+
+namespace lowtide {
+
+inline constexpr std::uint64_t kLargestTable = 65536;
+inline constexpr std::uint64_t kLargestShuffle = std::uint64_t{1} << 63;
+
+// Fisher-Yates with unbiased draws: every order of the samples is equally likely. A keyed bijection
+// cannot promise that when there are few samples.
+//
+// Holds the table of the epoch asked last, 2 bytes a sample, and an inverse of the same size made
+// when position_of is first asked in an epoch. Both are allocated at construction, so fill never is
+// short of memory. Any thread: one lock guards the tables; threads that ask for different epochs in
+// turn are correct and slow (a table of 65536 takes about 0.2 ms).
+class TableShuffle final : public Order {
+ public:
+  // Requires size <= kLargestTable; else std::invalid_argument.
+  TableShuffle(std::uint64_t size, std::uint64_t seed);
+
+  [[nodiscard]] std::uint64_t size() const noexcept override { return samples_.size(); }
+  void fill(std::uint64_t epoch, std::uint64_t first,
+            std::span<std::uint64_t> out) const noexcept override;
+  [[nodiscard]] std::optional<std::uint64_t> position_of(
+      std::uint64_t epoch, std::uint64_t sample) const noexcept override;
+
+ private:
+  void deal(std::uint64_t epoch) const noexcept;
+  void invert() const noexcept;
+
+  std::uint64_t seed_;
+  mutable std::mutex mutex_;  // guards everything below
+  mutable std::vector<std::uint16_t> samples_;
+  mutable std::vector<std::uint16_t> positions_;
+  mutable std::optional<std::uint64_t> dealt_;     // the epoch of samples_
+  mutable std::optional<std::uint64_t> inverted_;  // the epoch of positions_
+};
+
+// A generalised Feistel network on Z_a x Z_b, a = ceil(sqrt(size)), b = ceil(size / a), both below
+// 2^32. A position p is the pair (p / b, p % b); each round moves one half by a keyed hash of the
+// other. a * b exceeds size by less than a: a result outside is sent through again until it falls
+// inside, which keeps the whole a bijection. No state: O(1) memory, no lock, any thread.
+class FeistelShuffle final : public Order {
+ public:
+  static constexpr unsigned kRounds = 8;
+  static constexpr unsigned kMostRounds = 16;
+
+  // Which code computes whole blocks. The results are the same; kPortable is for tests.
+  enum class Kernel : std::uint8_t { kBest, kPortable };
+
+  // Requires kLargestTable < size <= kLargestShuffle and rounds <= kMostRounds; else
+  // std::invalid_argument. Fewer than kRounds is for tests that must see a weak order fail.
+  FeistelShuffle(std::uint64_t size, std::uint64_t seed, unsigned rounds = kRounds,
+                 Kernel kernel = Kernel::kBest);
+
+  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+  void fill(std::uint64_t epoch, std::uint64_t first,
+            std::span<std::uint64_t> out) const noexcept override;
+  [[nodiscard]] std::optional<std::uint64_t> position_of(
+      std::uint64_t epoch, std::uint64_t sample) const noexcept override;
+
+ private:
+  struct RoundKey {
+    std::uint32_t before;  // added before the first multiplication
+    std::uint32_t within;  // added before the second
+  };
+  using Keys = std::array<RoundKey, kMostRounds>;
+  struct Kernels;
+
+  [[nodiscard]] Keys keys_of(std::uint64_t epoch) const noexcept;
+  [[nodiscard]] std::uint64_t forward(const Keys& keys, std::uint64_t point) const noexcept;
+  [[nodiscard]] std::uint64_t backward(const Keys& keys, std::uint64_t point) const noexcept;
+
+  std::uint64_t size_;
+  std::uint64_t seed_;
+  std::uint32_t a_;
+  std::uint32_t b_;
+  unsigned rounds_;
+  Kernel kernel_;
+};
+
+}  // namespace lowtide
