@@ -1,8 +1,9 @@
-// engine.h - HOW bytes come: a set of Reads goes in, bytes come out, an Outcome tells what became of it.
+// engine.h - HOW bytes come: a set of Reads goes in, bytes come out, an Outcome tells what became
+// of it.
 //
-// Alignment, bounce buffers, sorting, merging, splitting and retries stay inside. Every engine gives the bytes
-// that a plain pread would give. An Engine is opened on the calling thread and may throw then; once open it never
-// throws: errors are data.
+// Alignment, bounce buffers, sorting, merging, splitting and retries stay inside. Every engine
+// gives the bytes that a plain pread would give. An Engine is opened on the calling thread and may
+// throw then; once open it never throws: errors are data.
 #pragma once
 
 #include <atomic>
@@ -20,8 +21,8 @@ namespace lowtide {
 
 class Files;
 
-// What became of one set of reads. A completion queue has no caller to throw to, so the error is data here; the
-// loader turns it into an exception with path and offset.
+// What became of one set of reads. A completion queue has no caller to throw to, so the error is
+// data here; the loader turns it into an exception with path and offset.
 struct Outcome {
   int err = 0;             // errno of the first failure; 0 with `ended`: the file ended early
   bool ended = false;      // a read met the end of the file
@@ -32,18 +33,18 @@ struct Outcome {
   [[nodiscard]] bool ok() const { return err == 0 && !ended && !cancelled; }
 };
 
-// One set of reads under way. The caller owns it, its reads and their targets, and leaves all of them alone
-// until done() was called. Reads may come in any order, overlap and repeat.
+// One set of reads under way. The caller owns it, its reads and their targets, and leaves all of
+// them alone until done() was called. Reads may come in any order, overlap and repeat.
 class ReadSet {
  public:
   virtual ~ReadSet() = default;
 
-  // Called exactly once, by a thread of the engine (or inside submit, when nothing had to be waited for). Must
-  // not block or throw; may submit further sets.
+  // Called exactly once, by a thread of the engine (or inside submit, when nothing had to be waited
+  // for). Must not block or throw; may submit further sets.
   virtual void done(const Outcome& outcome) noexcept = 0;
 
   void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
-  [[nodiscard]] bool cancelled() const noexcept {
+  [[nodiscard]] virtual bool cancelled() const noexcept {
     return cancelled_.load(std::memory_order_relaxed);
   }
 
@@ -53,7 +54,8 @@ class ReadSet {
   std::atomic<bool> cancelled_{false};
 };
 
-// Counters since the engine was opened; relaxed, so a reading taken while reads fly may be a little behind.
+// Counters since the engine was opened; relaxed, so a reading taken while reads fly may be a little
+// behind.
 struct Traffic {
   std::uint64_t bytes_read = 0;
   std::uint64_t reads = 0;
@@ -62,8 +64,8 @@ struct Traffic {
 
 // What the loader needs to know to decide how far ahead it pays to look.
 struct Prospect {
-  bool resident = false;         // coming bytes are in memory: a few batches ahead are enough, no sorting
-  std::uint32_t gap_bytes = 0;   // neighbours closer than this come together
+  bool resident = false;  // coming bytes are in memory: a few batches ahead are enough, no sorting
+  std::uint32_t gap_bytes = 0;  // neighbours closer than this come together
 };
 
 class Engine {
@@ -75,11 +77,17 @@ class Engine {
   // Requires 0 < set.reads.size() <= kMaxReads. Any thread.
   virtual void submit(ReadSet& set) noexcept = 0;
 
-  // Submits and waits; works on the calling thread where that is faster. Any number of reads. Any thread.
+  // Submits and waits; works on the calling thread where that is faster. Any number of reads. Any
+  // thread.
   [[nodiscard]] virtual Outcome read(std::span<const Read> reads) noexcept;
+
+  // Somebody is about to read most of the data, perhaps more than once.
+  virtual void expect_all() noexcept {}
 
   [[nodiscard]] virtual Prospect prospect() noexcept = 0;
   [[nodiscard]] virtual Traffic traffic() const noexcept = 0;
+  // Whether all of the data is held, so that giving the engine up frees that much.
+  [[nodiscard]] virtual bool holds_data() const noexcept { return false; }
   // The words of Stats::engine and Stats::engine_reason as of now.
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string reason() const = 0;
@@ -88,12 +96,14 @@ class Engine {
 struct EngineOptions {
   EngineKind kind = EngineKind::automatic;
   CacheMode cache = CacheMode::keep;  // decided by the caller: keep or drop
-  bool allow_memory = true;           // automatic may load the whole file if it fits
-  std::uint64_t reserve_bytes = 0;    // automatic leaves at least this much of the budget to others
+  bool allow_memory = true;           // automatic may hold all of the data if it fits
 };
 
-// Throws IoError for an engine asked for by name that is not available here, std::invalid_argument where the
-// budget is too small for it.
+// Room that an engine other than memory claims for its buffers under a budget of this size.
+[[nodiscard]] std::uint64_t engine_buffer_bytes(std::uint64_t budget_bytes);
+
+// Throws IoError for an engine asked for by name that is not available here, std::invalid_argument
+// where the budget is too small for it.
 [[nodiscard]] std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files,
                                                   const EngineOptions& options, Budget& budget);
 

@@ -1,0 +1,181 @@
+#include "engine/cache_map.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/clock.h"
+#include "os/memory.h"
+#include "os/residency.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kMaxAgeNs = 250'000'000;
+constexpr std::uint32_t kShardsAskedAtOpen = 64;
+constexpr std::uint64_t kReadAheadBytes = 8 * 1024 * 1024;  // the largest that tuned disks have
+constexpr std::size_t kTimedReads = 8;
+constexpr std::size_t kTimedBytes = 4096;
+constexpr std::uint64_t kCachedIsFasterBy = 4;
+
+// Median time of a few reads spread over the file, 0 when one fails. Buffered ones leave a few
+// pages behind.
+std::uint64_t median_read_ns(const File& file, bool direct) {
+  Memory buffer(kTimedBytes);
+  const std::uint64_t blocks = file.shard().size_bytes / kTimedBytes;
+  if (blocks == 0) return 0;
+  std::array<std::uint64_t, kTimedReads> took{};
+  for (std::size_t i = 0; i < kTimedReads; ++i) {
+    // Different places for the two kinds: what the first brought in must not answer the second.
+    const std::uint64_t at =
+        (blocks * (2 * i + (direct ? 1 : 0)) / (2 * kTimedReads)) * kTimedBytes;
+    const std::uint64_t before = now_ns();
+    const ReadResult result =
+        direct ? file.read_direct(at, buffer.bytes()) : file.read(at, buffer.bytes());
+    took[i] = now_ns() - before;
+    if (result.placed_bytes != kTimedBytes) return 0;
+  }
+  std::sort(took.begin(), took.end());
+  return took[kTimedReads / 2];
+}
+
+bool looks_cached(const File& file) {
+  if (file.direct_fd() < 0) return false;
+  const std::uint64_t direct = median_read_ns(file, true);
+  const std::uint64_t buffered = median_read_ns(file, false);
+  return direct > 0 && buffered > 0 && buffered * kCachedIsFasterBy < direct;
+}
+
+}  // namespace
+
+struct CacheMap::ShardMap {
+  explicit ShardMap(std::uint64_t size) : size_bytes(size), block_bytes(kBlockBytes), hot() {
+    while (size / block_bytes >= kMostBlocks) block_bytes *= 2;
+    blocks = (size + block_bytes - 1) / block_bytes;
+    hot = std::vector<std::atomic<char>>(blocks);
+  }
+
+  std::uint64_t size_bytes;
+  std::uint64_t block_bytes;
+  std::uint64_t blocks = 0;
+  std::vector<std::atomic<char>> hot;  // 1: served from memory
+  std::atomic<std::uint64_t> cached_bytes{0};
+  std::atomic<std::uint64_t> asked_ns{0};
+};
+
+CacheMap::CacheMap(std::shared_ptr<Files> files)
+    : files_(std::move(files)), maps_(files_->shards().size()) {
+  const auto shards = static_cast<std::uint32_t>(maps_.size());
+  const std::uint32_t asked = std::min(shards, kShardsAskedAtOpen);
+  for (std::uint32_t i = 0; i < asked; ++i) {
+    (void)ask(static_cast<std::uint32_t>(std::uint64_t{i} * shards / asked));
+  }
+  refreshed_ns_ = now_ns();
+}
+
+CacheMap::~CacheMap() {
+  for (auto& map : maps_) delete map.load();
+}
+
+CacheMap::ShardMap* CacheMap::ask(std::uint32_t shard) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (ShardMap* known = maps_[shard].load(std::memory_order_acquire)) return known;
+  auto fresh = std::make_unique<ShardMap>(files_->shards()[shard].size_bytes);
+  update(*fresh, shard);
+  maps_[shard].store(fresh.get(), std::memory_order_release);
+  return fresh.release();
+}
+
+void CacheMap::update(ShardMap& map, std::uint32_t shard) noexcept try {
+  map.asked_ns = now_ns();
+  if (map.blocks == 0) return;
+  const std::shared_ptr<File> file = files_->open(shard);
+  if (unknown_why_.empty()) {
+    const auto whole = residency(*file, 0, 0, &unknown_why_);
+    if (whole) {
+      update_blocks(map, *file, whole->cached_bytes);
+      return;
+    }
+  }
+  const bool cached = looks_cached(*file);
+  map.cached_bytes = cached ? map.size_bytes : 0;
+  for (auto& block : map.hot) block.store(cached ? 1 : 0, std::memory_order_relaxed);
+} catch (...) {
+  // A shard that cannot be opened now is read, and reported, by whoever needs its bytes.
+  for (auto& block : map.hot) block.store(0, std::memory_order_relaxed);
+}
+
+void CacheMap::update_blocks(ShardMap& map, const File& file, std::uint64_t cached_bytes) {
+  map.cached_bytes = cached_bytes;
+  if (cached_bytes == 0 || cached_bytes >= map.size_bytes) {
+    const char hot = cached_bytes == 0 ? 0 : 1;
+    for (auto& block : map.hot) block.store(hot, std::memory_order_relaxed);
+    return;
+  }
+  // From the end, so that each block knows how far the cached part goes on behind it.
+  std::uint64_t cached_behind = kReadAheadBytes;  // nothing is fetched beyond the end of the file
+  for (std::uint64_t i = map.blocks; i-- > 0;) {
+    const std::uint64_t offset = i * map.block_bytes;
+    const std::uint64_t size = std::min(map.block_bytes, map.size_bytes - offset);
+    const auto part = residency(file, offset, size);
+    const bool whole = part && part->cached_bytes >= size;
+    map.hot[i].store(whole && cached_behind >= kReadAheadBytes ? 1 : 0, std::memory_order_relaxed);
+    cached_behind = whole ? cached_behind + size : 0;
+  }
+}
+
+bool CacheMap::resident(const Extent& extent) noexcept {
+  ShardMap* map = maps_[extent.shard].load(std::memory_order_acquire);
+  if (map == nullptr) map = ask(extent.shard);
+  if (map->blocks == 0 || extent.size_bytes == 0) return true;
+  const std::uint64_t first = extent.offset_bytes / map->block_bytes;
+  const std::uint64_t last = (extent.end_bytes() - 1) / map->block_bytes;
+  for (std::uint64_t i = first; i <= last; ++i) {
+    if (i >= map->blocks || map->hot[i].load(std::memory_order_relaxed) == 0) return false;
+  }
+  return true;
+}
+
+void CacheMap::refresh() noexcept {
+  const std::uint64_t now = now_ns();
+  if (now - refreshed_ns_.load(std::memory_order_relaxed) < kMaxAgeNs) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  // Where answers are timed reads they cost disk reads themselves: those are not repeated.
+  if (unknown_why_.empty()) {
+    std::uint32_t asked = 0;
+    for (std::uint32_t i = 0; i < maps_.size() && asked < kShardsAskedAtOpen; ++i) {
+      ShardMap* map = maps_[i].load(std::memory_order_relaxed);
+      if (map == nullptr || now - map->asked_ns < kMaxAgeNs) continue;
+      update(*map, i);
+      ++asked;
+    }
+  }
+  refreshed_ns_ = now_ns();
+}
+
+double CacheMap::share() const {
+  std::uint64_t cached = 0, total = 0;
+  for (const auto& entry : maps_) {
+    if (const ShardMap* map = entry.load(std::memory_order_acquire)) {
+      cached += map->cached_bytes.load(std::memory_order_relaxed);
+      total += map->size_bytes;
+    }
+  }
+  return total == 0 ? 1.0 : static_cast<double>(cached) / static_cast<double>(total);
+}
+
+std::string CacheMap::reason() const {
+  const double percent = share() * 100;
+  const std::lock_guard lock(mutex_);
+  if (unknown_why_.empty()) {
+    const bool between = percent > 0 && percent < 100;
+    const int shown = static_cast<int>(
+        std::lround(std::clamp(percent, between ? 1.0 : 0.0, between ? 99.0 : 100.0)));
+    return std::to_string(shown) + " % of the data is in the page cache";
+  }
+  return std::string("reads timed as ") + (percent >= 50 ? "cached" : "not cached") + " (" +
+         unknown_why_ + ")";
+}
+
+}  // namespace lowtide

@@ -1,0 +1,139 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "core/checked.h"
+#include "engine/memory_engine.h"
+#include "engine/routed_engine.h"
+#include "lowtide/bytes.h"
+#include "os/files.h"
+#include "os/ring.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kLeastBufferBytes = 32 * 1024;
+constexpr std::uint64_t kMostBufferBytes = 8 * 1024 * 1024;
+constexpr std::uint64_t kThreadBufferBytes = 3 * 4096;  // the least that one thread of a pool needs
+constexpr unsigned kRingDepth = 128;
+constexpr unsigned kMostColdThreads = 64;  // without a ring, a thread is a read in flight
+constexpr unsigned kMostHotThreads = 4;
+
+class Waiter final : public ReadSet {
+ public:
+  void done(const Outcome& outcome) noexcept override {
+    const std::lock_guard lock(mutex_);
+    outcome_ = outcome;
+    finished_ = true;
+    changed_.notify_one();
+  }
+  Outcome wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return finished_; });
+    return outcome_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool finished_ = false;
+  Outcome outcome_;
+};
+
+unsigned hot_threads() {
+  return std::clamp(std::thread::hardware_concurrency(), 2U, kMostHotThreads);
+}
+
+std::unique_ptr<Lane> cold_lane(const std::shared_ptr<Files>& files, CacheMode cache, bool ring,
+                                std::uint64_t bounce_bytes) {
+  LaneOptions options;
+  options.access = cache == CacheMode::drop ? Access::direct : Access::buffered;
+  options.bounce_bytes = bounce_bytes;
+  if (ring) {
+    options.width = kRingDepth;
+    return make_uring_lane(files, options);
+  }
+  options.width = static_cast<unsigned>(
+      std::clamp<std::uint64_t>(bounce_bytes / kThreadBufferBytes, 1, kMostColdThreads));
+  return make_pread_lane(files, options);
+}
+
+std::unique_ptr<Lane> hot_lane(const std::shared_ptr<Files>& files, bool ring,
+                               std::uint64_t bounce_bytes) {
+  LaneOptions options;
+  options.merge = false;
+  if (ring) {
+    options.width = kRingDepth;
+    options.bounce_bytes = bounce_bytes;
+    return make_uring_lane(files, options);
+  }
+  options.width = hot_threads();
+  options.bounce_bytes = bounce_bytes >= options.width * kThreadBufferBytes ? bounce_bytes : 0;
+  return make_pread_lane(files, options);
+}
+
+}  // namespace
+
+Outcome Engine::read(std::span<const Read> reads) noexcept {
+  for (std::size_t first = 0; first < reads.size(); first += kMaxReads) {
+    Waiter waiter;
+    waiter.reads = reads.subspan(first, std::min(kMaxReads, reads.size() - first));
+    submit(waiter);
+    Outcome outcome = waiter.wait();
+    if (!outcome.ok()) {
+      outcome.read += static_cast<std::uint32_t>(first);
+      return outcome;
+    }
+  }
+  return {};
+}
+
+std::uint64_t engine_buffer_bytes(std::uint64_t budget_bytes) {
+  return round_down(std::clamp(budget_bytes / 8, kLeastBufferBytes, kMostBufferBytes), 4096);
+}
+
+std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOptions& options,
+                                    Budget& budget) {
+  const std::string no_ring = Ring::probe();
+  const bool wants_ring = options.kind == EngineKind::uring;
+  if (wants_ring && !no_ring.empty()) {
+    throw IoError(ENOSYS, "engine=\"uring\"", "", std::nullopt,
+                  no_ring + "; engine=\"auto\" or \"pread\" work without it");
+  }
+  const bool ring = no_ring.empty() && options.kind != EngineKind::pread;
+  const std::uint64_t buffers = engine_buffer_bytes(budget.limit_bytes());
+  Claim claim = budget.claim(buffers, "read buffers");
+
+  RoutedEngineOptions routed;
+  routed.claim = std::move(claim);
+  routed.hot = hot_lane(files, wants_ring, buffers / 8);
+  routed.cold = cold_lane(files, options.cache, ring, buffers - buffers / 8);
+  routed.hot_name = wants_ring ? "uring" : "pread";
+  routed.cold_name = ring ? "uring" : "pread";
+  if (options.kind != EngineKind::automatic) routed.reason = "asked for";
+  if (options.kind == EngineKind::automatic && !no_ring.empty()) routed.no_ring = no_ring;
+  if (options.cache == CacheMode::drop) files->advise_on_open(Advice::random);
+  auto engine = std::make_unique<RoutedEngine>(files, std::move(routed));
+
+  const std::uint64_t total = files->total_bytes();
+  const bool fits = total <= budget.free_bytes();
+  if (options.kind == EngineKind::memory) {
+    if (!fits) {
+      throw std::invalid_argument("engine=\"memory\": the data is " + format_bytes(total) +
+                                  ", but memory=" + format_bytes(budget.limit_bytes()) +
+                                  " leaves " + format_bytes(budget.free_bytes()) + " for it");
+    }
+    return make_memory_engine(std::move(files), std::move(engine), budget, "asked for");
+  }
+  if (options.kind == EngineKind::automatic && options.allow_memory && fits) {
+    return make_memory_engine(
+        std::move(files), std::move(engine), budget,
+        "the data (" + format_bytes(total) + ") fits memory=" + format_bytes(budget.limit_bytes()));
+  }
+  return engine;
+}
+
+}  // namespace lowtide

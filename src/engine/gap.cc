@@ -1,0 +1,48 @@
+#include "engine/gap.h"
+
+#include <algorithm>
+
+namespace lowtide {
+namespace {
+
+constexpr double kFade = 0.98;                 // about the last 50 sets count
+constexpr std::uint64_t kLeastRequests = 256;  // fewer are mostly latency
+constexpr std::uint32_t kLeastObservations = 8;
+constexpr double kLeastDeterminant =
+    1e-3;                      // of the scaled equations: below, the sets were too alike
+constexpr double kStep = 0.2;  // share of the way to the new estimate
+
+}  // namespace
+
+std::uint32_t GapModel::next() {
+  ++turn_;
+  return turn_ % 2 == 0 ? best_bytes_ / 4 * 3 : best_bytes_ / 4 * 5;
+}
+
+void GapModel::observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_t busy_ns) {
+  if (requests < kLeastRequests || busy_ns == 0) return;
+  // Weighted by 1 / busy: a set that took long because somebody else used the disk counts less.
+  const double weight = 1.0 / static_cast<double>(busy_ns);
+  const double r = static_cast<double>(requests), b = static_cast<double>(bytes);
+  const double t = static_cast<double>(busy_ns);
+  requests_requests_ = kFade * requests_requests_ + weight * r * r;
+  requests_bytes_ = kFade * requests_bytes_ + weight * r * b;
+  bytes_bytes_ = kFade * bytes_bytes_ + weight * b * b;
+  requests_busy_ = kFade * requests_busy_ + weight * r * t;
+  bytes_busy_ = kFade * bytes_busy_ + weight * b * t;
+  if (++observations_ < kLeastObservations) return;
+
+  const double scale = requests_requests_ * bytes_bytes_;
+  const double determinant = scale - requests_bytes_ * requests_bytes_;
+  if (determinant < kLeastDeterminant * scale) return;
+  const double request_ns =
+      (requests_busy_ * bytes_bytes_ - bytes_busy_ * requests_bytes_) / determinant;
+  const double byte_ns =
+      (bytes_busy_ * requests_requests_ - requests_busy_ * requests_bytes_) / determinant;
+  if (request_ns <= 0 || byte_ns <= 0) return;
+  const double estimate = std::clamp(request_ns / byte_ns, static_cast<double>(kLeastBytes),
+                                     static_cast<double>(kMostBytes));
+  best_bytes_ = static_cast<std::uint32_t>((1 - kStep) * best_bytes_ + kStep * estimate);
+}
+
+}  // namespace lowtide

@@ -1,0 +1,35 @@
+// gap.h - how far apart two reads may lie so that fetching them together is cheaper than apart.
+//
+// A disk is modelled as so many nanoseconds a request and so many a byte; the gap at which both
+// ways cost the same is the quotient. Both prices are fitted to what the last requests really took,
+// older ones fading out. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+
+namespace lowtide {
+
+class GapModel {
+ public:
+  static constexpr std::uint32_t kStartBytes = 16 * 1024;
+  static constexpr std::uint32_t kLeastBytes = 4 * 1024;
+  static constexpr std::uint32_t kMostBytes = 128 * 1024;
+
+  // The gap to plan the next set with: the best one known, a little less and a little more in turn,
+  // because two prices cannot be told from requests that are all alike.
+  [[nodiscard]] std::uint32_t next();
+  [[nodiscard]] std::uint32_t best() const { return best_bytes_; }
+
+  // A set of `requests` that fetched `bytes` kept a busy disk for `busy_ns`.
+  void observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_t busy_ns);
+
+ private:
+  // Sums of the normal equations of busy_ns = request_ns * requests + byte_ns * bytes.
+  double requests_requests_ = 0, requests_bytes_ = 0, bytes_bytes_ = 0;
+  double requests_busy_ = 0, bytes_busy_ = 0;
+  std::uint32_t observations_ = 0;
+  std::uint32_t turn_ = 0;
+  std::uint32_t best_bytes_ = kStartBytes;
+};
+
+}  // namespace lowtide

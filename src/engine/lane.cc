@@ -1,0 +1,101 @@
+#include "engine/lane.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/checked.h"
+#include "os/residency.h"
+
+namespace lowtide {
+
+Traffic Lane::traffic() const noexcept {
+  return {.bytes_read = bytes_read_.load(std::memory_order_relaxed),
+          .reads = reads_.load(std::memory_order_relaxed),
+          .merged = merged_.load(std::memory_order_relaxed)};
+}
+
+void Lane::count(std::uint64_t requests, std::uint64_t bytes) noexcept {
+  reads_.fetch_add(requests, std::memory_order_relaxed);
+  bytes_read_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void Lane::count_merged(std::uint64_t reads) noexcept {
+  merged_.fetch_add(reads, std::memory_order_relaxed);
+}
+
+int ShardOpener::open(std::uint32_t shard, const OpenShard** out) noexcept try {
+  if (!current_ || shard_ != shard) {
+    OpenShard opened{.file = files_->open(shard)};
+    opened.fd = opened.file->fd();
+    if (access_ == Access::direct) {
+      const auto alignment = opened.file->direct_alignment();
+      const int direct_fd = alignment ? opened.file->direct_fd() : -1;
+      opened.direct = direct_fd >= 0;
+      opened.drop_behind = !opened.direct;
+      if (opened.direct) {
+        opened.fd = direct_fd;
+        opened.alignment_bytes = std::max(alignment->offset_bytes, alignment->memory_bytes);
+      }
+    }
+    current_ = std::move(opened);
+    shard_ = shard;
+  }
+  *out = &current_;
+  return 0;
+} catch (const IoError& error) {
+  return error.err;
+} catch (const FormatError&) {
+  return ESTALE;
+} catch (...) {
+  return ENOMEM;
+}
+
+namespace {
+
+Outcome failed(const Plan& plan, const Span& span, const ReadResult& result,
+               std::uint64_t at_bytes) {
+  Outcome outcome;
+  outcome.err = result.err;
+  outcome.ended = result.err == 0;
+  outcome.read = plan.culprit(span, at_bytes);
+  outcome.found_bytes = at_bytes;
+  return outcome;
+}
+
+void drop_behind(const File& file, const Span& span) {
+  const std::uint64_t page = page_bytes();
+  const std::uint64_t begin = round_down(span.offset_bytes, page);
+  (void)file.advise(Advice::dont_need, begin, round_up(span.end_bytes(), page) - begin);
+}
+
+}  // namespace
+
+Outcome read_span(const OpenShard& shard, const Plan& plan, const Span& span, std::byte* bounce,
+                  std::uint64_t done_bytes) noexcept {
+  const std::uint64_t begin = round_down(span.offset_bytes, shard.alignment_bytes);
+  const std::uint64_t need = span.end_bytes() - begin;
+  const bool may_bounce = shard.direct || (bounce != nullptr && done_bytes != 0);
+  std::byte* straight = may_bounce ? nullptr : plan.target(span);
+  std::byte* into = straight != nullptr ? straight : bounce;
+  std::uint64_t have = done_bytes;
+  if (shard.direct && have == 0) {
+    const ReadResult result =
+        shard.file->read_direct(begin, {into, round_up(need, shard.alignment_bytes)});
+    // EINVAL: this file system takes O_DIRECT at open and not here; the buffered read below
+    // decides.
+    if (result.err != 0 && result.err != EINVAL) {
+      return failed(plan, span, result, begin + result.placed_bytes);
+    }
+    have = result.placed_bytes;
+  }
+  if (have < need) {  // the rest, or the tail of a file that does not end on a sector
+    const ReadResult result = shard.file->read(begin + have, {into + have, need - have});
+    have += result.placed_bytes;
+    if (have < need) return failed(plan, span, result, begin + have);
+  }
+  if (straight == nullptr) plan.place(span, into + (span.offset_bytes - begin));
+  if (shard.drop_behind) drop_behind(*shard.file, span);
+  return {};
+}
+
+}  // namespace lowtide

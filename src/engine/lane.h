@@ -1,0 +1,92 @@
+// lane.h - one way for bytes to come: a pool of preads or a ring, buffered or direct. Engines are
+// made of lanes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "engine/engine.h"
+#include "engine/plan.h"
+#include "os/files.h"
+
+namespace lowtide {
+
+enum class Access {
+  buffered,  // through the page cache
+  direct,    // past it, where the file system can; else buffered and dropped behind
+};
+
+struct LaneOptions {
+  Access access = Access::buffered;
+  bool merge = true;             // sort the set and fetch neighbours together
+  unsigned width = 4;            // threads of a pool, reads in flight of a ring
+  std::size_t bounce_bytes = 0;  // room for reads that cannot go straight to their targets
+};
+
+class Lane {
+ public:
+  virtual ~Lane() = default;  // ends its threads; every set must be done
+
+  // Threads start with the first set. As Engine::submit.
+  virtual void submit(ReadSet& set) noexcept = 0;
+  // Reads on the calling thread if that is faster than handing the reads over; false: submit them.
+  [[nodiscard]] virtual bool read_here(std::span<const Read> reads, Outcome* outcome) noexcept = 0;
+  // What the next merging would use; 0 for a lane that does not merge.
+  [[nodiscard]] virtual std::uint32_t gap_bytes() const noexcept = 0;
+
+  [[nodiscard]] Traffic traffic() const noexcept;
+
+ protected:
+  void count(std::uint64_t requests, std::uint64_t bytes) noexcept;
+  void count_merged(std::uint64_t reads) noexcept;
+
+ private:
+  std::atomic<std::uint64_t> bytes_read_{0}, reads_{0}, merged_{0};
+};
+
+[[nodiscard]] std::unique_ptr<Lane> make_pread_lane(std::shared_ptr<Files> files,
+                                                    const LaneOptions& options);
+// Requires Ring::probe() to be empty.
+[[nodiscard]] std::unique_ptr<Lane> make_uring_lane(std::shared_ptr<Files> files,
+                                                    const LaneOptions& options);
+
+// A shard as a lane reads it.
+struct OpenShard {
+  std::shared_ptr<File> file;
+  int fd = -1;
+  bool direct = false;       // else buffered
+  bool drop_behind = false;  // direct was wanted and cannot be had
+  std::uint32_t alignment_bytes = 1;
+
+  [[nodiscard]] explicit operator bool() const { return file != nullptr; }
+};
+
+// Opens shards for one thread, which mostly wants the same one again.
+class ShardOpener {
+ public:
+  ShardOpener(std::shared_ptr<Files> files, Access access)
+      : files_(std::move(files)), access_(access) {}
+
+  // 0 or an errno; `out` points to the shard until the next call.
+  [[nodiscard]] int open(std::uint32_t shard, const OpenShard** out) noexcept;
+  void forget() { current_ = {}; }
+
+ private:
+  std::shared_ptr<Files> files_;
+  Access access_;
+  std::uint32_t shard_ = 0;
+  OpenShard current_;
+};
+
+// Reads a span to its end with plain system calls: `bounce` has room for the span and one alignment
+// unit at either end, or is nullptr when the span has one target and the shard is not direct.
+// `done_bytes` of the span, counted from its first aligned byte, are there already. Returns how it
+// went; on success the bytes are placed.
+[[nodiscard]] Outcome read_span(const OpenShard& shard, const Plan& plan, const Span& span,
+                                std::byte* bounce, std::uint64_t done_bytes = 0) noexcept;
+
+}  // namespace lowtide

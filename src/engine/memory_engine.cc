@@ -1,0 +1,151 @@
+#include "engine/memory_engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "os/files.h"
+#include "os/memory.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kFetchBytes = 8 * 1024 * 1024;  // asked of the source at a time
+constexpr std::uint64_t kFetchReadBytes = 1024 * 1024;
+constexpr std::uint64_t kWorthShare = 8;   // an eighth asked for: the rest will be too
+constexpr std::size_t kPrefetchAhead = 4;  // reads
+constexpr std::uint64_t kCacheLineBytes = 64;
+constexpr std::uint64_t kPrefetchBytes = 1024;  // of one read; the hardware follows from there
+
+class MemoryEngine final : public Engine {
+ public:
+  MemoryEngine(std::shared_ptr<Files> files, std::unique_ptr<Engine> source, Budget& budget,
+               std::string reason)
+      : files_(std::move(files)),
+        source_(std::move(source)),
+        claim_(budget.claim(files_->total_bytes(), "the data")),
+        reason_(std::move(reason)) {
+    starts_bytes_.push_back(0);
+    for (const Shard& shard : files_->shards()) {
+      starts_bytes_.push_back(starts_bytes_.back() + shard.size_bytes);
+    }
+    if (starts_bytes_.back() > 0) store_ = Memory(starts_bytes_.back());
+  }
+
+  ~MemoryEngine() override {
+    stopping_ = true;
+    if (filler_.joinable()) filler_.join();
+  }
+
+  void submit(ReadSet& set) noexcept override {
+    if (serve(set.reads)) {
+      set.done({});
+    } else {
+      source_->submit(set);
+    }
+  }
+
+  Outcome read(std::span<const Read> reads) noexcept override {
+    return serve(reads) ? Outcome{} : source_->read(reads);
+  }
+
+  void expect_all() noexcept override {
+    std::call_once(filling_, [this] {
+      try {
+        filler_ = std::thread([this] { fill(); });
+      } catch (const std::system_error&) {
+        // Without the thread the source goes on serving.
+      }
+    });
+  }
+
+  Prospect prospect() noexcept override {
+    return {.resident = true, .gap_bytes = source_->prospect().gap_bytes};
+  }
+  Traffic traffic() const noexcept override { return source_->traffic(); }
+  bool holds_data() const noexcept override { return true; }
+  std::string name() const override { return "memory"; }
+  std::string reason() const override { return reason_; }
+
+ private:
+  [[nodiscard]] std::uint64_t place(const Extent& extent) const {
+    return starts_bytes_[extent.shard] + extent.offset_bytes;
+  }
+
+  // Copies the reads out of memory if all of them are there; false: the source must.
+  bool serve(std::span<const Read> reads) noexcept {
+    const std::uint64_t filled = filled_bytes_.load(std::memory_order_acquire);
+    std::uint64_t bytes = 0;
+    bool all = true;
+    for (const Read& read : reads) {
+      bytes += read.from.size_bytes;
+      all = all && place(read.from) + read.from.size_bytes <= filled;
+    }
+    if (filled < store_.size()) {
+      const std::uint64_t asked = asked_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+      if (asked >= store_.size() / kWorthShare) expect_all();
+    }
+    if (!all) return false;
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      if (i + kPrefetchAhead < reads.size()) prefetch(reads[i + kPrefetchAhead].from);
+      std::memcpy(reads[i].into, store_.data() + place(reads[i].from), reads[i].from.size_bytes);
+    }
+    return true;
+  }
+
+  void prefetch(const Extent& extent) const {
+    const std::byte* from = store_.data() + place(extent);
+    const std::uint64_t size = std::min<std::uint64_t>(extent.size_bytes, kPrefetchBytes);
+    for (std::uint64_t at = 0; at < size; at += kCacheLineBytes) __builtin_prefetch(from + at);
+  }
+
+  void fill() noexcept try {
+    std::vector<Read> reads;
+    for (std::uint32_t shard = 0; shard < files_->shards().size(); ++shard) {
+      const std::uint64_t size = files_->shards()[shard].size_bytes;
+      for (std::uint64_t first = 0; first < size; first += kFetchBytes) {
+        if (stopping_) return;
+        const std::uint64_t end = std::min(size, first + kFetchBytes);
+        reads.clear();
+        for (std::uint64_t at = first; at < end; at += kFetchReadBytes) {
+          const auto part = static_cast<std::uint32_t>(std::min(kFetchReadBytes, end - at));
+          reads.push_back({.from = {.offset_bytes = at, .size_bytes = part, .shard = shard},
+                           .into = store_.data() + starts_bytes_[shard] + at});
+        }
+        // A failure is met again, and reported, by the read that needs these bytes.
+        if (!source_->read(reads).ok()) return;
+        filled_bytes_.store(starts_bytes_[shard] + end, std::memory_order_release);
+      }
+    }
+  } catch (...) {
+  }
+
+  std::shared_ptr<Files> files_;
+  std::unique_ptr<Engine> source_;
+  Claim claim_;
+  std::string reason_;
+  std::vector<std::uint64_t> starts_bytes_;  // of each shard in the store
+  Memory store_;
+  std::atomic<std::uint64_t> filled_bytes_{0};  // from the front
+  std::atomic<std::uint64_t> asked_bytes_{0};
+  std::atomic<bool> stopping_{false};
+  std::once_flag filling_;
+  std::thread filler_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_memory_engine(std::shared_ptr<Files> files,
+                                           std::unique_ptr<Engine> source, Budget& budget,
+                                           std::string reason) {
+  auto engine = std::make_unique<MemoryEngine>(std::move(files), std::move(source), budget,
+                                               std::move(reason));
+  if (engine->reason() == "asked for") engine->expect_all();
+  return engine;
+}
+
+}  // namespace lowtide

@@ -1,0 +1,19 @@
+#include "engine/outcome.h"
+
+#include "lowtide/error.h"
+
+namespace lowtide {
+
+void throw_outcome(const Outcome& outcome, const Read& read, const std::string& path,
+                   const std::string& when) {
+  const std::string at_step = when.empty() ? "" : " (" + when + ")";
+  if (outcome.err == 0) {
+    throw FormatError(path + ": the file was truncated since it was opened: expected " +
+                      std::to_string(read.from.size_bytes) + " bytes at byte " +
+                      std::to_string(read.from.offset_bytes) + ", but it ends at byte " +
+                      std::to_string(outcome.found_bytes) + at_step);
+  }
+  throw IoError(outcome.err, "read", path, read.from.offset_bytes, when);
+}
+
+}  // namespace lowtide

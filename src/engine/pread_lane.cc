@@ -1,0 +1,251 @@
+// A pool of threads that pread. Sets are served first come first served; the threads share one set
+// piece by piece.
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/checked.h"
+#include "core/clock.h"
+#include "engine/gap.h"
+#include "engine/lane.h"
+#include "os/memory.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::size_t kPieceReads = 64;             // taken by a thread at a time
+constexpr std::uint64_t kPieceBytes = 1024 * 1024;  // or fewer, when they are long
+constexpr std::size_t kReadHere = 256;              // fewer than this are not worth another thread
+constexpr std::uint32_t kMostSpanBytes = 512 * 1024;
+constexpr std::uint32_t kTinyGapBytes =
+    2048;  // cached neighbours: copying this beats another system call
+constexpr std::uint32_t kAlignmentRoomBytes = 2 * 4096;
+
+// A set on its way. Guarded by the lane's mutex, but for the reads themselves.
+struct Job {
+  ReadSet* set = nullptr;
+  Plan plan;
+  bool planned = false;  // spans of the plan; else the reads one by one
+  std::size_t next_read = 0;
+  unsigned working = 0;  // pieces taken and not finished
+  bool exhausted = false;
+  Outcome outcome;
+  std::uint64_t requests = 0, bytes = 0, started_ns = 0;
+};
+
+struct Piece {
+  Span span;                        // planned
+  std::size_t first = 0, last = 0;  // else
+};
+
+class PreadLane final : public Lane {
+ public:
+  PreadLane(std::shared_ptr<Files> files, const LaneOptions& options)
+      : files_(std::move(files)), options_(options) {
+    const std::uint64_t each = options.bounce_bytes / std::max(1U, options.width);
+    const std::uint64_t span = each > kAlignmentRoomBytes ? each - kAlignmentRoomBytes : 0;
+    max_span_bytes_ = static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(round_down(span, 4096), 4096, kMostSpanBytes));
+  }
+
+  ~PreadLane() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    work_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void submit(ReadSet& set) noexcept override {
+    std::unique_ptr<Job> job = take_job();
+    start(*job, set);
+    const std::lock_guard lock(mutex_);
+    while (threads_.size() < options_.width) {
+      try {
+        threads_.emplace_back([this] { run(); });
+      } catch (const std::system_error&) {
+        break;  // fewer threads do the same work
+      }
+    }
+    const std::size_t wakes = std::min<std::size_t>(pieces_in(*job), options_.width);
+    queue_.push_back(job.release());
+    for (std::size_t i = 0; i < wakes; ++i) work_.notify_one();
+  }
+
+  bool read_here(std::span<const Read> reads, Outcome* outcome) noexcept override {
+    if (options_.merge || reads.size() > kReadHere) return false;
+    ShardOpener opener(files_, options_.access);
+    *outcome = read_each(opener, reads, 0, reads.size());
+    return true;
+  }
+
+  std::uint32_t gap_bytes() const noexcept override {
+    return options_.merge ? best_gap_.load(std::memory_order_relaxed) : 0;
+  }
+
+ private:
+  std::unique_ptr<Job> take_job() {
+    const std::lock_guard lock(mutex_);
+    if (spare_.empty()) return std::make_unique<Job>();
+    std::unique_ptr<Job> job = std::move(spare_.back());
+    spare_.pop_back();
+    return job;
+  }
+
+  void start(Job& job, ReadSet& set) {
+    job.set = &set;
+    job.next_read = 0;
+    job.exhausted = false;
+    job.outcome = {};
+    job.requests = job.bytes = 0;
+    job.started_ns = now_ns();
+    // A lane for cached bytes merges only what came sorted and small, the cells of a column:
+    // sorting would cost more than the calls that it saves.
+    const bool small = set.reads.front().from.size_bytes <= kTinyGapBytes / 8;
+    job.planned = options_.merge || (small && options_.bounce_bytes > 0 && Plan::sorted(set.reads));
+    if (!job.planned) return;
+    const std::uint32_t gap = options_.merge ? next_gap() : kTinyGapBytes;
+    job.plan.start(set.reads, {.merge = true, .gap_bytes = gap, .max_span_bytes = max_span_bytes_});
+  }
+
+  std::uint32_t next_gap() {
+    const std::lock_guard lock(mutex_);
+    return gap_.next();
+  }
+
+  std::size_t pieces_in(const Job& job) const {
+    return job.planned ? job.set->reads.size() : job.set->reads.size() / kPieceReads + 1;
+  }
+
+  // Under the lock. False: the job has no more pieces.
+  bool take_piece(Job& job, Piece* piece) {
+    if (job.set->cancelled()) job.outcome.cancelled = true;
+    if (!job.outcome.ok()) return false;
+    if (job.planned) return job.plan.next(&piece->span);
+    const std::size_t size = job.set->reads.size();
+    if (job.next_read == size) return false;
+    piece->first = job.next_read;
+    std::uint64_t bytes = 0;
+    while (job.next_read < size && job.next_read - piece->first < kPieceReads &&
+           bytes < kPieceBytes) {
+      bytes += job.set->reads[job.next_read++].from.size_bytes;
+    }
+    piece->last = job.next_read;
+    return true;
+  }
+
+  void run() {
+    ShardOpener opener(files_, options_.access);
+    Memory bounce;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      Job* job = queue_.front();
+      Piece piece;
+      if (!take_piece(*job, &piece)) {
+        queue_.pop_front();
+        job->exhausted = true;
+        if (job->working == 0) finish(job, lock);
+        if (queue_.empty())
+          opener.forget();  // a closed array keeps no descriptor in an idle thread
+        continue;
+      }
+      ++job->working;
+      lock.unlock();
+      if (job->planned && bounce.size() == 0)
+        bounce = Memory(max_span_bytes_ + kAlignmentRoomBytes);
+      const Outcome outcome = job->planned
+                                  ? read_one_span(opener, *job, piece.span, bounce.data())
+                                  : read_each(opener, job->set->reads, piece.first, piece.last);
+      lock.lock();
+      if (job->planned) {
+        ++job->requests;
+        job->bytes += piece.span.size_bytes;
+      }
+      if (job->outcome.ok() && !outcome.ok()) job->outcome = outcome;
+      if (--job->working == 0 && job->exhausted) finish(job, lock);
+    }
+  }
+
+  Outcome read_one_span(ShardOpener& opener, const Job& job, const Span& span, std::byte* bounce) {
+    const OpenShard* shard = nullptr;
+    if (const int err = opener.open(span.shard, &shard)) {
+      Outcome outcome;
+      outcome.err = err;
+      outcome.read = job.plan.culprit(span, span.offset_bytes);
+      return outcome;
+    }
+    count(1, span.size_bytes);
+    return read_span(*shard, job.plan, span, bounce);
+  }
+
+  Outcome read_each(ShardOpener& opener, std::span<const Read> reads, std::size_t first,
+                    std::size_t last) {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      const Extent& from = reads[i].from;
+      const OpenShard* shard = nullptr;
+      Outcome outcome;
+      outcome.read = static_cast<std::uint32_t>(i);
+      if ((outcome.err = opener.open(from.shard, &shard)) != 0) return outcome;
+      const ReadResult result =
+          shard->file->read(from.offset_bytes, {reads[i].into, from.size_bytes});
+      if (result.placed_bytes != from.size_bytes) {
+        outcome.err = result.err;
+        outcome.ended = result.err == 0;
+        outcome.found_bytes = from.offset_bytes + result.placed_bytes;
+        return outcome;
+      }
+      bytes += from.size_bytes;
+    }
+    count(last - first, bytes);
+    return {};
+  }
+
+  // Takes the job out of the lane, then tells its owner, who may destroy the set or submit another.
+  void finish(Job* raw, std::unique_lock<std::mutex>& lock) {
+    std::unique_ptr<Job> job(raw);
+    const std::uint64_t now = now_ns();
+    if (job->planned && job->outcome.ok()) {
+      count_merged(job->plan.merged());
+      if (options_.merge) {
+        gap_.observe(job->requests, job->bytes, now - std::max(job->started_ns, finished_ns_));
+        best_gap_.store(gap_.best(), std::memory_order_relaxed);
+      }
+    }
+    finished_ns_ = now;
+    ReadSet* set = job->set;
+    const Outcome outcome = job->outcome;
+    spare_.push_back(std::move(job));
+    lock.unlock();
+    set->done(outcome);
+    lock.lock();
+  }
+
+  const std::shared_ptr<Files> files_;
+  const LaneOptions options_;
+  std::uint32_t max_span_bytes_ = 0;
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::deque<Job*> queue_;  // owned; a job leaves it when its last piece was taken
+  std::vector<std::unique_ptr<Job>> spare_;
+  std::vector<std::thread> threads_;
+  bool stopping_ = false;
+  GapModel gap_;
+  std::atomic<std::uint32_t> best_gap_{GapModel::kStartBytes};
+  std::uint64_t finished_ns_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> make_pread_lane(std::shared_ptr<Files> files, const LaneOptions& options) {
+  return std::make_unique<PreadLane>(std::move(files), options);
+}
+
+}  // namespace lowtide

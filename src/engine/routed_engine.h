@@ -1,0 +1,49 @@
+// routed_engine.h - two lanes, one for bytes that are in the page cache and one for those on the
+// disk, and the map that tells which is which. Hits are copied while misses fly.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/cache_map.h"
+#include "engine/engine.h"
+#include "engine/lane.h"
+
+namespace lowtide {
+
+struct RoutedEngineOptions {
+  Claim claim;  // for the buffers of both lanes
+  std::unique_ptr<Lane> hot, cold;
+  std::string hot_name, cold_name;
+  std::string reason;   // fixed; empty: what the map says
+  std::string no_ring;  // why there is no ring where one would have been used
+};
+
+class RoutedEngine final : public Engine {
+ public:
+  RoutedEngine(std::shared_ptr<Files> files, RoutedEngineOptions options);
+  ~RoutedEngine() override;
+
+  void submit(ReadSet& set) noexcept override;
+  [[nodiscard]] Outcome read(std::span<const Read> reads) noexcept override;
+  [[nodiscard]] Prospect prospect() noexcept override;
+  [[nodiscard]] Traffic traffic() const noexcept override;
+  [[nodiscard]] std::string name() const override;
+  [[nodiscard]] std::string reason() const override;
+
+ private:
+  struct Split;
+  [[nodiscard]] std::size_t count_hits(std::span<const Read> reads) noexcept;
+  void submit_split(ReadSet& set);
+  void recycle(Split* split) noexcept;
+
+  std::shared_ptr<Files> files_;
+  CacheMap map_;
+  RoutedEngineOptions options_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Split>> spare_;
+};
+
+}  // namespace lowtide

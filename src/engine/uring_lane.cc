@@ -1,0 +1,318 @@
+// One ring, made, fed and reaped by one thread. Sets are fed first come first served; several are
+// in flight at once, so the disk never waits for a set to end.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/checked.h"
+#include "core/clock.h"
+#include "engine/arena.h"
+#include "engine/gap.h"
+#include "engine/lane.h"
+#include "os/ring.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint32_t kMostSpanBytes = 512 * 1024;  // larger requests bring nothing
+constexpr std::uint32_t kAlignmentRoomBytes = 2 * 4096;
+constexpr unsigned kReapShare = 16;  // wakes for a sixteenth of what is in flight
+constexpr int kMostRetries = 100;
+
+struct Job {
+  ReadSet* set = nullptr;
+  Plan plan;
+  Outcome outcome;
+  unsigned flying = 0;
+  bool fed = false;  // no more spans
+  std::uint64_t requests = 0, bytes = 0, started_ns = 0;
+};
+
+// One read in the ring.
+struct Flight {
+  Job* job = nullptr;
+  Span span;
+  OpenShard shard;
+  std::byte* bounce = nullptr;  // nullptr: straight to the target
+  std::byte* into = nullptr;
+  std::uint32_t size_bytes = 0;  // as asked, aligned
+  std::uint32_t have_bytes = 0;  // from earlier short completions
+  int retries = 0;
+
+  [[nodiscard]] std::uint64_t begin_bytes() const {
+    return round_down(span.offset_bytes, shard.alignment_bytes);
+  }
+  [[nodiscard]] std::uint64_t need_bytes() const { return span.end_bytes() - begin_bytes(); }
+};
+
+class UringLane final : public Lane {
+ public:
+  UringLane(std::shared_ptr<Files> files, const LaneOptions& options)
+      : opener_(std::move(files), options.access), options_(options), flights_(options.width) {
+    const std::uint64_t span = options.bounce_bytes > 2 * kAlignmentRoomBytes
+                                   ? options.bounce_bytes / 2 - kAlignmentRoomBytes
+                                   : 0;
+    max_span_bytes_ = static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(round_down(span, 4096), 4096, kMostSpanBytes));
+  }
+
+  ~UringLane() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    work_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void submit(ReadSet& set) noexcept override {
+    auto job = std::make_unique<Job>();
+    job->set = &set;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+      arrived_.push_back(std::move(job));
+    }
+    work_.notify_one();
+  }
+
+  bool read_here(std::span<const Read>, Outcome*) noexcept override { return false; }
+
+  std::uint32_t gap_bytes() const noexcept override {
+    return best_gap_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  void run() {
+    std::unique_ptr<Ring> ring;
+    int broken = 0;
+    try {
+      ring = std::make_unique<Ring>(options_.width);
+      arena_ = std::make_unique<Arena>(std::max<std::size_t>(
+          options_.bounce_bytes, max_span_bytes_ + std::size_t{kAlignmentRoomBytes}));
+    } catch (const IoError& error) {
+      broken = error.err;
+    } catch (...) {
+      broken = ENOMEM;
+    }
+    for (std::uint32_t i = 0; i < flights_.size(); ++i) free_.push_back(i);
+    while (accept()) {
+      if (broken != 0) {
+        ring.reset();  // before the buffers go back to their owners
+        fail_all(broken);
+        continue;
+      }
+      feed(*ring);
+      if (ring->in_flight() > 0) {
+        broken = ring->submit(std::max(1U, ring->in_flight() / kReapShare));
+        reap(*ring);
+      }
+      retire();
+    }
+  }
+
+  // Takes the sets that arrived; waits for one when nothing else is to be done. False: the lane
+  // ends.
+  bool accept() {
+    std::unique_lock lock(mutex_);
+    if (jobs_.empty() && arrived_.empty()) {
+      opener_.forget();
+      work_.wait(lock, [&] { return stopping_ || !arrived_.empty(); });
+      if (arrived_.empty()) return false;
+    }
+    std::deque<std::unique_ptr<Job>> fresh;
+    fresh.swap(arrived_);
+    lock.unlock();
+    for (auto& job : fresh) {
+      job->plan.start(job->set->reads, {.merge = options_.merge,
+                                        .gap_bytes = options_.merge ? gap_.next() : 0,
+                                        .max_span_bytes = max_span_bytes_});
+      jobs_.push_back(std::move(job));
+    }
+    return true;
+  }
+
+  void feed(Ring& ring) {
+    for (auto& job : jobs_) {
+      if (job->fed) continue;
+      if (job->started_ns == 0) job->started_ns = now_ns();
+      while (!job->fed) {
+        if (free_.empty()) return;
+        if (!has_span_) {
+          if (job->set->cancelled()) job->outcome.cancelled = true;
+          if (!job->outcome.ok() || !job->plan.next(&span_)) {
+            job->fed = true;
+            break;
+          }
+          has_span_ = true;
+        }
+        if (!launch(ring, *job)) return;
+        has_span_ = false;
+      }
+    }
+  }
+
+  // Puts span_ of the job into the ring; false when there is no room for it now.
+  bool launch(Ring& ring, Job& job) {
+    const OpenShard* shard = nullptr;
+    if (const int err = opener_.open(span_.shard, &shard)) {
+      job.outcome.err = err;
+      job.outcome.read = job.plan.culprit(span_, span_.offset_bytes);
+      return true;
+    }
+    const std::uint32_t slot = free_.back();
+    Flight& flight = flights_[slot];
+    flight = {.job = &job, .span = span_, .shard = *shard};
+    const std::uint64_t begin = flight.begin_bytes();
+    flight.size_bytes =
+        static_cast<std::uint32_t>(round_up(span_.end_bytes(), shard->alignment_bytes) - begin);
+    flight.into = shard->direct ? nullptr : job.plan.target(span_);
+    if (flight.into == nullptr) {
+      flight.bounce = flight.into = arena_->allocate(flight.size_bytes);
+      if (flight.bounce == nullptr) {
+        flight = {};
+        return false;
+      }
+    }
+    if (!ring.read(shard->fd, begin, flight.into, flight.size_bytes, slot)) {
+      land(flight);
+      return false;
+    }
+    free_.pop_back();
+    ++job.flying;
+    ++job.requests;
+    job.bytes += flight.size_bytes;
+    count(1, flight.size_bytes);
+    return true;
+  }
+
+  void reap(Ring& ring) {
+    std::array<Ring::Done, 64> done;
+    for (;;) {
+      const std::size_t n = ring.reap(done.data(), done.size());
+      for (std::size_t i = 0; i < n; ++i) {
+        complete(ring, static_cast<std::uint32_t>(done[i].tag), done[i].result);
+      }
+      if (n < done.size()) return;
+    }
+  }
+
+  void complete(Ring& ring, std::uint32_t slot, std::int32_t result) {
+    Flight& flight = flights_[slot];
+    const bool again = result == -EAGAIN || result == -EINTR;
+    if (again && ++flight.retries <= kMostRetries && relaunch(ring, slot)) return;
+    Job& job = *flight.job;
+    if (result < 0 && result != -EINVAL) {
+      fail(job, flight, -result);
+    } else {
+      flight.have_bytes += static_cast<std::uint32_t>(std::max(result, 0));
+      const bool whole = flight.have_bytes >= flight.need_bytes();
+      const bool aligned = flight.have_bytes % flight.shard.alignment_bytes == 0;
+      if (!whole && result > 0 && aligned && relaunch(ring, slot)) return;
+      settle(job, flight, whole);
+    }
+    land(flight);
+    free_.push_back(slot);
+    --job.flying;
+  }
+
+  bool relaunch(Ring& ring, std::uint32_t slot) {
+    const Flight& flight = flights_[slot];
+    return ring.read(flight.shard.fd, flight.begin_bytes() + flight.have_bytes,
+                     flight.into + flight.have_bytes, flight.size_bytes - flight.have_bytes, slot);
+  }
+
+  // Everything has come, or what is missing comes by plain reads: the tail of a file that does not
+  // end on a sector, a file system that refuses this direct read, or the end of a file that was cut
+  // short.
+  void settle(Job& job, const Flight& flight, bool whole) {
+    if (whole && flight.bounce == nullptr && !flight.shard.drop_behind) return;
+    if (whole && !flight.shard.drop_behind) {
+      job.plan.place(flight.span, flight.into + (flight.span.offset_bytes - flight.begin_bytes()));
+      return;
+    }
+    const Outcome outcome =
+        read_span(flight.shard, job.plan, flight.span, flight.bounce, flight.have_bytes);
+    if (job.outcome.ok() && !outcome.ok()) job.outcome = outcome;
+  }
+
+  void fail(Job& job, const Flight& flight, int err) {
+    if (!job.outcome.ok()) return;
+    job.outcome.err = err;
+    job.outcome.read = job.plan.culprit(flight.span, flight.span.offset_bytes);
+  }
+
+  void land(Flight& flight) {
+    if (flight.bounce != nullptr) arena_->free(flight.bounce, flight.size_bytes);
+    flight = {};
+  }
+
+  // Tells the owners of finished sets, oldest first.
+  void retire() {
+    for (auto it = jobs_.begin(); it != jobs_.end();) {
+      Job& job = **it;
+      if (!job.fed || job.flying > 0) {
+        ++it;
+        continue;
+      }
+      const std::unique_ptr<Job> ended = std::move(*it);
+      it = jobs_.erase(it);
+      observe(*ended);
+      ended->set->done(ended->outcome);
+    }
+  }
+
+  void observe(const Job& job) {
+    const std::uint64_t now = now_ns();
+    if (job.outcome.ok()) {
+      count_merged(job.plan.merged());
+      gap_.observe(job.requests, job.bytes, now - std::max(job.started_ns, retired_ns_));
+      best_gap_.store(options_.merge ? gap_.best() : 0, std::memory_order_relaxed);
+    }
+    retired_ns_ = now;
+  }
+
+  void fail_all(int err) {
+    has_span_ = false;
+    for (auto& job : jobs_) {
+      job->outcome.err = err;
+      job->set->done(job->outcome);
+    }
+    jobs_.clear();
+  }
+
+  ShardOpener opener_;
+  const LaneOptions options_;
+  std::uint32_t max_span_bytes_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::deque<std::unique_ptr<Job>> arrived_;  // guarded by mutex_
+  bool stopping_ = false;                     // guarded by mutex_
+  std::thread thread_;
+
+  // Of the lane's thread alone.
+  std::deque<std::unique_ptr<Job>> jobs_;
+  std::vector<Flight> flights_;
+  std::vector<std::uint32_t> free_;
+  std::unique_ptr<Arena> arena_;
+  Span span_;  // planned and not yet launched, of the first job that is not fed
+  bool has_span_ = false;
+  GapModel gap_;
+  std::atomic<std::uint32_t> best_gap_{GapModel::kStartBytes};
+  std::uint64_t retired_ns_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> make_uring_lane(std::shared_ptr<Files> files, const LaneOptions& options) {
+  return std::make_unique<UringLane>(std::move(files), options);
+}
+
+}  // namespace lowtide
