@@ -1,0 +1,157 @@
+#include "dataset/rows.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "lowtide/error.h"
+
+namespace lowtide {
+namespace {
+
+// Long enough for the disk, short enough for several threads to share a batch of consecutive rows.
+constexpr std::uint64_t kJoinBytes = 1024 * 1024;
+constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 30;
+
+void append(std::uint32_t shard, std::uint64_t offset_bytes, std::uint64_t size_bytes,
+            std::byte* into, std::vector<Read>& out) {
+  if (!out.empty()) {
+    Read& last = out.back();
+    if (last.from.shard == shard && last.from.end_bytes() == offset_bytes &&
+        last.into + last.from.size_bytes == into &&
+        last.from.size_bytes + size_bytes <= kJoinBytes) {
+      last.from.size_bytes += static_cast<std::uint32_t>(size_bytes);
+      return;
+    }
+  }
+  while (size_bytes > 0) {
+    const std::uint64_t now = std::min(size_bytes, kMostReadBytes);
+    out.push_back({.from = {.offset_bytes = offset_bytes,
+                            .size_bytes = static_cast<std::uint32_t>(now),
+                            .shard = shard},
+                   .into = into});
+    offset_bytes += now;
+    into += now;
+    size_bytes -= now;
+  }
+}
+
+}  // namespace
+
+Rows::Rows(std::vector<RowsPart> parts) {
+  if (parts.empty()) throw std::invalid_argument("an array needs at least one file");
+  if (parts.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw std::invalid_argument("too many files: " + std::to_string(parts.size()));
+  }
+  join(parts);
+  std::uint64_t elements = 1;
+  for (std::size_t axis = 1; axis < shape_.size(); ++axis) elements *= shape_[axis];
+  row_bytes_ = elements * dtype_.itemsize_bytes;
+  columns_ = fortran_order_ && elements > 1 ? elements : 1;
+}
+
+void Rows::join(const std::vector<RowsPart>& parts) {
+  const Layout& first = parts.front().layout;
+  dtype_ = first.dtype;
+  shape_ = first.shape;
+  fortran_order_ = first.fortran_order;
+  for (const RowsPart& part : parts) {
+    const Layout& layout = part.layout;
+    const std::string and_first = ", but " + parts.front().path + " has ";
+    if (!(layout.dtype == dtype_)) {
+      throw FormatError(part.path + ": dtype is " + layout.dtype.descr() + and_first +
+                        dtype_.descr());
+    }
+    const bool joinable =
+        layout.shape.size() == shape_.size() && (parts.size() == 1 || !shape_.empty()) &&
+        (shape_.empty() || std::equal(shape_.begin() + 1, shape_.end(), layout.shape.begin() + 1));
+    if (!joinable) {
+      throw FormatError(part.path + ": shape is " + shape_text(layout.shape) + and_first +
+                        shape_text(first.shape) +
+                        "; files are joined along the first axis, so all others must be equal");
+    }
+    if (layout.fortran_order != fortran_order_) {
+      throw FormatError(part.path + ": order is " + (layout.fortran_order ? "F" : "C") + and_first +
+                        (fortran_order_ ? "F" : "C"));
+    }
+    const std::uint64_t rows = layout.shape.empty() ? 1 : layout.shape[0];
+    pieces_.push_back({part.path, rows_, rows, layout.data_offset_bytes});
+    rows_ += rows;
+  }
+  if (!shape_.empty()) shape_[0] = rows_;
+}
+
+std::uint64_t Rows::reads_per_part() const noexcept {
+  return columns_ > 1
+             ? 1
+             : std::max<std::uint64_t>(1, (row_bytes_ + kMostReadBytes - 1) / kMostReadBytes);
+}
+
+std::uint32_t Rows::piece_of(std::uint64_t row) const {
+  if (pieces_.size() == 1) return 0;
+  const auto after =
+      std::upper_bound(pieces_.begin(), pieces_.end(), row,
+                       [](std::uint64_t r, const Piece& piece) { return r < piece.first_row; });
+  return static_cast<std::uint32_t>(after - pieces_.begin() - 1);
+}
+
+// Columns lie in the file with the second axis running fastest; in a delivered row the last one
+// does.
+std::uint64_t Rows::column_target_bytes(std::uint64_t column) const {
+  std::uint64_t element = 0, stride = row_bytes_ / dtype_.itemsize_bytes;
+  for (std::size_t axis = 1; axis < shape_.size(); ++axis) {
+    stride /= shape_[axis];
+    element += column % shape_[axis] * stride;
+    column /= shape_[axis];
+  }
+  return element * dtype_.itemsize_bytes;
+}
+
+void Rows::locate(std::uint64_t part, std::span<const std::uint64_t> samples,
+                  std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  if (columns_ == 1) {
+    locate_inside(0, row_bytes_, samples, targets, out);
+    return;
+  }
+  const std::uint64_t item = dtype_.itemsize_bytes;
+  const std::uint64_t inside = column_target_bytes(part);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const std::uint32_t shard = piece_of(samples[i]);
+    const Piece& piece = pieces_[shard];
+    const std::uint64_t cell = part * piece.rows + (samples[i] - piece.first_row);
+    append(shard, piece.data_offset_bytes + cell * item, item, targets[i] + inside, out);
+  }
+}
+
+void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* target,
+                      std::vector<Read>& out) const {
+  while (count > 0) {
+    const std::uint32_t shard = piece_of(first);
+    const Piece& piece = pieces_[shard];
+    const std::uint64_t here = std::min(count, piece.first_row + piece.rows - first);
+    std::uint64_t offset = piece.data_offset_bytes + (first - piece.first_row) * row_bytes_;
+    for (std::uint64_t left = here * row_bytes_; left > 0;) {
+      const std::uint64_t now = std::min(left, kJoinBytes);
+      append(shard, offset, now, target, out);
+      offset += now;
+      target += now;
+      left -= now;
+    }
+    first += here;
+    count -= here;
+  }
+}
+
+void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
+                         std::span<const std::uint64_t> samples,
+                         std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const std::uint32_t shard = piece_of(samples[i]);
+    const Piece& piece = pieces_[shard];
+    const std::uint64_t row_offset = (samples[i] - piece.first_row) * row_bytes_;
+    append(shard, piece.data_offset_bytes + row_offset + offset_bytes, size_bytes, targets[i], out);
+  }
+}
+
+}  // namespace lowtide

@@ -1,0 +1,105 @@
+// loader.h - WHEN: a data set, an order and an engine meet here and become batches, ahead of the
+// consumer and under the budget.
+//
+// One thread plans. Bytes in memory are read straight into the batches to come, a few ahead (enough
+// to keep the engine busy). Bytes on a disk are read through Staging, as far ahead as the budget
+// allows, where the coming reads lie so dense that neighbours merge. It starts with one batch and
+// doubles, so that the first comes at once.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/budget.h"
+#include "dataset/dataset.h"
+#include "engine/engine.h"
+#include "loader/pool.h"
+#include "loader/schedule.h"
+#include "loader/staging.h"
+#include "order/order.h"
+
+namespace lowtide {
+
+// What a loader works on. All of it stays alive for as long as the loader.
+struct LoaderInputs {
+  const Dataset& dataset;
+  const Order& order;
+  Engine& engine;
+  Budget& budget;
+};
+
+// One consumer at a time; cancel() from any thread.
+class Loader {
+ public:
+  // Claims its memory: at least one batch, else std::invalid_argument that says what was needed;
+  // beyond that most of what is free, as look-ahead. Starts at `first_step`.
+  Loader(const LoaderInputs& inputs, const Schedule& schedule, std::uint64_t first_step);
+  ~Loader();  // cancels; waits for the reads that the kernel has already
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // The next batch; nullopt at the end, after cancel(), or with *timed_out after `timeout`.
+  // Rethrows the first error of a read, again and again.
+  [[nodiscard]] std::optional<Lease> next(std::chrono::milliseconds timeout, bool* timed_out);
+  void cancel() noexcept;
+
+  [[nodiscard]] std::shared_ptr<const Pool> pool() const { return pool_; }
+
+  // What must be free in a budget for a loader with these batches.
+  [[nodiscard]] static std::vector<Budget::Entry> needs(const Dataset& dataset,
+                                                        const Schedule& schedule);
+
+ private:
+  struct Coming;
+  struct Piece;
+  struct Room;
+
+  [[nodiscard]] Room measure() const;
+  void run();
+  [[nodiscard]] bool advance(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool gather(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool read_window(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool read_batch(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool staging_pays();
+  void plan_window(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool has_room() const;
+  [[nodiscard]] Piece* free_piece();
+  void submit(Piece& piece, std::unique_lock<std::mutex>& lock);
+  void landed(Piece& piece, const Outcome& outcome) noexcept;
+  void record(const Piece& piece, const Outcome& outcome);
+  [[nodiscard]] std::string step_text(const Piece& piece, const std::byte* into) const;
+
+  const LoaderInputs in_;
+  const Schedule schedule_;
+  const std::uint64_t last_step_;
+  std::vector<Claim> claims_;
+  std::size_t ahead_ = 0;            // batches that are read or ready
+  std::uint32_t piece_samples_ = 0;  // in one set of reads
+  std::shared_ptr<Pool> pool_;
+  std::unique_ptr<Staging> staging_;  // nullptr: the budget has no room for it
+  std::uint64_t next_plan_step_;      // the first step that nobody has planned
+  std::uint64_t window_steps_ = 1;    // of the next window; doubles
+  Window delivering_, reading_;
+
+  std::mutex mutex_;
+  std::condition_variable planner_wakes_, consumer_wakes_;
+  std::deque<std::unique_ptr<Coming>> coming_;  // in step order: being read, or ready
+  std::vector<std::unique_ptr<Piece>> pieces_;
+  std::exception_ptr error_;
+  std::uint64_t next_step_;  // of the consumer
+  bool waiting_ = false;     // the consumer
+  bool stopping_ = false;
+  std::thread planner_;
+};
+
+}  // namespace lowtide

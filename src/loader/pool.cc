@@ -1,0 +1,68 @@
+#include "loader/pool.h"
+
+#include <utility>
+
+namespace lowtide {
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this != &other) {
+    give_back();
+    pool_ = std::move(other.pool_);
+    buffer_ = std::move(other.buffer_);
+    delivered_ = other.delivered_;
+    step = other.step;
+    epoch = other.epoch;
+  }
+  return *this;
+}
+
+void Lease::deliver() {
+  const std::lock_guard lock(pool_->mutex_);
+  ++pool_->delivered_;
+  delivered_ = true;
+}
+
+void Lease::give_back() noexcept {
+  if (buffer_) pool_->give_back(std::move(buffer_), delivered_);
+}
+
+Pool::Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep)
+    : buffer_bytes_(buffer_bytes), samples_(samples), keep_(keep) {
+  free_.reserve(keep);
+}
+
+Lease Pool::take() {
+  std::unique_ptr<Buffer> buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      buffer = std::move(free_.back());
+      free_.pop_back();
+    } else {
+      ++alive_;
+    }
+  }
+  if (!buffer) {
+    buffer = std::make_unique<Buffer>();
+    buffer->memory = Memory(buffer_bytes_, /*prefault=*/true);
+    buffer->samples.reserve(samples_);
+  }
+  return Lease(shared_from_this(), std::move(buffer));
+}
+
+void Pool::give_back(std::unique_ptr<Buffer> buffer, bool delivered) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (delivered) --delivered_;
+  if (alive_ <= keep_) {
+    free_.push_back(std::move(buffer));
+  } else {
+    --alive_;
+  }
+}
+
+std::uint64_t Pool::held_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return delivered_ > 1 ? (delivered_ - 1) * std::uint64_t{buffer_bytes_} : 0;
+}
+
+}  // namespace lowtide

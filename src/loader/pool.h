@@ -1,0 +1,74 @@
+// pool.h - the buffers in which batches are delivered. They are leased and come back, because fresh
+// pages cost several times what the read costs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "os/memory.h"
+
+namespace lowtide {
+
+// One delivered batch: its rows and which ones they are.
+struct Buffer {
+  Memory memory;
+  std::vector<std::uint64_t> samples;
+};
+
+class Pool;
+
+// A buffer on loan. Goes back to the pool, or is freed when the pool has enough, when destroyed.
+// Outlives everything else.
+class Lease {
+ public:
+  Lease() = default;
+  Lease(std::shared_ptr<Pool> pool, std::unique_ptr<Buffer> buffer)
+      : pool_(std::move(pool)), buffer_(std::move(buffer)) {}
+  Lease(Lease&&) noexcept = default;
+  Lease& operator=(Lease&& other) noexcept;
+  ~Lease() { give_back(); }
+
+  [[nodiscard]] Buffer& operator*() const { return *buffer_; }
+  [[nodiscard]] Buffer* operator->() const { return buffer_.get(); }
+
+  std::uint64_t step = 0;
+  std::uint64_t epoch = 0;
+
+  // From here on it is in the user's hand.
+  void deliver();
+
+ private:
+  void give_back() noexcept;
+
+  std::shared_ptr<Pool> pool_;
+  std::unique_ptr<Buffer> buffer_;
+  bool delivered_ = false;
+};
+
+// Never blocks and never refuses: a user who keeps batches gets new ones, and they are counted. Any
+// thread.
+class Pool : public std::enable_shared_from_this<Pool> {
+ public:
+  // Keeps at most `keep` buffers that nobody uses.
+  Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep);
+
+  [[nodiscard]] Lease take();
+
+  // Bytes of delivered buffers that still live, beyond the one that a consumer has in hand.
+  [[nodiscard]] std::uint64_t held_bytes() const;
+
+ private:
+  friend class Lease;
+  void give_back(std::unique_ptr<Buffer> buffer, bool delivered) noexcept;
+
+  const std::size_t buffer_bytes_, samples_, keep_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Buffer>> free_;
+  std::size_t alive_ = 0;
+  std::size_t delivered_ = 0;
+};
+
+}  // namespace lowtide

@@ -1,0 +1,122 @@
+#include "loader/staging.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+namespace lowtide {
+namespace {
+
+constexpr unsigned kDigitBits = 11;
+constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
+constexpr std::uint32_t kPrefetchAhead = 4;
+constexpr std::uint64_t kPrefetchBytes = 1024;
+constexpr std::uint64_t kCacheLineBytes = 64;
+
+}  // namespace
+
+Staging::Staging(const Dataset& dataset, const Order& order, const Schedule& schedule,
+                 std::uint32_t slots)
+    : dataset_(dataset),
+      order_(order),
+      schedule_(schedule),
+      slots_(slots),
+      sample_bytes_(dataset.sample_bytes()),
+      place_bits_(static_cast<unsigned>(std::bit_width(std::uint64_t{slots}))),
+      memory_(slots * dataset.sample_bytes()),
+      free_(slots) {
+  // From the back, so that the first slots, whose pages a short epoch touches alone, are used
+  // first.
+  std::iota(free_.rbegin(), free_.rend(), 0U);
+}
+
+void Staging::plan(std::uint64_t first, std::uint64_t last, Window* window) {
+  window->first_step = window->next_step = first;
+  window->last_step = last;
+  window->submitted = 0;
+  window->part = 0;
+  window->landed = 0;
+  std::uint32_t count = 0;
+  for (std::uint64_t step = first; step < last; ++step) {
+    count += static_cast<std::uint32_t>(schedule_.count(step));
+  }
+  window->samples = count;
+  window->slot_of.resize(count);
+  keys_.resize(count);
+  scratch_.resize(count);
+  std::uint64_t place = 0;
+  for (std::uint64_t step = first; step < last; ++step) {
+    const std::span<std::uint64_t> samples(scratch_.data() + place, schedule_.count(step));
+    order_.fill(schedule_.epoch, schedule_.first(step), samples);
+    for (const std::uint64_t sample : samples) {
+      keys_[place] = sample << place_bits_ | place;
+      ++place;
+    }
+  }
+  sort_keys(count);
+}
+
+// By sample, least significant digit first; equal samples keep their order.
+void Staging::sort_keys(std::uint32_t count) {
+  const unsigned sample_bits = static_cast<unsigned>(std::bit_width(dataset_.size()));
+  for (unsigned shift = place_bits_; shift < place_bits_ + sample_bits; shift += kDigitBits) {
+    std::array<std::uint32_t, kDigits> starts{};
+    for (std::uint32_t i = 0; i < count; ++i) ++starts[keys_[i] >> shift & (kDigits - 1)];
+    std::uint32_t sum = 0;
+    for (std::uint32_t& start : starts) sum += std::exchange(start, sum);
+    for (std::uint32_t i = 0; i < count; ++i)
+      scratch_[starts[keys_[i] >> shift & (kDigits - 1)]++] = keys_[i];
+    keys_.swap(scratch_);
+  }
+}
+
+std::uint32_t Staging::submittable(const Window& window) const {
+  if (window.empty() || window.part == dataset_.parts()) return 0;
+  const std::uint32_t left = window.samples - window.submitted;
+  return window.part == 0 ? std::min(left, static_cast<std::uint32_t>(free_.size())) : left;
+}
+
+void Staging::take_piece(std::uint32_t count, Window* window, std::vector<std::uint64_t>* samples,
+                         std::vector<std::byte*>* targets, std::vector<Read>* reads) {
+  const std::uint64_t place_mask = (std::uint64_t{1} << place_bits_) - 1;
+  samples->clear();
+  targets->clear();
+  reads->clear();
+  for (std::uint32_t i = window->submitted; i < window->submitted + count; ++i) {
+    std::uint32_t& slot = window->slot_of[keys_[i] & place_mask];
+    if (window->part == 0) {
+      slot = free_.back();
+      free_.pop_back();
+    }
+    samples->push_back(keys_[i] >> place_bits_);
+    targets->push_back(memory_.data() + slot * sample_bytes_);
+  }
+  dataset_.locate(window->part, *samples, *targets, *reads);
+  window->submitted += count;
+  if (window->submitted == window->samples) {
+    ++window->part;
+    if (window->part < dataset_.parts()) window->submitted = 0;
+  }
+}
+
+void Staging::gather(Window* window, std::uint32_t count, std::byte* out) {
+  const auto place =
+      static_cast<std::uint32_t>((window->next_step - window->first_step) * schedule_.batch_size);
+  const std::span<const std::uint32_t> slots(window->slot_of.data() + place, count);
+  const std::uint64_t prefetch = std::min(sample_bytes_, kPrefetchBytes);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (i + kPrefetchAhead < count) {
+      const std::byte* coming = memory_.data() + slots[i + kPrefetchAhead] * sample_bytes_;
+      for (std::uint64_t at = 0; at < prefetch; at += kCacheLineBytes)
+        __builtin_prefetch(coming + at);
+    }
+    std::memcpy(out + i * sample_bytes_, memory_.data() + slots[i] * sample_bytes_, sample_bytes_);
+    free_.push_back(slots[i]);
+  }
+  ++window->next_step;
+}
+
+}  // namespace lowtide
