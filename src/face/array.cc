@@ -1,0 +1,212 @@
+#include "lowtide/array.h"
+
+#include <algorithm>
+#include <new>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "face/array_impl.h"
+#include "os/limits.h"
+#include "os/paths.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::size_t kTakeRows = 4096;  // planned at a time
+
+[[noreturn]] void throw_out_of_bounds(const std::string& index, std::uint64_t rows) {
+  throw std::out_of_range("index " + index + " is out of bounds for axis 0 with size " +
+                          std::to_string(rows));
+}
+
+// Calls `use` with up to kTakeRows rows at a time, as 64-bit, checked.
+template <typename Use>
+void for_pieces(const RowList& list, std::uint64_t rows, const Use& use) {
+  std::visit(
+      [&](const auto& all) {
+        std::vector<std::uint64_t> piece;
+        for (std::size_t first = 0; first < all.size(); first += kTakeRows) {
+          piece.clear();
+          for (const auto row : all.subspan(first, std::min(kTakeRows, all.size() - first))) {
+            // A negative number becomes a huge one.
+            if (static_cast<std::uint64_t>(row) >= rows)
+              throw_out_of_bounds(std::to_string(row), rows);
+            piece.push_back(static_cast<std::uint64_t>(row));
+          }
+          use(first, piece);
+        }
+      },
+      list);
+}
+
+std::vector<std::byte*> targets_of(std::byte* out, std::size_t count, std::uint64_t stride_bytes) {
+  std::vector<std::byte*> targets(count);
+  for (std::size_t i = 0; i < count; ++i) targets[i] = out + i * stride_bytes;
+  return targets;
+}
+
+// Fortran order: sorted by row, so that the cells of each column come sorted and merge.
+void take_columns(Source& source, std::vector<std::uint64_t>& samples, std::byte* out) {
+  const Rows& rows = source.rows();
+  std::vector<std::size_t> by_row(samples.size());
+  std::iota(by_row.begin(), by_row.end(), std::size_t{0});
+  std::sort(by_row.begin(), by_row.end(),
+            [&](std::size_t a, std::size_t b) { return samples[a] < samples[b]; });
+  std::vector<std::uint64_t> sorted;
+  std::vector<std::byte*> targets;
+  for (const std::size_t i : by_row) {
+    sorted.push_back(samples[i]);
+    targets.push_back(out + i * rows.sample_bytes());
+  }
+  std::vector<Read> reads;
+  for (std::uint64_t part = 0; part < rows.parts(); ++part) {
+    rows.locate(part, sorted, targets, reads);
+    if (reads.size() + sorted.size() > Engine::kMaxReads || part + 1 == rows.parts()) {
+      source.read(reads);
+      reads.clear();
+    }
+  }
+}
+
+}  // namespace
+
+Array::Impl::Impl(std::shared_ptr<Source> source)
+    : description(source->shared_description()), pid_(process_id()), source_(std::move(source)) {}
+
+Array::Impl::~Impl() {
+  notice_fork();
+}
+
+// The parent's source is leaked on purpose: its threads do not run in this process, so nothing of
+// it can be ended, and the lock may have been held by one of them.
+void Array::Impl::notice_fork() {
+  const int now = process_id();
+  if (pid_.exchange(now) == now) return;
+  new (&mutex_) std::mutex;
+  if (source_) (void)new std::shared_ptr<Source>(std::move(source_));
+  source_.reset();
+}
+
+std::shared_ptr<Source> Array::Impl::source() {
+  notice_fork();
+  const std::lock_guard lock(mutex_);
+  if (closed_) throw std::invalid_argument(description->paths.front() + ": the array is closed");
+  if (!source_) source_ = std::make_shared<Source>(description);
+  return source_;
+}
+
+void Array::Impl::close() {
+  notice_fork();
+  std::shared_ptr<Source> last;
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  last = std::move(source_);
+}
+
+bool Array::Impl::closed() {
+  notice_fork();
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+Array::Array(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Array Array::open(const std::string& path, const OpenOptions& options) {
+  return Array(std::make_shared<Impl>(Source::open(expand_path(path), options)));
+}
+
+Array Array::open(std::span<const std::string> paths, const OpenOptions& options) {
+  return Array(std::make_shared<Impl>(Source::open({paths.begin(), paths.end()}, options)));
+}
+
+const DType& Array::dtype() const {
+  return impl_->description->rows->dtype();
+}
+const std::vector<std::uint64_t>& Array::shape() const {
+  return impl_->description->rows->shape();
+}
+const std::string& Array::format() const {
+  return impl_->description->format;
+}
+bool Array::fortran_order() const {
+  return impl_->description->rows->fortran_order();
+}
+std::uint64_t Array::rows() const {
+  return impl_->description->rows->size();
+}
+std::uint64_t Array::row_bytes() const {
+  return impl_->description->rows->sample_bytes();
+}
+const std::vector<std::string>& Array::paths() const {
+  return impl_->description->paths;
+}
+std::uint64_t Array::memory_bytes() const {
+  return impl_->description->options.memory_bytes;
+}
+
+void Array::read(std::uint64_t first, std::uint64_t count, std::byte* out) const {
+  const std::shared_ptr<Source> source = impl_->source();
+  const Rows& rows = source->rows();
+  if (first > rows.size() || count > rows.size() - first)
+    throw_out_of_bounds(std::to_string(first + count), rows.size());
+  if (rows.sample_bytes() == 0) return;
+  if (rows.parts() == 1) {
+    std::vector<Read> reads;
+    rows.locate_run(first, count, out, reads);
+    source->read(reads);
+    return;
+  }
+  std::vector<std::uint64_t> samples;
+  for (std::uint64_t done = 0; done < count; done += samples.size()) {
+    samples.resize(std::min<std::uint64_t>(kTakeRows, count - done));
+    std::iota(samples.begin(), samples.end(), first + done);
+    take_columns(*source, samples, out + done * rows.sample_bytes());
+  }
+}
+
+void Array::take(RowList list, std::byte* out) const {
+  const std::shared_ptr<Source> source = impl_->source();
+  const Rows& rows = source->rows();
+  const std::uint64_t row_bytes = rows.sample_bytes();
+  for_pieces(list, rows.size(), [&](std::size_t first, std::vector<std::uint64_t>& samples) {
+    if (row_bytes == 0) return;
+    if (rows.parts() > 1) {
+      take_columns(*source, samples, out + first * row_bytes);
+      return;
+    }
+    std::vector<Read> reads;
+    rows.locate(0, samples, targets_of(out + first * row_bytes, samples.size(), row_bytes), reads);
+    source->read(reads);
+  });
+}
+
+void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t size_bytes,
+                      std::byte* out) const {
+  const std::shared_ptr<Source> source = impl_->source();
+  const Rows& rows = source->rows();
+  if (rows.parts() > 1) throw std::invalid_argument("take_part: the array is in Fortran order");
+  if (offset_bytes > rows.sample_bytes() || size_bytes > rows.sample_bytes() - offset_bytes) {
+    throw std::out_of_range("take_part: bytes " + std::to_string(offset_bytes) + " to " +
+                            std::to_string(offset_bytes + size_bytes) + " are outside a row of " +
+                            std::to_string(rows.sample_bytes()));
+  }
+  for_pieces(list, rows.size(), [&](std::size_t first, std::vector<std::uint64_t>& samples) {
+    std::vector<Read> reads;
+    rows.locate_inside(offset_bytes, size_bytes, samples,
+                       targets_of(out + first * size_bytes, samples.size(), size_bytes), reads);
+    source->read(reads);
+  });
+}
+
+Stats Array::stats() const {
+  return impl_->source()->stats();
+}
+void Array::close() {
+  impl_->close();
+}
+bool Array::closed() const {
+  return impl_->closed();
+}
+
+}  // namespace lowtide
