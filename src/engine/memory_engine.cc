@@ -14,7 +14,7 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kFetchBytes = 8 * 1024 * 1024;  // asked of the source at a time
+constexpr std::uint64_t kFetchBytes = 32 * 1024 * 1024;  // asked of the source at a time, behind what others asked
 constexpr std::uint64_t kFetchReadBytes = 1024 * 1024;
 constexpr std::uint64_t kWorthShare = 8;   // an eighth asked for: the rest will be too
 constexpr std::size_t kPrefetchAhead = 4;  // reads

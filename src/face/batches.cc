@@ -4,6 +4,7 @@
 #include "core/clock.h"
 #include "face/array_impl.h"
 #include "loader/loader.h"
+#include "loader/room.h"
 #include "lowtide/array.h"
 #include "order/order.h"
 #include "os/limits.h"
@@ -111,7 +112,7 @@ class Batches::Impl {
 
   void start() {
     source_->files().verify_open();
-    engine_ = source_->engine_for(Loader::needs(source_->rows(), schedule_));
+    engine_ = source_->engine_for(least_room(source_->rows(), schedule_));
     loader_ = std::make_unique<Loader>(
         LoaderInputs{source_->rows(), *order_, *engine_, source_->budget()}, schedule_, position_);
     source_->watch(loader_->pool());

@@ -1,47 +1,17 @@
 #include "loader/loader.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
-#include "core/checked.h"
 #include "engine/outcome.h"
+#include "loader/room.h"
 
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kReadsAhead = 512;  // in all batches ahead: keeps a disk busy
-constexpr std::uint64_t kBytesAhead =
-    8 * 1024 * 1024;  // likewise, where batches are few long reads
-constexpr std::size_t kMostAhead = 64;
-constexpr std::size_t kLeastAhead = 3;
-constexpr std::size_t kReadyAhead = 3;  // batches gathered before they are asked for
-constexpr std::uint64_t kPieceSamples = 4096;
-constexpr std::size_t kPieces = 4;          // sets in flight from staging
+constexpr std::size_t kReadyAhead = 3;      // batches gathered before they are asked for
 constexpr std::uint64_t kSpareBatches = 4;  // slots beyond a window: they carry over its end
-constexpr std::uint64_t kPieceSampleBytes =
-    sizeof(Read) + sizeof(std::uint64_t) + sizeof(std::byte*);
-constexpr double kLeastMergeShare = 0.1;  // of gap to spacing: below, looking far brings nothing
-
-std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
-  const std::uint64_t batch =
-      std::min(schedule.batch_size, std::max<std::uint64_t>(schedule.size, 1));
-  std::uint64_t bytes = 0;
-  if (!checked_mul(batch, dataset.sample_bytes(), &bytes) || bytes > (std::uint64_t{1} << 62)) {
-    throw std::invalid_argument("batch_size: " + std::to_string(schedule.batch_size) +
-                                " rows are more than can be addressed");
-  }
-  return round_up(std::max<std::uint64_t>(bytes, 1), 4096);
-}
-
-std::uint64_t batch_bytes(const Dataset& dataset, const Schedule& schedule) {
-  return buffer_bytes(dataset, schedule) +
-         std::min(schedule.batch_size, schedule.size) * sizeof(std::uint64_t);
-}
-
-std::uint64_t samples_in_piece(const Schedule& schedule) {
-  return std::clamp<std::uint64_t>(std::min(schedule.batch_size, schedule.size), 1, kPieceSamples);
-}
+constexpr double kLeastMergeShare = 0.1;    // of gap to spacing: below, looking far brings nothing
 
 }  // namespace
 
@@ -67,74 +37,27 @@ struct Loader::Piece final : ReadSet {
   void done(const Outcome& outcome) noexcept override { loader->landed(*this, outcome); }
 };
 
-// How the budget is spent.
-struct Loader::Room {
-  std::uint64_t ahead = 0;
-  std::uint64_t slots = 0;
-  std::uint64_t bytes = 0;
-};
-
-std::vector<Budget::Entry> Loader::needs(const Dataset& dataset, const Schedule& schedule) {
-  return {{"a batch of " + std::to_string(std::min(schedule.batch_size, schedule.size)) + " rows",
-           batch_bytes(dataset, schedule)},
-          {"read plans", samples_in_piece(schedule) * kPieceSampleBytes}};
-}
-
-// Most of what is free goes into looking ahead; an eighth is left for another loader of the same
-// array.
-Loader::Room Loader::measure() const {
-  const std::uint64_t each = batch_bytes(in_.dataset, schedule_);
-  std::uint64_t elastic = in_.budget.free_bytes() / 8 * 7;
-  Room room;
-  const std::uint64_t batch =
-      std::max<std::uint64_t>(1, std::min(schedule_.batch_size, schedule_.size));
-  const std::uint64_t wanted = std::clamp<std::uint64_t>(
-      std::max((kReadsAhead + batch - 1) / batch, (kBytesAhead + each - 1) / each), kLeastAhead,
-      kMostAhead);
-  const std::uint64_t with_plans = each + samples_in_piece(schedule_) * kPieceSampleBytes;
-  const std::uint64_t steps = std::max<std::uint64_t>(1, schedule_.steps());
-  room.ahead = std::min(
-      {wanted, steps,
-       std::max(elastic / 4 / with_plans, std::min<std::uint64_t>(elastic / with_plans, 2))});
-  room.bytes = room.ahead * with_plans;
-  elastic -= room.bytes;
-
-  const bool sorts = !in_.order.sequential() || in_.dataset.parts() > 1;
-  const std::uint64_t plans = kPieces * kPieceSamples * kPieceSampleBytes;
-  if (!sorts || elastic <= plans || in_.dataset.sample_bytes() == 0) return room;
-  const std::uint64_t slot = in_.dataset.sample_bytes() + Staging::kSlotOverheadBytes;
-  std::uint64_t slots =
-      std::min((elastic - plans) / slot, schedule_.steps() * schedule_.batch_size);
-  // A place in the window and a sample share one 64-bit key.
-  const unsigned place_bits =
-      std::min(31U, 64U - static_cast<unsigned>(std::bit_width(in_.dataset.size())));
-  slots = std::min(slots, (std::uint64_t{1} << place_bits) - 1);
-  if (slots < 2 * batch) return room;
-  room.slots = slots;
-  room.bytes += plans + slots * slot;
-  return room;
-}
-
 Loader::Loader(const LoaderInputs& inputs, const Schedule& schedule, std::uint64_t first_step)
     : in_(inputs),
       schedule_(schedule),
       last_step_(schedule.steps()),
       next_plan_step_(first_step),
       next_step_(first_step) {
-  claims_ = in_.budget.claim_all(needs(in_.dataset, schedule_));
-  const Room room = measure();
-  if (room.bytes > 0) claims_.push_back(in_.budget.claim(room.bytes, "batches ahead"));
+  claims_ = in_.budget.claim_all(least_room(in_.dataset, schedule_));
+  const Room room = plan_room(in_.dataset, in_.order, schedule_, in_.budget.free_bytes());
+  if (room.elastic_bytes > 0)
+    claims_.push_back(in_.budget.claim(room.elastic_bytes, "batches ahead"));
   ahead_ = room.ahead;
   piece_samples_ =
-      static_cast<std::uint32_t>(room.slots > 0 ? kPieceSamples : samples_in_piece(schedule_));
-  pool_ = std::make_shared<Pool>(buffer_bytes(in_.dataset, schedule_),
-                                 std::min(schedule_.batch_size, schedule_.size), ahead_ + 1);
+      std::min<std::uint64_t>(room.piece_samples, Engine::kMaxReads / in_.dataset.reads_per_part());
+  pool_ = std::make_shared<Pool>(room.buffer_bytes, std::min(schedule_.batch_size, schedule_.size),
+                                 ahead_ + 1);
   if (room.slots > 0) {
     staging_ = std::make_unique<Staging>(in_.dataset, in_.order, schedule_,
                                          static_cast<std::uint32_t>(room.slots));
   }
   if (last_step_ - std::min(first_step, last_step_) > 1) in_.engine.expect_all();
-  for (std::size_t i = 0; i < std::max(ahead_, kPieces); ++i) {
+  for (std::size_t i = 0; i < std::max<std::size_t>(ahead_, kStagedPieces); ++i) {
     pieces_.push_back(std::make_unique<Piece>());
     pieces_.back()->loader = this;
   }
@@ -279,8 +202,7 @@ bool Loader::read_window(std::unique_lock<std::mutex>& lock) {
   if (reading_.empty()) return false;
   const std::uint32_t can = staging_->submittable(reading_);
   const std::uint32_t rest = reading_.samples - reading_.submitted;
-  const auto most = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(piece_samples_, Engine::kMaxReads / in_.dataset.reads_per_part()));
+  const auto most = static_cast<std::uint32_t>(piece_samples_);
   // Small pieces merge badly: wait for the slots of a whole one.
   if (can == 0 || can < std::min(rest, most)) return false;
   Piece* piece = free_piece();
@@ -323,9 +245,8 @@ bool Loader::read_batch(std::unique_lock<std::mutex>& lock) {
   Piece* piece = free_piece();
   if (piece == nullptr) return false;
   const std::vector<std::uint64_t>& samples = batch->lease->samples;
-  const std::uint64_t most =
-      std::min<std::uint64_t>(piece_samples_, Engine::kMaxReads / in_.dataset.reads_per_part());
-  const std::uint64_t count = std::min<std::uint64_t>(most, samples.size() - batch->submitted);
+  const std::uint64_t count =
+      std::min<std::uint64_t>(piece_samples_, samples.size() - batch->submitted);
   const auto first = static_cast<std::ptrdiff_t>(batch->submitted);
   piece->batch = batch;
   piece->first_step = batch->step;

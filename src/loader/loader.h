@@ -55,16 +55,10 @@ class Loader {
 
   [[nodiscard]] std::shared_ptr<const Pool> pool() const { return pool_; }
 
-  // What must be free in a budget for a loader with these batches.
-  [[nodiscard]] static std::vector<Budget::Entry> needs(const Dataset& dataset,
-                                                        const Schedule& schedule);
-
  private:
   struct Coming;
   struct Piece;
-  struct Room;
 
-  [[nodiscard]] Room measure() const;
   void run();
   [[nodiscard]] bool advance(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool gather(std::unique_lock<std::mutex>& lock);
@@ -84,7 +78,7 @@ class Loader {
   const std::uint64_t last_step_;
   std::vector<Claim> claims_;
   std::size_t ahead_ = 0;            // batches that are read or ready
-  std::uint32_t piece_samples_ = 0;  // in one set of reads
+  std::uint64_t piece_samples_ = 0;  // in one set of reads
   std::shared_ptr<Pool> pool_;
   std::unique_ptr<Staging> staging_;  // nullptr: the budget has no room for it
   std::uint64_t next_plan_step_;      // the first step that nobody has planned

@@ -1,0 +1,98 @@
+#include "loader/room.h"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <string>
+
+#include "core/checked.h"
+#include "core/extent.h"
+#include "loader/staging.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kReadsAhead = 512;  // in all batches ahead: keeps a disk busy
+constexpr std::uint64_t kBytesAhead =
+    8 * 1024 * 1024;  // likewise, where batches are few long reads
+constexpr std::uint64_t kMostAhead = 64;
+constexpr std::uint64_t kLeastAhead = 3;
+constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
+constexpr std::uint64_t kPlanBytes =
+    sizeof(Read) + sizeof(std::uint64_t) + sizeof(std::byte*);  // a sample
+
+// Rows in the largest batch that this schedule really has.
+std::uint64_t batch_rows(const Schedule& schedule) {
+  return std::max<std::uint64_t>(1, std::min(schedule.batch_size, schedule.size));
+}
+
+std::uint64_t piece_samples(const Schedule& schedule) {
+  return std::min(batch_rows(schedule), kPieceSamples);
+}
+
+std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
+  std::uint64_t bytes = 0;
+  if (!checked_mul(batch_rows(schedule), dataset.sample_bytes(), &bytes) ||
+      bytes > kMostBufferBytes) {
+    throw std::invalid_argument("batch_size: " + std::to_string(schedule.batch_size) +
+                                " rows are more than can be addressed");
+  }
+  return round_up(std::max<std::uint64_t>(bytes, 1), 4096);
+}
+
+std::uint64_t batch_bytes(const Dataset& dataset, const Schedule& schedule) {
+  return buffer_bytes(dataset, schedule) + batch_rows(schedule) * sizeof(std::uint64_t);
+}
+
+// As many slots as `bytes` hold; 0 where sorting ahead has no use.
+std::uint64_t plan_slots(const Dataset& dataset, const Order& order, const Schedule& schedule,
+                         std::uint64_t bytes) {
+  const bool unsorted = !order.sequential() || dataset.parts() > 1;
+  if (!unsorted || dataset.sample_bytes() == 0) return 0;
+  // A place in the window and a sample share one 64-bit key.
+  const auto sample_bits = static_cast<unsigned>(std::bit_width(dataset.size()));
+  const std::uint64_t most_places = (std::uint64_t{1} << std::min(31U, 64U - sample_bits)) - 1;
+  const std::uint64_t slots =
+      std::min({bytes / (dataset.sample_bytes() + Staging::kSlotOverheadBytes),
+                schedule.steps() * schedule.batch_size, most_places});
+  return slots < 2 * batch_rows(schedule) ? 0 : slots;
+}
+
+}  // namespace
+
+std::vector<Budget::Entry> least_room(const Dataset& dataset, const Schedule& schedule) {
+  return {{"a batch of " + std::to_string(batch_rows(schedule)) + " rows",
+           batch_bytes(dataset, schedule)},
+          {"read plans", piece_samples(schedule) * kPlanBytes}};
+}
+
+Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
+               std::uint64_t free_bytes) {
+  const std::uint64_t elastic = free_bytes / 8 * 7;
+  const std::uint64_t rows = batch_rows(schedule);
+  const std::uint64_t batch = batch_bytes(dataset, schedule);
+  Room room;
+  room.buffer_bytes = buffer_bytes(dataset, schedule);
+  room.piece_samples = piece_samples(schedule);
+
+  const std::uint64_t wanted =
+      std::clamp(std::max((kReadsAhead + rows - 1) / rows, (kBytesAhead + batch - 1) / batch),
+                 kLeastAhead, kMostAhead);
+  const std::uint64_t each = batch + room.piece_samples * kPlanBytes;
+  const std::uint64_t affordable =
+      std::max(elastic / 4 / each, std::min<std::uint64_t>(elastic / each, 2));
+  room.ahead = std::min({wanted, affordable, std::max<std::uint64_t>(1, schedule.steps())});
+  room.elastic_bytes = room.ahead * each;
+
+  const std::uint64_t plans = kStagedPieces * kPieceSamples * kPlanBytes;
+  const std::uint64_t left = elastic - room.elastic_bytes;
+  room.slots = left > plans ? plan_slots(dataset, order, schedule, left - plans) : 0;
+  if (room.slots > 0) {
+    room.piece_samples = kPieceSamples;
+    room.elastic_bytes +=
+        plans + room.slots * (dataset.sample_bytes() + Staging::kSlotOverheadBytes);
+  }
+  return room;
+}
+
+}  // namespace lowtide

@@ -1,0 +1,36 @@
+// room.h - how a loader spends its share of the budget.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/budget.h"
+#include "dataset/dataset.h"
+#include "loader/schedule.h"
+#include "order/order.h"
+
+namespace lowtide {
+
+constexpr std::uint64_t kPieceSamples = 4096;  // in one set of reads, at most
+constexpr std::uint64_t kStagedPieces = 4;     // sets in flight from staging
+
+struct Room {
+  std::uint64_t buffer_bytes = 0;   // of one batch
+  std::uint64_t piece_samples = 0;  // in one set of reads
+  std::uint64_t ahead = 0;  // batches that are read or ready, beside the one in the consumer's hand
+  std::uint64_t slots = 0;  // of Staging; 0: no room for it, or no use
+  std::uint64_t elastic_bytes = 0;  // what ahead and slots cost
+};
+
+// What a loader cannot do without: the batch in the consumer's hand and one set of reads. Throws
+// std::invalid_argument for a batch that no address space holds.
+[[nodiscard]] std::vector<Budget::Entry> least_room(const Dataset& dataset,
+                                                    const Schedule& schedule);
+
+// Spends most of `free_bytes`, which are left after least_room, on looking ahead: first on enough
+// batches to keep an engine busy, the rest on Staging. An eighth stays free for another loader of
+// the same array.
+[[nodiscard]] Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
+                             std::uint64_t free_bytes);
+
+}  // namespace lowtide
