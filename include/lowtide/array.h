@@ -177,6 +177,11 @@ class Array {
 
   [[nodiscard]] Batches batches(const BatchOptions& options) const;
 
+  // All elements of a one-file array along one axis, in the order in which they lie in the file, as
+  // an Array of its own with a budget of its own: what a slice along the columns of a Fortran-order
+  // array needs. Throws std::invalid_argument for several files.
+  [[nodiscard]] Array flat(std::uint64_t memory_bytes) const;
+
   [[nodiscard]] Stats stats() const;
   void
   close();  // further calls throw std::invalid_argument("... is closed"); batches under way go on

@@ -108,6 +108,16 @@ std::uint64_t Rows::column_target_bytes(std::uint64_t column) const {
   return element * dtype_.itemsize_bytes;
 }
 
+Rows Rows::flat() const {
+  if (pieces_.size() > 1) throw std::invalid_argument("flat: the array lies in several files");
+  Layout layout;
+  layout.dtype = dtype_;
+  layout.shape = {dtype_.itemsize_bytes == 0 ? 0 : data_bytes() / dtype_.itemsize_bytes};
+  layout.data_offset_bytes = pieces_.front().data_offset_bytes;
+  layout.data_bytes = data_bytes();
+  return Rows({RowsPart{std::move(layout), pieces_.front().path}});
+}
+
 void Rows::locate(std::uint64_t part, std::span<const std::uint64_t> samples,
                   std::span<std::byte* const> targets, std::vector<Read>& out) const {
   if (columns_ == 1) {

@@ -49,6 +49,9 @@ class Rows final : public Dataset {
                      std::span<const std::uint64_t> samples, std::span<std::byte* const> targets,
                      std::vector<Read>& out) const;
 
+  // The elements along one axis, in file order. Throws std::invalid_argument for several files.
+  [[nodiscard]] Rows flat() const;
+
   [[nodiscard]] const DType& dtype() const { return dtype_; }
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const { return shape_; }
   [[nodiscard]] bool fortran_order() const { return fortran_order_; }

@@ -199,6 +199,19 @@ void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t si
   });
 }
 
+Array Array::flat(std::uint64_t memory_bytes) const {
+  const Description& mine = *impl_->description;
+  auto flat = std::make_shared<Description>();
+  flat->paths = mine.paths;
+  flat->shards = mine.shards;
+  flat->rows = std::make_unique<const Rows>(mine.rows->flat());
+  flat->format = mine.format;
+  flat->options = mine.options;
+  flat->options.memory_bytes = memory_bytes;
+  flat->options.engine = EngineKind::automatic;
+  return Array(std::make_shared<Impl>(std::make_shared<Source>(std::move(flat))));
+}
+
 Stats Array::stats() const {
   return impl_->source()->stats();
 }

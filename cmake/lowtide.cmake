@@ -1,0 +1,67 @@
+# How the rooms are compiled and become one library. The lists of files stay in CMakeLists.txt.
+
+# What every target of ours is compiled with; consumers of the library see none of it.
+add_library(lowtide_build INTERFACE)
+target_compile_features(lowtide_build INTERFACE cxx_std_20)
+target_include_directories(lowtide_build INTERFACE ${PROJECT_SOURCE_DIR}/include
+                                                   ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(lowtide_build INTERFACE -Wall -Wextra -Wconversion -Wshadow
+                                               $<$<BOOL:${LOWTIDE_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # g++ 12 sees overlapping copies in std::string that are not there (its bug 105329).
+  target_compile_options(lowtide_build INTERFACE -Wno-restrict)
+endif()
+if(LOWTIDE_SANITIZE)
+  target_compile_options(lowtide_build INTERFACE -fsanitize=${LOWTIDE_SANITIZE}
+                                                 -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(lowtide_build INTERFACE -fsanitize=${LOWTIDE_SANITIZE})
+endif()
+
+# lowtide_room(<room> <file>...): the sources of src/<room>/ as the object library lowtide_<room>.
+function(lowtide_room room)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/${room}/)
+  add_library(lowtide_${room} OBJECT ${ARGN})
+  target_link_libraries(lowtide_${room} PRIVATE lowtide_build)
+  set_target_properties(lowtide_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                                                   CXX_EXTENSIONS OFF)
+  if(room STREQUAL "os" AND Liburing_FOUND)
+    target_link_libraries(lowtide_os PRIVATE Liburing::Liburing)
+  endif()
+endfunction()
+
+# lowtide_library(ROOMS <room>... HEADERS <file>...): the static library lowtide::lowtide, installed
+# with include/lowtide/ and a package for find_package(lowtide).
+function(lowtide_library)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "ROOMS;HEADERS")
+  list(TRANSFORM arg_ROOMS REPLACE "(.+)" "$<TARGET_OBJECTS:lowtide_\\1>")
+  list(TRANSFORM arg_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/lowtide/)
+
+  add_library(lowtide STATIC ${arg_ROOMS})
+  add_library(lowtide::lowtide ALIAS lowtide)
+  target_compile_features(lowtide PUBLIC cxx_std_20)
+  target_sources(lowtide PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include
+                                                 FILES ${arg_HEADERS})
+  target_link_libraries(lowtide PUBLIC Threads::Threads)
+  if(Liburing_FOUND)
+    target_link_libraries(lowtide PRIVATE Liburing::Liburing)
+  endif()
+  if(LOWTIDE_SANITIZE)
+    target_link_options(lowtide PUBLIC $<BUILD_INTERFACE:-fsanitize=${LOWTIDE_SANITIZE}>)
+  endif()
+  if(NOT LOWTIDE_PYTHON)  # a wheel holds the module, not the library
+    lowtide_install()
+  endif()
+endfunction()
+
+function(lowtide_install)
+  include(CMakePackageConfigHelpers)
+  set(package ${CMAKE_INSTALL_LIBDIR}/cmake/lowtide)
+  install(TARGETS lowtide EXPORT lowtide FILE_SET HEADERS)
+  install(EXPORT lowtide NAMESPACE lowtide:: FILE lowtideTargets.cmake DESTINATION ${package})
+  configure_package_config_file(cmake/lowtideConfig.cmake.in lowtideConfig.cmake
+                                INSTALL_DESTINATION ${package})
+  write_basic_package_version_file(lowtideConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lowtideConfig.cmake
+                ${CMAKE_CURRENT_BINARY_DIR}/lowtideConfigVersion.cmake
+                cmake/FindLiburing.cmake DESTINATION ${package})
+endfunction()

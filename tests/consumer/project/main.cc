@@ -1,0 +1,38 @@
+// A program that knows lowtide only from its installed headers: writes a small matrix, reads it back
+// by row and in shuffled batches. Exit 0 when every row came once.
+#include <lowtide/array.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <span>
+#include <vector>
+
+int main() {
+  constexpr std::uint32_t kRows = 1000;
+  const char* path = "consumer.u32";
+  {
+    std::ofstream file(path, std::ios::binary);
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      file.write(reinterpret_cast<const char*>(&row), sizeof row);
+    }
+  }
+
+  const auto array = lowtide::Array::open(path, {.dtype = "uint32", .memory_bytes = 4 << 20});
+  std::uint32_t last = 0;
+  array.read(kRows - 1, 1, reinterpret_cast<std::byte*>(&last));
+
+  std::set<std::uint32_t> seen;
+  auto batches = array.batches({.batch_size = 64, .order = lowtide::OrderKind::shuffle});
+  while (auto batch = batches.next()) {
+    const auto* values = reinterpret_cast<const std::uint32_t*>(batch->data());
+    seen.insert(values, values + batch->samples().size());
+  }
+  std::remove(path);
+
+  const bool whole = last == kRows - 1 && seen.size() == kRows && *seen.rbegin() == kRows - 1;
+  std::printf("%s\n", whole ? "every row came once" : "rows are missing");
+  return whole ? 0 : 1;
+}

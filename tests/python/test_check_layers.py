@@ -1,0 +1,93 @@
+"""The check of includes must fail on each kind of wrong include, and pass on the project itself."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def check(root: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "tools/check_layers.py"), str(root)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with the real table of rooms and no files."""
+    (tmp_path / "ARCHITECTURE.md").write_text((ROOT / "ARCHITECTURE.md").read_text())
+    return tmp_path
+
+
+def write(project: Path, path: str, line: str) -> None:
+    file = project / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"// A file.\n{line}\n")
+
+
+def test_the_project_keeps_its_table() -> None:
+    result = check(ROOT)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("src/engine/plan.cc", '#include "os/file.h"'),
+        ("src/engine/plan.cc", '#include "engine/engine.h"'),
+        ("src/engine/plan.cc", '#include "lowtide/array.h"'),
+        ("src/engine/plan.cc", "#include <vector>"),
+        ("src/order/shuffle.cc", "#include <immintrin.h>"),
+        ("src/os/file.cc", "#include <sys/stat.h>"),
+        ("src/face/array.cc", '#include "loader/loader.h"'),
+        ("include/lowtide/array.h", '#include "lowtide/error.h"'),
+        ("python/bindings/module.cc", "#include <nanobind/nanobind.h>"),
+        ("tests/order/shuffle_test.cc", '#include "os/file.h"'),
+    ],
+)
+def test_a_right_include_passes(project: Path, path: str, line: str) -> None:
+    write(project, path, line)
+    result = check(project)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "rule"),
+    [
+        ("src/order/shuffle.cc", '#include "os/file.h"', "room order may include core"),
+        ("src/core/error.cc", '#include "os/sys.h"', "room core may include no other room"),
+        ("src/loader/pool.cc", '#include "os/memory.h"', "room loader may include core dataset"),
+        ("src/engine/plan.cc", '#include "plan.h"', "room engine may include core os"),
+        ("src/engine/plan.cc", "#include <unistd.h>", "only src/os may include system headers"),
+        ("src/face/array.cc", "#  include <sys/mman.h>", "only src/os may include system headers"),
+        ("src/loader/pool.cc", "#include <liburing.h>", "only src/os may include system headers"),
+        ("include/lowtide/array.h", '#include "core/extent.h"', "only std lowtide/ may"),
+        ("include/lowtide/array.h", "#include <fcntl.h>", "only std lowtide/ may"),
+        ("python/bindings/module.cc", '#include "core/budget.h"', "only std lowtide/ nanobind/"),
+        ("examples/rows.cc", '#include "os/file.h"', "only std lowtide/ may"),
+    ],
+)
+def test_a_wrong_include_is_named_with_its_line_and_rule(
+    project: Path, path: str, line: str, rule: str
+) -> None:
+    write(project, path, line)
+    result = check(project)
+    assert result.returncode == 1
+    assert result.stdout.startswith(f"{path}:2: error: includes ")
+    assert rule in result.stdout
+
+
+def test_a_room_without_a_row_is_refused(project: Path) -> None:
+    write(project, "src/utils/strings.cc", "#include <string>")
+    result = check(project)
+    assert result.returncode == 1
+    assert "src/utils/ has no row in ARCHITECTURE.md" in result.stdout
+
+
+def test_a_paper_without_the_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ARCHITECTURE.md").write_text("# Architecture\n")
+    result = check(tmp_path)
+    assert result.returncode != 0
+    assert "the table of rooms was not found" in result.stderr
