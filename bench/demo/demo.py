@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""The demo: one matrix, two shuffled epochs, five ways to read it, and where the memory goes.
+
+Makes a matrix of about 1 GiB in a temporary folder, reads it by each method in a process of its
+own, samples memory from outside, prints a table and writes one HTML page with the curves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenarios"))
+
+import machine
+import matrix
+import residency
+import worker
+from cgroup import MemoryGroup, why_unavailable
+from chart import MIB, Curve
+from page import Panel, Part, render
+
+UNKNOWN = "unknown"
+BUDGET = "64MiB"
+INTERVAL_S = 0.05
+PIECE_ROWS = 64
+COLUMNS = ["rows/s", "peak heap", "peak mapped file", "page cache grown", "read from disk"]
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Method:
+    title: str
+    reader: str
+
+
+METHODS = [
+    Method("np.memmap", "memmap"),
+    Method("np.memmap, re-created (fix 1)", "memmap-again"),
+    Method("np.memmap, DONTNEED (fix 2)", "memmap-dontneed"),
+    Method("plain preadv loop", "preadv"),
+    Method(f'lowtide, memory="{BUDGET}"', "lowtide"),
+]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one method did; None is what could not be measured. Sizes in bytes."""
+
+    method: Method
+    rows_per_s: float | None
+    heap: int | None
+    mapped: int | None
+    cache: int | None
+    disk_read: int | None
+    curves: list[Curve]
+    reason: str = ""
+
+    def cells(self) -> list[str]:
+        rate = UNKNOWN if self.rows_per_s is None else f"{self.rows_per_s:,.0f}"
+        return [rate, *(mib(size) for size in (self.heap, self.mapped, self.cache, self.disk_read))]
+
+
+def mib(size: int | None) -> str:
+    return UNKNOWN if size is None else f"{size / MIB:,.0f} MiB"
+
+
+def measure(method: Method, path: str, rows: int, seconds: float, limit: int | None) -> Result:
+    """Runs one method over the evicted file, in a cgroup of `limit` bytes when one is given."""
+    residency.evict(path)
+    with ExitStack() as stack:
+        group = stack.enter_context(MemoryGroup(limit)) if limit else None
+        task = worker.Task(
+            method.reader,
+            path,
+            rows,
+            matrix.COLUMNS,
+            piece=PIECE_ROWS,
+            epochs=2,
+            memory=BUDGET,
+            cache="drop",
+            seconds=seconds,
+        )
+        outcome = worker.run(task, group, INTERVAL_S, io=True)
+    found = outcome.found
+    curves = _curves(outcome)
+    if not found:
+        return Result(method, None, None, None, None, None, curves, outcome.reason)
+    return Result(
+        method,
+        found["rows"] / found["seconds"],
+        outcome.growth("anon"),
+        outcome.growth("file"),
+        next((int(curve.peak) for curve in curves if curve.style == "cache"), None),
+        found["disk_read"],
+        curves,
+    )
+
+
+def _curves(outcome: worker.Outcome) -> list[Curve]:
+    """Growth over the first sample; a curve that nobody could measure is left out."""
+    curves = []
+    for style, name, field in (
+        ("heap", "heap", "anon"),
+        ("mapped", "mapped file", "file"),
+        ("cache", "page cache", "cached"),
+    ):
+        points = [(r.at_s, getattr(r, field)) for r in outcome.readings]
+        known = [(at, size) for at, size in points if size is not None]
+        if known:
+            base = outcome.ready.get(field, known[0][1])
+            grown = [(at, float(max(0, size - base))) for at, size in known]
+            curves.append(Curve(style, name, grown))
+    return curves
+
+
+def sentences(free: list[Result], limited: list[Result], limit: int | None) -> str:
+    """What the reader sees, in two sentences, from what was measured."""
+    plain, ours = free[0], free[-1]
+    first = (
+        f"Reading the file in shuffled chunks, np.memmap grew to {mib(plain.mapped)} of mapped "
+        f"file, and the well-known fixes left {mib(free[1].cache)} and {mib(free[2].cache)} in the "
+        f"page cache; lowtide held {mib(ours.heap)} of heap, {mib(ours.mapped)} of mapped file and "
+        f"{mib(ours.cache)} of page cache."
+    )
+    if limited and limit:
+        slow, fast = limited[0].cells()[0], limited[-1].cells()[0]
+        second = (
+            f"A map is fast only while the whole file fits into memory: with {mib(limit)} for "
+            f"everything np.memmap read {slow} rows a second, lowtide {fast}."
+        )
+    else:
+        second = (
+            "A map is fast only while the whole file fits into memory; here nothing was limited, "
+            "so its rate above is that of a file that has become cached."
+        )
+    return f"{first} {second}"
+
+
+def text_table(results: list[Result]) -> str:
+    lines = [["method", *COLUMNS], *([r.method.title, *r.cells()] for r in results)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    out = []
+    for line in lines:
+        cells = [cell.rjust(width) for cell, width in zip(line, widths, strict=True)]
+        out.append("  ".join([line[0].ljust(widths[0]), *cells[1:]]))
+    out.insert(1, "  ".join("-" * width for width in widths))
+    out += [f"  {r.method.title} was not measured: {r.reason}" for r in results if r.reason]
+    return "\n".join(out)
+
+
+@contextmanager
+def scratch() -> Iterator[str]:
+    """A folder that is gone afterwards, also after Ctrl-C or a SIGTERM."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    folder = tempfile.mkdtemp(prefix="lowtide-demo-", dir=matrix.scratch_folder())
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def parse_size(text: str) -> int:
+    for unit, size in UNITS.items():
+        if text.endswith(unit):
+            return int(float(text.removesuffix(unit)) * size)
+    return int(text)
+
+
+def _options(argv: list[str]) -> argparse.Namespace:
+    default = Path(__file__).resolve().parents[2] / ".dev" / "lowtide-demo.html"
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__)
+    parser.add_argument("--out", default=str(default), help="the page (default: .dev/)")
+    parser.add_argument("--size", type=parse_size, default=1 << 30, help="of the matrix: 1GiB")
+    parser.add_argument("--seconds", type=float, default=5.0, help="limit of each method")
+    options = parser.parse_args(argv)
+    if options.size < 8 * MIB or options.seconds <= 0:
+        parser.error("--size must be at least 8MiB and --seconds above 0")
+    return options
+
+
+def _part(title: str, note: str, results: list[Result], limit: int | None) -> Part:
+    panels = []
+    for r in results:
+        ours = r.method.reader == "lowtide"
+        rate = UNKNOWN if r.rows_per_s is None else f"{r.rows_per_s:,.0f} rows/s"
+        limits = [(float(limit), f"limit {mib(limit)}")] if limit else []
+        limits += [(float(parse_size(BUDGET)), f"budget {BUDGET}")] if ours else []
+        panels.append(Panel(r.method.title, ours, rate, r.cells(), r.curves, limits, r.reason))
+    return Part(title, note, panels)
+
+
+def _measure_all(
+    path: str, size: int, seconds: float
+) -> tuple[list[Result], list[Result], int | None, str]:
+    """All measurements: without a limit, and in a cgroup of a quarter of the file."""
+    rows = size // matrix.ROW_BYTES
+    why_not = why_unavailable()
+    limit = None if why_not else max(size // 4, 128 * MIB)
+    runs: list[list[Result]] = [[], []]
+    steps = [(0, None, m) for m in METHODS] + [(1, limit, m) for m in METHODS if limit]
+    for number, (which, bound, method) in enumerate(steps, start=1):
+        where = f" within {mib(bound)}" if bound else ""
+        say(f"[{number}/{len(steps)}] {method.title}{where} ...")
+        runs[which].append(measure(method, path, rows, seconds, bound))
+    return runs[0], runs[1], limit, why_not or ""
+
+
+def main(argv: list[str]) -> int:
+    options = _options(argv)
+    with scratch() as folder:
+        size = min(options.size, shutil.disk_usage(folder).free // 4)
+        path = os.path.join(folder, "matrix.f32")
+        say(f"writing a matrix of {mib(size)} ...")
+        matrix.write(path, size // matrix.ROW_BYTES)
+        free, limited, limit, why_not = _measure_all(path, size, options.seconds)
+        facts = machine.describe(path)
+    lead = sentences(free, limited, limit)
+    plenty = f"The file ({mib(size)}) fits into memory"
+    tight = f"Everything within {mib(limit)}" if limit else "A file larger than memory"
+    print(f"\n{plenty}\n{text_table(free)}\n\n{tight}")
+    print(text_table(limited) if limited else f"  not measured: {why_not}")
+    print(f"\n{lead}")
+    chunks = "Two epochs in shuffled chunks of 4096 rows, the file evicted first, at most "
+    note = f"{chunks}{options.seconds:g} seconds a method. Growth over the memory before the work."
+    tight_note = f"The same work in a cgroup of {mib(limit)}: the file is larger than memory."
+    tight_note = tight_note if limited else f"Not measured here: {why_not}."
+    parts = [_part(plenty, note, free, None), _part(tight, tight_note, limited, limit)]
+    foot = (
+        f"Measured on Linux {facts['kernel']}, {facts['cores']} cores, file system "
+        f"{facts['file_system'] or UNKNOWN}, read-ahead {facts['read_ahead_kb'] or UNKNOWN} KiB, "
+        f"{facts['date']}; memory sampled from outside every {INTERVAL_S * 1000:g} ms. "
+        "The numbers at the lines are peaks in MiB."
+    )
+    out = Path(options.out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    title = "Where the memory goes when a matrix is read in shuffled order"
+    out.write_text(render(title, lead, parts, COLUMNS, foot), encoding="utf-8")
+    print(f"\nThe curves: {out}")
+    return 1 if any(r.reason for r in free + limited) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,128 @@
+"""A cgroup with a memory limit around one process: version 1 or 2, whichever the machine has.
+
+The group is made below the group of the caller where that is possible, so that limits of the
+caller still hold, and removed afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+
+class Unavailable(Exception):
+    """No cgroup with a memory limit can be made here; the text says why."""
+
+
+def _mounted(kind: str, option: str | None) -> Path | None:
+    for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines():
+        _, where, found, options, *_ = line.split()
+        if found == kind and (option is None or option in options.split(",")):
+            return Path(where)
+    return None
+
+
+def _own_path(controller: str) -> str:
+    for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+        _, names, path = line.split(":", 2)
+        if controller in names.split(","):
+            return path.lstrip("/")
+    return ""
+
+
+def _version_1(root: Path) -> Path:
+    own = root / _own_path("memory")
+    return own if own.is_dir() else root  # inside a container the path is the host's
+
+
+def _version_2(root: Path) -> Path:
+    """The nearest ancestor that hands the memory controller to its children."""
+    here = root / _own_path("")
+    if not here.is_dir():
+        here = root
+    for group in [here, *here.parents]:
+        control = group / "cgroup.subtree_control"
+        if control.is_file() and "memory" in control.read_text(encoding="utf-8").split():
+            return group
+        if group == root:
+            break
+    raise Unavailable("no cgroup above this process hands out the memory controller")
+
+
+class MemoryGroup:
+    """Context manager: a fresh cgroup limited to limit_bytes. Raises Unavailable."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._path: Path | None = None
+        self.version = 0
+
+    def __enter__(self) -> MemoryGroup:
+        if os.geteuid() != 0:
+            raise Unavailable("a cgroup needs root")
+        root = _mounted("cgroup", "memory")
+        self.version = 1 if root else 2
+        root = root or _mounted("cgroup2", None)
+        if root is None:
+            raise Unavailable("no cgroup file system is mounted")
+        try:
+            parent = _version_1(root) if self.version == 1 else _version_2(root)
+            path = parent / f"lowtide-{os.getpid()}-{time.monotonic_ns()}"
+            path.mkdir()
+            self._path = path
+            limit = "memory.limit_in_bytes" if self.version == 1 else "memory.max"
+            (path / limit).write_text(str(self._limit_bytes), encoding="ascii")
+        except OSError as error:
+            self.__exit__()
+            raise Unavailable(f"the cgroup cannot be made: {error.strerror}") from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._path is None:
+            return
+        for _attempt in range(50):  # a process that has just ended leaves the group a little later
+            try:
+                self._path.rmdir()
+                return
+            except FileNotFoundError:
+                return
+            except OSError:
+                time.sleep(0.05)
+
+    def command(self, argv: list[str]) -> list[str]:
+        """The command that enters the group and then becomes argv."""
+        enter = 'echo $$ > "$0" && exec "$@"'
+        return ["/bin/sh", "-c", enter, self._file("cgroup.procs"), *argv]
+
+    def oom_kills(self) -> int | None:
+        name = "memory.oom_control" if self.version == 1 else "memory.events"
+        for line in self._read(name).splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+        return None
+
+    def peak_bytes(self) -> int | None:
+        name = "memory.max_usage_in_bytes" if self.version == 1 else "memory.peak"
+        text = self._read(name).strip()
+        return int(text) if text else None
+
+    def _file(self, name: str) -> str:
+        if self._path is None:
+            raise Unavailable("the cgroup has not been made")
+        return str(self._path / name)
+
+    def _read(self, name: str) -> str:
+        try:
+            return Path(self._file(name)).read_text(encoding="ascii")
+        except OSError:
+            return ""
+
+
+def why_unavailable() -> str | None:
+    """None when a memory cgroup can be made here, else the reason."""
+    try:
+        with MemoryGroup(256 << 20):
+            return None
+    except Unavailable as error:
+        return str(error)

@@ -1,0 +1,121 @@
+"""Memory and I/O of a process as /proc tells it, and a thread that samples them from outside.
+
+Every number is in bytes. What /proc does not tell (another user's process, a process that is
+gone, a kernel without the field) is None.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+from residency import cached_bytes
+
+_STATUS_FIELDS = {
+    "VmSize": "virtual",
+    "VmPeak": "virtual_peak",
+    "VmRSS": "resident",
+    "VmHWM": "resident_peak",
+    "RssAnon": "anon",
+    "RssFile": "file",
+    "RssShmem": "shmem",
+    "VmPTE": "page_tables",
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One sample: what the process holds, what it has read, what of the file is cached."""
+
+    at_s: float
+    anon: int | None = None
+    file: int | None = None
+    page_tables: int | None = None
+    virtual: int | None = None
+    cached: int | None = None
+    disk_read: int | None = None
+
+
+def read_status(pid: int | str = "self") -> dict[str, int]:
+    """The memory fields of /proc/PID/status; a field that is missing there is missing here."""
+    found: dict[str, int] = {}
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+            for line in status:
+                name, _, value = line.partition(":")
+                if name in _STATUS_FIELDS:
+                    found[_STATUS_FIELDS[name]] = int(value.split()[0]) * 1024
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def read_io(pid: int | str = "self") -> dict[str, int]:
+    """/proc/PID/io: rchar and syscr count calls, read_bytes what came from the device."""
+    try:
+        with open(f"/proc/{pid}/io", encoding="ascii") as lines:
+            return {name: int(value) for name, value in (line.split(":") for line in lines)}
+    except (OSError, ValueError):
+        return {}
+
+
+def reset_resident_peak() -> bool:
+    """Makes VmHWM of this process start again from what is resident now."""
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as clear:
+            clear.write("5")
+    except OSError:
+        return False
+    return True
+
+
+def peak(readings: list[Reading], field: str) -> int | None:
+    """The largest known value of a field, or None when no sample has it."""
+    known = [value for value in (getattr(r, field) for r in readings) if value is not None]
+    return max(known) if known else None
+
+
+class Sampler:
+    """Samples a process (and the cache of one file) until it is stopped or the process ends."""
+
+    def __init__(self, pid: int, path: str | None, interval_s: float, io: bool = False) -> None:
+        self.readings: list[Reading] = []
+        self._pid = pid
+        self._path = path
+        self._interval_s = interval_s
+        self._io = io
+        self._started_s = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Sampler:
+        self._started_s = time.monotonic()
+        self._sample()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._interval_s) and self._sample():
+            pass
+
+    def _sample(self) -> bool:
+        status = read_status(self._pid)
+        if "anon" not in status:
+            return False  # gone, or already a zombie without memory
+        self.readings.append(
+            Reading(
+                at_s=time.monotonic() - self._started_s,
+                anon=status.get("anon"),
+                file=status.get("file"),
+                page_tables=status.get("page_tables"),
+                virtual=status.get("virtual"),
+                cached=cached_bytes(self._path) if self._path else None,
+                disk_read=read_io(self._pid).get("read_bytes") if self._io else None,
+            )
+        )
+        return True
