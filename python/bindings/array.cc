@@ -1,0 +1,175 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "gil.h"
+
+namespace lowtide::python {
+
+using nb::literals::operator""_a;
+
+RowList row_list(const RowArray& rows) {
+  const std::size_t count = rows.shape(0);
+  const void* const data = rows.data();
+  if (rows.dtype() == nb::dtype<std::int64_t>()) {
+    return std::span(static_cast<const std::int64_t*>(data), count);
+  }
+  if (rows.dtype() == nb::dtype<std::uint64_t>()) {
+    return std::span(static_cast<const std::uint64_t*>(data), count);
+  }
+  if (rows.dtype() == nb::dtype<std::int32_t>()) {
+    return std::span(static_cast<const std::int32_t*>(data), count);
+  }
+  if (rows.dtype() == nb::dtype<std::uint32_t>()) {
+    return std::span(static_cast<const std::uint32_t*>(data), count);
+  }
+  throw nb::type_error("row numbers must be int64, uint64, int32 or uint32");
+}
+
+namespace {
+
+// Every size is checked before the core writes into memory that Python owns.
+void check_room(const ByteArray& out, std::uint64_t count, std::uint64_t bytes_each) {
+  const std::uint64_t room = out.shape(0);
+  if (bytes_each != 0 && (count > room / bytes_each || count * bytes_each != room)) {
+    throw std::invalid_argument("out has " + std::to_string(room) + " bytes for " +
+                                std::to_string(count) + " rows of " + std::to_string(bytes_each));
+  }
+}
+
+Array open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
+           std::optional<std::vector<std::uint64_t>> shape,
+           std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
+           std::uint64_t memory_bytes, const std::string& engine, const std::string& cache) {
+  std::vector<std::string> names;
+  names.reserve(paths.size());
+  for (const nb::bytes& path : paths) names.push_back(path_bytes(path));
+  const OpenOptions options{.dtype = std::move(dtype),
+                            .shape = std::move(shape),
+                            .offset_bytes = offset_bytes,
+                            .fortran_order = fortran_order,
+                            .memory_bytes = memory_bytes,
+                            .engine = parse_engine(engine),
+                            .cache = parse_cache(cache)};
+  const Unlocked unlocked;
+  return expand ? Array::open(names.at(0), options) : Array::open(names, options);
+}
+
+void read(const Array& array, std::uint64_t first, std::uint64_t count, const ByteArray& out) {
+  check_room(out, count, array.row_bytes());
+  auto* const into = reinterpret_cast<std::byte*>(out.data());
+  const Unlocked unlocked;
+  array.read(first, count, into);
+}
+
+void take(const Array& array, const RowArray& rows, const ByteArray& out) {
+  const RowList list = row_list(rows);
+  check_room(out, rows.shape(0), array.row_bytes());
+  auto* const into = reinterpret_cast<std::byte*>(out.data());
+  const Unlocked unlocked;
+  array.take(list, into);
+}
+
+void take_part(const Array& array, const RowArray& rows, std::uint64_t offset_bytes,
+               std::uint64_t size_bytes, const ByteArray& out) {
+  const RowList list = row_list(rows);
+  check_room(out, rows.shape(0), size_bytes);
+  auto* const into = reinterpret_cast<std::byte*>(out.data());
+  const Unlocked unlocked;
+  array.take_part(list, offset_bytes, size_bytes, into);
+}
+
+nb::object batches(const Array& array, std::uint64_t batch_size, const std::string& order,
+                   const nb::object& rows, std::uint64_t seed, std::uint64_t epoch,
+                   std::uint64_t rank, std::uint64_t world_size, bool drop_last) {
+  BatchOptions options{.batch_size = batch_size,
+                       .order = parse_order(order),
+                       .rows = std::nullopt,
+                       .seed = seed,
+                       .epoch = epoch,
+                       .rank = rank,
+                       .world_size = world_size,
+                       .drop_last = drop_last};
+  return make_batches(array, std::move(options), rows);
+}
+
+nb::dict stats(const Array& array) {
+  Stats now;
+  {
+    const Unlocked unlocked;
+    now = array.stats();
+  }
+  nb::dict claims;
+  for (const auto& [name, bytes] : now.memory_claims) {
+    const auto key = nb::str(name.c_str());
+    claims[key] = claims.contains(key) ? nb::cast<std::uint64_t>(claims[key]) + bytes : bytes;
+  }
+  nb::dict memory;
+  memory["limit"] = now.memory_limit_bytes;
+  memory["claims"] = claims;
+  memory["held_by_you"] = now.held_by_you_bytes;
+  nb::dict all;
+  all["bytes_asked"] = now.bytes_asked;
+  all["bytes_read"] = now.bytes_read;
+  all["reads"] = now.reads;
+  all["merged"] = now.merged;
+  all["wait_ns"] = now.wait_ns;
+  all["gap_bytes"] = now.gap_bytes;
+  all["engine"] = now.engine;
+  all["engine_reason"] = now.engine_reason;
+  all["cache"] = now.cache;
+  all["cache_reason"] = now.cache_reason;
+  all["layout"] = now.layout;
+  all["memory"] = memory;
+  return all;
+}
+
+std::vector<nb::bytes> paths(const Array& array) {
+  std::vector<nb::bytes> names;
+  names.reserve(array.paths().size());
+  for (const std::string& path : array.paths()) names.emplace_back(path.data(), path.size());
+  return names;
+}
+
+}  // namespace
+
+void bind_array(nb::module_& module) {
+  nb::class_<Array>(module, "Array")
+      .def_static("open", &open, "paths"_a, "expand"_a, "dtype"_a.none(), "shape"_a.none(),
+                  "offset_bytes"_a.none(), "fortran_order"_a.none(), "memory_bytes"_a, "engine"_a,
+                  "cache"_a)
+      .def_prop_ro("descr", [](const Array& array) { return array.dtype().descr(); })
+      .def_prop_ro(
+          "shape", [](const Array& array) { return nb::tuple(nb::cast(array.shape())); },
+          nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("format", [](const Array& array) { return array.format(); })
+      .def_prop_ro("fortran_order", &Array::fortran_order)
+      .def_prop_ro("rows", &Array::rows)
+      .def_prop_ro("row_bytes", &Array::row_bytes)
+      .def_prop_ro("paths", &paths)
+      .def_prop_ro("memory_bytes", &Array::memory_bytes)
+      .def_prop_ro("closed", &Array::closed)
+      .def("read", &read, "first"_a, "count"_a, "out"_a)
+      .def("take", &take, "rows"_a, "out"_a,
+           nb::sig("def take(self, rows: NDArray[typing.Any], out: NDArray[numpy.uint8]) -> None"))
+      .def("take_part", &take_part, "rows"_a, "offset_bytes"_a, "size_bytes"_a, "out"_a,
+           nb::sig("def take_part(self, rows: NDArray[typing.Any], offset_bytes: int, "
+                   "size_bytes: int, out: NDArray[numpy.uint8]) -> None"))
+      .def("batches", &batches, "batch_size"_a, "order"_a, "rows"_a.none(), "seed"_a, "epoch"_a,
+           "rank"_a, "world_size"_a, "drop_last"_a,
+           nb::sig(
+               "def batches(self, batch_size: int, order: str, rows: NDArray[typing.Any] | None, "
+               "seed: int, epoch: int, rank: int, world_size: int, drop_last: bool) -> Batches"))
+      .def("flat", &Array::flat, "memory_bytes"_a, nb::call_guard<Unlocked>())
+      .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
+      .def("close", &Array::close, nb::call_guard<Unlocked>());
+}
+
+}  // namespace lowtide::python

@@ -1,0 +1,37 @@
+// bindings.h - what the files of the module lowtide._core share. No logic lives here: names, the
+// GIL, lifetimes.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <string>
+
+#include "lowtide/array.h"
+
+namespace lowtide::python {
+
+namespace nb = nanobind;
+
+// Memory to fill, lent by the caller for one call; structured types come as plain bytes.
+using ByteArray = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+// Row numbers, read only: int64, uint64, int32 or uint32.
+using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The same numbers as the core takes them: borrowed. Throws nb::type_error for any other type.
+[[nodiscard]] RowList row_list(const RowArray& rows);
+
+// Paths cross as bytes: a file name need not be text.
+[[nodiscard]] inline std::string path_bytes(const nb::bytes& path) {
+  return {path.c_str(), path.size()};
+}
+
+void bind_errors(nb::module_& module);
+void bind_array(nb::module_& module);
+void bind_batches(nb::module_& module);
+
+// The Python object around a Batches over `array`; holds `rows`, which it borrows.
+[[nodiscard]] nb::object make_batches(const Array& array, BatchOptions options,
+                                      const nb::object& rows);
+
+}  // namespace lowtide::python

@@ -1,0 +1,63 @@
+// The only place where a C++ error becomes a Python one. OSError picks its own subclass from
+// errno, so a missing file arrives as FileNotFoundError, as open() would give.
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include "bindings.h"
+#include "lowtide/error.h"
+
+namespace lowtide::python {
+namespace {
+
+// Lives as long as the process: a translator may run while the module is being torn down.
+PyObject* format_error = nullptr;
+
+// Messages hold file names, and those need not be text.
+nb::object text(const char* bytes) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(std::strlen(bytes)), "backslashreplace"));
+}
+
+void set_os_error(const IoError& error) {
+  nb::object path = nb::none();
+  if (!error.path.empty()) {
+    path = nb::steal(PyUnicode_DecodeFSDefaultAndSize(error.path.data(),
+                                                      static_cast<Py_ssize_t>(error.path.size())));
+  }
+  const nb::object args = nb::make_tuple(error.err, text(error.what()), path);
+  PyErr_SetObject(PyExc_OSError, args.ptr());
+}
+
+void translate(const std::exception_ptr& thrown, void* /*payload*/) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const IoError& error) {
+    set_os_error(error);
+  } catch (const FormatError& error) {
+    PyErr_SetObject(format_error, text(error.what()).ptr());
+  } catch (const std::invalid_argument& error) {
+    PyErr_SetObject(PyExc_ValueError, text(error.what()).ptr());
+  } catch (const std::out_of_range& error) {
+    PyErr_SetObject(PyExc_IndexError, text(error.what()).ptr());
+  }
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& module) {
+  const auto name = nb::cast<std::string>(module.attr("__name__")) + ".FormatError";
+  format_error = PyErr_NewExceptionWithDoc(
+      name.c_str(),
+      "The bytes of a file break what its header or the caller promised.\n\n"
+      "The text names the path, the offset where known, what was expected and what was found.",
+      PyExc_ValueError, nullptr);
+  if (format_error == nullptr) throw nb::python_error();
+  module.attr("FormatError") = nb::borrow(format_error);
+  nb::register_exception_translator(translate);
+}
+
+}  // namespace lowtide::python

@@ -1,0 +1,67 @@
+// lowtide._core: the C++ face as Python sees it. The package lowtide gives it NumPy's manners.
+#include <nanobind/stl/string.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "bindings.h"
+#include "gil.h"
+#include "lowtide/bytes.h"
+
+namespace lowtide::python {
+namespace {
+
+std::atomic<bool> ending = false;
+std::atomic<int> coming_back = 0;  // threads between their look at `ending` and the lock
+std::thread::id ending_thread;     // written before `ending` is set
+
+constexpr std::chrono::milliseconds kPoll{1};
+constexpr int kPolls = 1000;
+constexpr std::chrono::hours kForGood{24};
+
+}  // namespace
+
+Unlocked::Unlocked() : state_(PyEval_SaveThread()) {}
+
+Unlocked::~Unlocked() {
+  ++coming_back;
+  if (ending && std::this_thread::get_id() != ending_thread) {
+    --coming_back;
+    for (;;) std::this_thread::sleep_for(kForGood);
+  }
+  PyEval_RestoreThread(state_);
+  --coming_back;
+}
+
+void keep_threads_out() {
+  if (!ending) ending_thread = std::this_thread::get_id();
+  ending = true;
+  PyThreadState* const state = PyEval_SaveThread();
+  for (int poll = 0; coming_back != 0 && poll < kPolls; ++poll) std::this_thread::sleep_for(kPoll);
+  PyEval_RestoreThread(state);
+}
+
+void forget_threads() {
+  coming_back = 0;
+}
+
+}  // namespace lowtide::python
+
+NB_MODULE(_core, module) {
+  namespace nb = nanobind;
+  using nb::literals::operator""_a;
+  // An interpreter that ends while somebody holds a batch is no fault of theirs.
+  nb::set_leak_warnings(false);
+  lowtide::python::bind_errors(module);
+  lowtide::python::bind_batches(module);
+  lowtide::python::bind_array(module);
+  module.def(
+      "parse_bytes", [](const std::string& text) { return lowtide::parse_bytes(text); }, "text"_a);
+  module.def("format_bytes", &lowtide::format_bytes, "bytes"_a);
+  module.def("keep_threads_out", &lowtide::python::keep_threads_out);
+  module.def("forget_threads", &lowtide::python::forget_threads);
+  module.def("why_no_uring", &lowtide::why_no_uring);
+  module.def("default_memory_bytes", &lowtide::default_memory_bytes);
+}

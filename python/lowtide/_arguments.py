@@ -1,0 +1,126 @@
+"""What callers may write for a size, a shape, a dtype, a path: checked here, once, in words."""
+
+from __future__ import annotations
+
+import operator
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowtide import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+
+def memory_bytes(memory: int | str | None) -> int:
+    """`memory` in bytes, 0 for None (the default budget). Raises ValueError, TypeError."""
+    if memory is None:
+        return 0
+    if isinstance(memory, str):
+        return _core.parse_bytes(memory)
+    if isinstance(memory, (bool, np.bool_, float, np.floating)):
+        raise ValueError(f"memory must be whole bytes or a text such as '64MiB', not {memory!r}")
+    try:
+        size = operator.index(memory)
+    except TypeError:
+        kind = type(memory).__name__
+        raise TypeError(f"memory must be an int or a text such as '64MiB', not {kind}") from None
+    if not 0 < size < 2**63:
+        raise ValueError(f"memory must be from 1 to 2**63 - 1 bytes, not {size}")
+    return size
+
+
+def integer(value: Any, name: str, low: int, high: int) -> int:
+    """`value` as an int from `low` to `high`. Raises TypeError (bool, float), ValueError."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be an integer, not bool")
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {type(value).__name__}") from None
+    if not low <= found <= high:
+        bound = f"at least {low}" if found < low else f"at most {high}"
+        raise ValueError(f"{name} must be {bound}, not {found}")
+    return found
+
+
+def word(value: Any, name: str) -> str:
+    """`value` if it is a str. Raises TypeError; what the words are is the core's to say."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, not {type(value).__name__}")
+    return value
+
+
+def axes(shape: int | Sequence[int] | None) -> list[int] | None:
+    """`shape` as a list of ints, each at least 0. Raises TypeError, ValueError."""
+    if shape is None:
+        return None
+    if not isinstance(shape, (tuple, list)):
+        shape = (shape,)  # type: ignore[assignment]
+    return [integer(extent, "a shape entry", 0, 2**63 - 1) for extent in shape]  # type: ignore[union-attr]
+
+
+def is_fortran(order: str | None) -> bool | None:
+    """Whether `order` is "F"; None where it was not given. Raises ValueError, TypeError."""
+    if order is None:
+        return None
+    if word(order, "order") not in ("C", "F"):
+        raise ValueError(f"order must be 'C' or 'F', not {order!r}")
+    return order == "F"
+
+
+def path_list(path: Any) -> tuple[list[bytes], bool]:
+    """The names to open, and whether it was one name that may be a glob. Raises TypeError."""
+    if isinstance(path, (str, bytes, os.PathLike)):
+        return [_encoded(path)], True
+    if not isinstance(path, (list, tuple)):
+        kind = type(path).__name__
+        raise TypeError(f"path must be a str, an os.PathLike or a list of them, not {kind}")
+    if not path:
+        raise ValueError("path is an empty list: name at least one file")
+    return [_encoded(one) for one in path], False
+
+
+def _encoded(path: Any) -> bytes:
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError(f"a path cannot contain a null byte: {path!r}")
+    return name
+
+
+def descr(dtype: npt.DTypeLike | None) -> tuple[str | None, np.dtype[Any] | None]:
+    """`dtype` as the text that a .npy header has for it, and as NumPy's object.
+
+    Raises TypeError for what NumPy does not know, ValueError for a type without a layout in files.
+    """
+    if dtype is None:
+        return None, None
+    found = np.dtype(dtype)
+    if found.subdtype is not None:
+        base, shape = found.subdtype
+        return repr((_descr_of(base), shape)), base
+    return repr(_descr_of(found)), found
+
+
+def _descr_of(dtype: np.dtype[Any]) -> Any:
+    with warnings.catch_warnings():
+        # A type from outside NumPy (bfloat16) is bytes to a file; the caller's own dtype is kept.
+        warnings.simplefilter("ignore", UserWarning)
+        found = np.lib.format.dtype_to_descr(dtype)
+    if dtype.kind == "T":
+        raise ValueError(f"dtype {dtype} has no fixed size in a file")
+    return found
+
+
+def dtype_of(text: str) -> np.dtype[Any]:
+    """The NumPy dtype that the core's descr names."""
+    if text.startswith("'"):
+        return np.dtype(text.strip("'"))
+    from ast import literal_eval
+
+    return np.dtype(np.lib.format.descr_to_dtype(literal_eval(text)))

@@ -1,0 +1,192 @@
+"""An epoch of batches, read ahead of whoever iterates."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowtide import _core
+from lowtide._arguments import integer, word
+from lowtide._index import check_rows
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import numpy.typing as npt
+    from typing_extensions import Self
+
+_MAX = 2**63 - 1
+_STATE_FORMAT = 1
+# Readers must be gone before the interpreter is: an iterator that is never freed ends here.
+_live: weakref.WeakSet[_core.Batches] = weakref.WeakSet()
+
+
+os.register_at_fork(after_in_child=_core.forget_threads)
+
+
+@atexit.register
+def _close_all() -> None:
+    for batches in list(_live):
+        batches.close()
+    _core.keep_threads_out()
+
+
+class Batches:
+    """The batches of one epoch as (idx, rows), each row of the epoch exactly once.
+
+    `idx` is an int64 array of its own: which rows, in the order of `rows`. `rows` is borrowed from
+    a pool: writable, valid and unchanged for as long as any view of it lives, also after `close`.
+    Made by `Array.batches`; one consumer at a time.
+    """
+
+    __slots__ = (
+        "__weakref__", "_array", "_batch_size", "_core", "_drop_last", "_dtype", "_epoch", "_order",
+        "_rank", "_row_bytes", "_row_shape", "_rows", "_seed", "_size", "_steps", "_world_size",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        array: _core.Array,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        batch_size: int,
+        order: str | npt.NDArray[np.integer[Any]],
+        seed: int,
+        epoch: int,
+        rank: int,
+        world_size: int,
+        drop_last: bool,
+    ) -> None:
+        """As `Array.batches`, which says what the arguments mean."""
+        if not shape:
+            raise TypeError("batches of a 0-d array: it has no rows")
+        self._batch_size = integer(batch_size, "batch_size", 1, _MAX)
+        self._world_size = integer(world_size, "world_size", 1, _MAX)
+        self._rank = integer(rank, "rank", 0, _MAX)
+        if self._rank >= self._world_size:
+            raise ValueError(f"rank must be below world_size ({world_size}), not {rank}")
+        self._seed = integer(seed, "seed", 0, 2**64 - 1)
+        self._epoch = integer(epoch, "epoch", 0, 2**64 - 1)
+        if not isinstance(drop_last, (bool, np.bool_)):
+            raise TypeError(f"drop_last must be a bool, not {type(drop_last).__name__}")
+        self._drop_last = bool(drop_last)
+        self._array = array
+        self._dtype = dtype
+        self._row_bytes = array.row_bytes
+        self._row_shape = shape[1:]
+        self._order, self._rows = _parse_order(order, shape[0])
+        self._size = shape[0] if self._rows is None else len(self._rows)
+        self._core = self._start()
+        self._steps = self._core.steps()
+
+    def _start(self) -> _core.Batches:
+        core = self._array.batches(
+            self._batch_size,
+            self._order,
+            self._rows,
+            self._seed,
+            self._epoch,
+            self._rank,
+            self._world_size,
+            self._drop_last,
+        )
+        _live.add(core)
+        return core
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        found = self._core.next(self._row_bytes)
+        if found is None:
+            raise StopIteration
+        idx, lent = found
+        shape = (len(idx), *self._row_shape)
+        if not lent.size:
+            return idx, np.empty(shape, self._dtype)
+        return idx, lent.view(self._dtype).reshape(shape)
+
+    def __len__(self) -> int:
+        """Batches of this rank in the whole epoch."""
+        return self._steps
+
+    @property
+    def position(self) -> int:
+        """Batches of this rank delivered so far."""
+        return self._core.position()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the epoch stands, as JSON: what was read ahead and not delivered is not counted."""
+        rows = self._core.position() * self._batch_size * self._world_size
+        return {
+            "format": _STATE_FORMAT,
+            "epoch": self._epoch,
+            "position": min(rows, self._size),
+            "seed": self._seed,
+            "order": self._order if self._rows is None else "rows",
+            "size": self._size,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from where `state` was taken, with any batch size and world size that meets it.
+
+        Raises ValueError that says what differs: another order, seed, number of rows, or a
+        position that is not between two batches of all ranks.
+        """
+        mine = self.state_dict()
+        for key in ("format", "seed", "order", "size"):
+            if state.get(key) != mine[key]:
+                raise ValueError(f"state has {key} {state.get(key)!r}, not {mine[key]!r}")
+        epoch = integer(state.get("epoch"), "epoch in state", 0, 2**64 - 1)
+        position = integer(state.get("position"), "position in state", 0, self._size)
+        step, rest = divmod(position, self._batch_size * self._world_size)
+        if rest and position < self._size:
+            raise ValueError(
+                f"position {position} in state is not a multiple of batch_size * world_size "
+                f"({self._batch_size * self._world_size})"
+            )
+        if epoch != self._epoch:
+            self._core.close()
+            self._epoch = epoch
+            self._core = self._start()
+        self._core.seek(len(self) if position == self._size else step)
+
+    def close(self) -> None:
+        """Ends the iteration and its readers; batches already delivered stay valid."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        ranks = f" rank={self._rank}/{self._world_size}" if self._world_size > 1 else ""
+        order = self._order if self._rows is None else f"{len(self._rows)} rows of yours"
+        return (
+            f"<lowtide.Batches of {self._batch_size} rows, order={order!r} seed={self._seed} "
+            f"epoch={self._epoch}{ranks}>"
+        )
+
+
+def _parse_order(order: Any, length: int) -> tuple[str, npt.NDArray[Any] | None]:
+    """The core's word, and the caller's own rows: borrowed where their type and layout allow."""
+    if isinstance(order, str):
+        return word(order, "order"), None
+    if not isinstance(order, (np.ndarray, list, tuple, range)):
+        kind = type(order).__name__
+        raise TypeError(f"order must be 'shuffle', 'sequential' or an integer array, not {kind}")
+    rows = np.asarray(order)
+    if rows.ndim != 1:
+        raise ValueError(f"order must have one axis, not shape {rows.shape}")
+    return "sequential", check_rows(order, length)

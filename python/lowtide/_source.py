@@ -1,0 +1,103 @@
+"""The rows of an open file as `_index` reads them: in pieces, so that Ctrl-C is heard between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowtide._index import row_bytes
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from lowtide import _core
+
+    AnyArray = npt.NDArray[Any]
+
+# One call of the core at a time moves at most this: about a tenth of a second on a slow disk.
+PIECE_BYTES = 16 << 20
+PIECE_ROWS = 1 << 16
+# Beside the core's own claims, and small enough to pass for a part of the fixed margin.
+SCRATCH_BYTES = 8 << 20
+
+
+def _bytes(out: AnyArray) -> npt.NDArray[np.uint8]:
+    return out.reshape(-1).view(np.uint8)
+
+
+def scratch_bytes(memory_bytes: int) -> int:
+    """How many bytes an index may use for what it reads and does not deliver."""
+    return min(memory_bytes // 4, SCRATCH_BYTES)
+
+
+class CoreSource:
+    """The rows of an array as the core gives them: each in C order, whatever the file's order."""
+
+    __slots__ = ("_core", "_piece", "dtype", "has_parts", "scratch_bytes", "shape")
+
+    def __init__(self, core: _core.Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._core = core
+        self.shape = shape
+        self.dtype = dtype
+        self.scratch_bytes = scratch_bytes(core.memory_bytes)
+        self.has_parts = not core.fortran_order
+        self._piece = max(1, PIECE_BYTES // max(1, core.row_bytes))
+
+    def read_rows(self, first: int, count: int, out: AnyArray) -> None:
+        for begin in range(0, count, self._piece):
+            end = min(begin + self._piece, count)
+            self._core.read(first + begin, end - begin, _bytes(out[begin:end]))
+
+    def take_rows(self, rows: AnyArray, out: AnyArray) -> None:
+        piece = min(self._piece, PIECE_ROWS)
+        for begin in range(0, len(rows), piece):
+            end = begin + piece
+            self._core.take(rows[begin:end], _bytes(out[begin:end]))
+
+    def take_part(self, rows: AnyArray, offset_bytes: int, out: AnyArray) -> None:
+        size = out.nbytes // len(rows)
+        for begin in range(0, len(rows), PIECE_ROWS):
+            end = begin + PIECE_ROWS
+            self._core.take_part(rows[begin:end], offset_bytes, size, _bytes(out[begin:end]))
+
+
+class ColumnSource:
+    """A Fortran-order file with its axes reversed: what lies together in it is a row here.
+
+    `core` is the same file as one long axis, so that no row is too long for the budget.
+    """
+
+    __slots__ = ("_core", "_row_items", "dtype", "has_parts", "scratch_bytes", "shape")
+
+    def __init__(self, core: _core.Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._core = core
+        self.shape = shape[::-1]
+        self.dtype = dtype
+        self.scratch_bytes = scratch_bytes(core.memory_bytes)
+        self.has_parts = True
+        self._row_items = row_bytes(self) // dtype.itemsize
+
+    def _read_items(self, first: int, out: AnyArray) -> None:
+        flat = out.reshape(-1)
+        piece = max(1, PIECE_BYTES // self.dtype.itemsize)
+        for begin in range(0, len(flat), piece):
+            part = flat[begin : begin + piece]
+            self._core.read(first + begin, len(part), _bytes(part))
+
+    def read_rows(self, first: int, count: int, out: AnyArray) -> None:
+        self._read_items(first * self._row_items, out)
+
+    def take_rows(self, rows: AnyArray, out: AnyArray) -> None:
+        self.take_part(rows, 0, out)
+
+    def take_part(self, rows: AnyArray, offset_bytes: int, out: AnyArray) -> None:
+        skip = offset_bytes // self.dtype.itemsize
+        for place, row in enumerate(rows.tolist()):
+            self._read_items(row * self._row_items + skip, out[place])
+
+    def stats(self) -> dict[str, Any]:
+        return self._core.stats()
+
+    def close(self) -> None:
+        self._core.close()

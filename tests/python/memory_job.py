@@ -1,0 +1,83 @@
+"""One read job in a fresh process, for the memory proofs.
+
+Told by JSON on the command line. Says "ready" with its memory after all imports, waits for a
+line, reads, checks every row, and says its peaks. Run by test_memory.py, which samples it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "scenarios"))
+
+import numpy as np
+from processes import read_status, reset_resident_peak
+
+
+def check(index: Any, rows: Any, seen: Any) -> None:
+    """Every row carries its number in the first column."""
+    if not np.array_equal(rows[:, 0], index):
+        raise SystemExit("a row is not the one that was asked for")
+    seen[index] = True
+
+
+def read_epochs(told: dict[str, Any]) -> dict[str, Any]:
+    import lowtide
+
+    options = {name: told[name] for name in ("memory", "engine", "cache") if name in told}
+    shape = (told["rows"], told["columns"])
+    with lowtide.open(told["path"], dtype="uint32", shape=shape, **options) as array:
+        for epoch in range(told["epochs"]):
+            seen = np.zeros(told["rows"] if told["check"] else 0, dtype=bool)
+            count = 0
+            batches = array.batches(told["batch"], order=told["order"], seed=7, epoch=epoch)
+            for index, rows in batches:
+                if told["check"]:
+                    check(index, rows, seen)
+                count += 1
+                if count == told["max_batches"]:
+                    break
+            if told["check"] and not seen.all():
+                raise SystemExit("a row was never delivered")
+        stats = array.stats()
+    return {"engine": stats.get("engine"), "memory": stats.get("memory")}
+
+
+def profile_both(told: dict[str, Any]) -> dict[str, Any]:
+    """memory_profiler's own sampler around np.memmap and around lowtide, in MiB."""
+    import memory_profiler  # type: ignore[import-untyped]
+
+    shape = (told["rows"], told["columns"])
+    order = np.random.default_rng(0).permutation(told["rows"])
+
+    def plain() -> None:
+        view = np.memmap(told["path"], dtype=np.uint32, mode="r", shape=shape)
+        for first in range(0, len(order), told["batch"]):
+            view[order[first : first + told["batch"]]].sum()
+
+    ours = memory_profiler.memory_usage((read_epochs, (told,)), interval=0.01)
+    theirs = memory_profiler.memory_usage((plain, ()), interval=0.01)
+    return {"ours": ours, "theirs": theirs}
+
+
+def main() -> None:
+    told = json.loads(sys.argv[1])
+    import lowtide  # noqa: F401
+
+    exact = reset_resident_peak()
+    before = read_status()
+    print(json.dumps(before), flush=True)
+    sys.stdin.readline()
+    found = (profile_both if told["job"] == "profile" else read_epochs)(told)
+    after = read_status()
+    peak = after.get("resident_peak") if exact else None
+    found["exact_growth"] = None if peak is None else peak - before["resident"]
+    found["virtual_growth"] = after["virtual_peak"] - before["virtual"]
+    print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,342 @@
+"""What a file or a caller does wrong is an error with words, never a crash or a wrong result."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+
+import lowtide as lt
+import numpy as np
+import pytest
+from conftest import run
+
+
+def header(text: bytes, data: bytes = b"", version: int = 1) -> bytes:
+    size = struct.pack("<H" if version == 1 else "<I", len(text))
+    return b"\x93NUMPY" + bytes([version, 0]) + size + text + data
+
+
+def test_a_missing_file(tmp_path):
+    path = tmp_path / "no.npy"
+    with pytest.raises(FileNotFoundError) as caught:
+        lt.open(path)
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, str(path))
+    assert str(path) in caught.value.strerror
+    assert "No such file or directory" in caught.value.strerror
+
+
+def test_a_glob_without_a_match(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        lt.open(str(tmp_path / "no_*.npy"))
+    assert "no_*.npy" in str(caught.value)
+
+
+def test_a_missing_file_among_others(matrix, tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        lt.open([matrix[0], tmp_path / "no.npy"])
+    assert caught.value.filename == str(tmp_path / "no.npy")
+
+
+def test_a_directory(tmp_path):
+    with pytest.raises(OSError, match="irectory") as caught:
+        lt.open(tmp_path)
+    assert caught.value.filename == str(tmp_path)
+
+
+def test_a_fifo_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "f")
+    with pytest.raises(OSError, match=r"FIFO|regular file") as caught:
+        lt.open(tmp_path / "f", dtype="u1")
+    assert caught.value.filename == str(tmp_path / "f")
+
+
+def test_a_socket_is_refused_at_once(tmp_path):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        with pytest.raises(OSError) as caught:
+            lt.open(tmp_path / "s", dtype="u1")
+    assert caught.value.filename == str(tmp_path / "s")
+
+
+def test_no_permission_as_another_user(matrix):
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become another user")
+    path, _ = matrix
+    path.chmod(0o600)
+    for folder in list(path.parents)[:4]:
+        if str(folder) not in ("/", "/tmp"):
+            folder.chmod(folder.stat().st_mode | 0o111)
+    code = """
+import os, sys
+import lowtide as lt
+os.setgid(65534); os.setuid(65534)
+try:
+    lt.open(sys.argv[1])
+except PermissionError as error:
+    print(error.errno, error.filename, error.strerror)
+"""
+    found = run(code, path)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith(f"{errno.EACCES} {path} ")
+    assert "Permission denied" in found.stdout
+
+
+def test_an_empty_file(tmp_path):
+    (tmp_path / "m.npy").touch()
+    with pytest.raises(lt.FormatError, match=r"m\.npy.*empty"):
+        lt.open(tmp_path / "m.npy")
+
+
+def test_a_file_without_a_header_needs_a_dtype(tmp_path):
+    (tmp_path / "m.bin").write_bytes(bytes(64))
+    with pytest.raises(lt.FormatError, match=r"m\.bin.*dtype"):
+        lt.open(tmp_path / "m.bin")
+
+
+def test_a_size_that_is_not_a_multiple_of_the_item(tmp_path):
+    (tmp_path / "m.bin").write_bytes(bytes(63))
+    with pytest.raises(
+        lt.FormatError, match=r"m\.bin: expected a multiple of the item size 4 .* found 63 bytes"
+    ):
+        lt.open(tmp_path / "m.bin", dtype="<f4")
+
+
+def test_a_file_smaller_than_its_shape(tmp_path):
+    (tmp_path / "m.bin").write_bytes(bytes(64))
+    with pytest.raises(lt.FormatError, match=r"m\.bin.*64"):
+        lt.open(tmp_path / "m.bin", dtype="<f4", shape=(5, 5))
+    with pytest.raises(lt.FormatError, match=r"m\.bin"):
+        lt.open(tmp_path / "m.bin", dtype="<f4", offset=65)
+
+
+def test_an_npy_that_ends_early(matrix):
+    path, _ = matrix
+    os.truncate(path, 5000)
+    with pytest.raises(lt.FormatError, match=r"m\.npy.*5000"):
+        lt.open(path)
+
+
+@pytest.mark.parametrize("engine_word", ["auto", "pread"])
+def test_truncated_after_open(tmp_path, engine_word):
+    path = tmp_path / "m.npy"
+    np.save(path, np.zeros((1000, 1000)))
+    with lt.open(path, memory="1MiB", engine=engine_word) as a:
+        os.truncate(path, 100_000)
+        with pytest.raises((lt.FormatError, OSError), match=r"m\.npy"):
+            a[900:]
+        with pytest.raises((lt.FormatError, OSError), match=r"m\.npy"):
+            list(a.batches(50))
+
+
+def test_replaced_by_rename_gives_old_bytes_or_an_error(tmp_path):
+    path, other = tmp_path / "m.npy", tmp_path / "n.npy"
+    np.save(path, np.zeros((1000, 100)))
+    np.save(other, np.ones((1000, 100)))
+    with lt.open(path, memory="1MiB") as a:
+        other.rename(path)
+        try:
+            assert (a[:] == 0).all()
+            for _, rows in a.batches(100):
+                assert (rows == 0).all()
+        except (lt.FormatError, OSError) as error:
+            assert "m.npy" in str(error)
+
+
+def test_deleted_while_open_gives_old_bytes_or_an_error(matrix):
+    path, data = matrix
+    with lt.open(path, memory="1MiB") as a:
+        path.unlink()
+        try:
+            np.testing.assert_array_equal(a[:], data)
+            for idx, rows in a.batches(100):
+                np.testing.assert_array_equal(rows, data[idx])
+        except (lt.FormatError, OSError) as error:
+            assert "m.npy" in str(error)
+
+
+GOOD = b"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        header(GOOD, bytes(12))[:9],
+        header(GOOD, bytes(12))[:30],
+        b"\x93NUMPY\x09\x00" + bytes(100),
+        b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + bytes(100),
+        header(b"(" * 60_000),
+        header(b"[" * 900_000, version=2),
+        header(GOOD.replace(b"(3,)", b"(-3,)"), bytes(12)),
+        header(GOOD.replace(b"(3,)", b"(True,)"), bytes(12)),
+        header(GOOD.replace(b"(3,)", b"[3]"), bytes(12)),
+        header(GOOD.replace(b"(3,)", b"(3.0,)"), bytes(12)),
+        header(GOOD.replace(b"(3,)", b"(9223372036854775807, 9223372036854775807)"), bytes(12)),
+        header(GOOD.replace(b"(3,)", b"(99999999999999999999999999,)"), bytes(12)),
+        header(GOOD.replace(b"False", b"0"), bytes(12)),
+        header(GOOD.replace(b"'<f4'", b"'<f5'"), bytes(20)),
+        header(b"{'descr': '<f4', 'shape': (3,)}\n", bytes(12)),
+        header(b"__import__('os').abort()\n", bytes(12)),
+        header(b"\xff\xfe not a dict\n", bytes(12)),
+    ],
+    ids=range(17),
+)  # fmt: skip
+def test_a_hostile_header(tmp_path, content):
+    path = tmp_path / "m.npy"
+    path.write_bytes(content)
+    with pytest.raises(lt.FormatError, match=r"m\.npy"):
+        lt.open(path)
+
+
+@pytest.mark.parametrize(
+    "descr", [b"'|O'", b"[('a', '<f4'), ('b', '|O')]", b"[('n', [('o', '|O')])]"]
+)
+def test_objects_are_refused_and_never_unpickled(tmp_path, descr):
+    path = tmp_path / "m.npy"
+    path.write_bytes(header(GOOD.replace(b"'<f4'", descr), bytes(100)))
+    with pytest.raises(lt.FormatError, match=r"m\.npy.*object"):
+        lt.open(path)
+    with pytest.raises(lt.FormatError, match="object"):
+        lt.open(path, dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"dtype": "<f4"}, r"<f4|<i4"),
+        ({"dtype": ">i4"}, r">i4|<i4"),
+        ({"shape": (37, 1000)}, r"\(37, 1000\)"),
+        ({"order": "F"}, r"order"),
+    ],
+)
+def test_two_names_for_one_thing(matrix, given, text):
+    with pytest.raises(ValueError, match=text) as caught:
+        lt.open(matrix[0], **given)
+    assert "m.npy" in str(caught.value)
+
+
+def test_files_that_do_not_go_together(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((3, 4)))
+    np.save(tmp_path / "b.npy", np.zeros((3, 5)))
+    np.save(tmp_path / "c.npy", np.zeros((3, 4), np.float32))
+    for other in "bc":
+        with pytest.raises(ValueError, match=rf"{other}\.npy"):
+            lt.open([tmp_path / "a.npy", tmp_path / f"{other}.npy"])
+
+
+@pytest.mark.parametrize(
+    ("memory", "error", "text"),
+    [
+        ("lots", ValueError, "lots"),
+        ("", ValueError, "memory|size"),
+        ("-1MiB", ValueError, "-1MiB"),
+        ("nan", ValueError, "nan"),
+        ("12 parsecs", ValueError, "12 parsecs"),
+        (0, ValueError, "not 0"),
+        (-5, ValueError, "not -5"),
+        (2**63, ValueError, "2\\*\\*63"),
+        (True, ValueError, "not True"),
+        (1e6, ValueError, "not 1000000.0"),
+        (float("nan"), ValueError, "not nan"),
+        ([1 << 20], TypeError, "not list"),
+        (b"1MiB", TypeError, "not bytes"),
+    ],
+)
+def test_a_budget_that_is_none(matrix, memory, error, text):
+    with pytest.raises(error, match=text):
+        lt.open(matrix[0], memory=memory)
+
+
+def test_a_budget_too_small_says_what_is_needed(matrix):
+    with pytest.raises(ValueError, match="1 KiB") as caught:
+        lt.open(matrix[0], memory=1024)
+    assert "B" in str(caught.value).split("1 KiB", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"engine": "turbo"}, ValueError, "turbo.*(auto|pread)|(auto|pread).*turbo"),
+        ({"engine": None}, TypeError, "engine must be a str, not NoneType"),
+        ({"cache": "maybe"}, ValueError, "maybe"),
+        ({"cache": 1}, TypeError, "cache must be a str, not int"),
+        ({"order": "K"}, ValueError, "order must be 'C' or 'F', not 'K'"),
+        ({"order": 3}, TypeError, "order must be a str"),
+        ({"shape": -1}, ValueError, "a shape entry must be at least 0, not -1"),
+        ({"shape": (3, True)}, TypeError, "a shape entry must be an integer, not bool"),
+        ({"shape": (3, 2.0)}, TypeError, "a shape entry must be an integer, not float"),
+        ({"shape": (3, [2])}, TypeError, "a shape entry must be an integer, not list"),
+        ({"shape": (2**63,)}, ValueError, "a shape entry must be at most"),
+        ({"shape": (2**62, 2**62)}, ValueError, "m.bin"),
+        ({"shape": "12"}, TypeError, "a shape entry must be an integer, not str"),
+        ({"offset": -1}, ValueError, "offset must be at least 0, not -1"),
+        ({"offset": 1.5}, TypeError, "offset must be an integer, not float"),
+        ({"offset": float("nan")}, TypeError, "offset must be an integer, not float"),
+        ({"dtype": "float99"}, TypeError, "float99"),
+        ({"dtype": "V0"}, ValueError, "m.bin"),
+    ],
+)
+def test_a_wrong_argument_is_named(tmp_path, arguments, error, text):
+    path = tmp_path / "m.bin"
+    path.write_bytes(bytes(64))
+    with pytest.raises(error, match=text):
+        lt.open(path, **{"dtype": "u1", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "text"),
+    [
+        (None, TypeError, "not NoneType"),
+        (3, TypeError, "not int"),
+        ([], ValueError, "empty list"),
+        ([3], TypeError, "int"),
+        ("a\0b", ValueError, "null byte"),
+        ("", OSError, "No such file"),
+    ],
+)
+def test_a_path_that_is_none(path, error, text):
+    with pytest.raises(error, match=text):
+        lt.open(path)
+
+
+def test_an_engine_that_is_not_there_is_an_error_not_another(matrix):
+    reason = lt._core.why_no_uring()
+    if not reason:
+        pytest.skip("io_uring works here")
+    with pytest.raises(OSError, match="uring"):
+        lt.open(matrix[0], engine="uring")
+
+
+def test_an_engine_that_was_forbidden_is_an_error_not_another(matrix):
+    if lt._core.why_no_uring():
+        pytest.skip("io_uring does not work here anyway")
+    code = """
+import resource, sys
+import lowtide as lt
+# A ring needs a descriptor, and none is left beside those for the file.
+a = lt.open(sys.argv[1], engine="pread")
+a.close()
+import os
+held = []
+soft = len(os.listdir("/proc/self/fd")) + 2
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, soft))
+try:
+    while True:
+        held.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    os.close(held.pop())
+try:
+    lt.open(sys.argv[1], engine="uring").take([0])
+except OSError as error:
+    print("OSError", error.errno)
+"""
+    found = run(code, matrix[0])
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("OSError")
+
+
+def test_the_memory_engine_for_more_than_the_budget(tmp_path):
+    np.save(tmp_path / "m.npy", np.zeros((1000, 1000)))
+    with pytest.raises(ValueError, match="memory"):
+        lt.open(tmp_path / "m.npy", engine="memory", memory="1MiB")

@@ -1,0 +1,150 @@
+"""Opening and closing leaves nothing behind; Ctrl-C and the end of the interpreter are heard."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import threading
+
+import lowtide as lt
+import numpy as np
+import pytest
+from conftest import open_files, run, status_kib, threads
+
+
+def use(path, how):
+    a = lt.open(path, memory="1MiB")
+    batches = a.batches(100)
+    next(batches)
+    assert a[5:7].shape == (2, 37)
+    if how % 3 == 0:
+        batches.close()
+        a.close()
+    elif how % 3 == 1:
+        a.close()
+
+
+def test_a_thousand_cycles_leave_nothing_behind(matrix):
+    for how in range(30):
+        use(matrix[0], how)
+    gc.collect()
+    files, tasks, anon_kib = open_files(), threads(), status_kib("RssAnon")
+    for how in range(1000):
+        use(matrix[0], how)
+    gc.collect()
+    assert open_files() <= files
+    assert threads() <= tasks
+    assert status_kib("RssAnon") - anon_kib < 8 << 10
+
+
+def test_a_failed_open_leaves_nothing_behind(tmp_path):
+    (tmp_path / "m.npy").write_bytes(b"\x93NUMPY\x01\x00")
+    files = open_files()
+    for _ in range(100):
+        with pytest.raises(lt.FormatError):
+            lt.open(tmp_path / "m.npy")
+    assert open_files() <= files
+
+
+def test_many_threads_read_one_array(matrix):
+    path, data = matrix
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(30):
+            rows = rng.integers(0, 1000, 50)
+            if not np.array_equal(a.take(rows), data[rows]):
+                wrong.append("take")
+            first = int(rng.integers(0, 900))
+            if not np.array_equal(a[first : first + 50], data[first : first + 50]):
+                wrong.append("slice")
+        for idx, rows in a.batches(100, seed=seed):
+            if not np.array_equal(rows, data[idx]):
+                wrong.append("batch")
+
+    with lt.open(path, memory="4MiB") as a:
+        workers = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    assert wrong == []
+
+
+def test_many_threads_share_one_epoch(matrix):
+    path, _ = matrix
+    seen, lock = [], threading.Lock()
+
+    def work():
+        for idx, _ in batches:
+            with lock:
+                seen.append(idx)
+
+    with lt.open(path, memory="1MiB") as a, a.batches(10) as batches:
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.arange(1000))
+
+
+def test_close_from_another_thread_ends_the_iteration(matrix):
+    with lt.open(matrix[0], memory="1MiB") as a:
+        batches = a.batches(1)
+        closer = threading.Timer(0.05, batches.close)
+        closer.start()
+        for _ in batches:
+            pass
+        closer.join()
+        assert next(batches, None) is None
+
+
+def test_ctrl_c_ends_an_iteration(matrix):
+    with lt.open(matrix[0], memory="1MiB") as a:
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(KeyboardInterrupt):
+                while True:
+                    for _ in a.batches(10):
+                        pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert a[0].shape == (37,)
+
+
+@pytest.mark.parametrize("ending", ["pass", "raise SystemExit(0)", "del a", "del b, first"])
+def test_the_interpreter_may_end_while_rows_are_read_ahead(tmp_path, ending):
+    np.save(tmp_path / "m.npy", np.zeros((100_000, 100), np.float32))
+    code = f"""
+import sys
+import lowtide as lt
+a = lt.open(sys.argv[1], memory="4MiB")
+b = a.batches(100)
+first = next(b)
+cycle = [b]; cycle.append(cycle)
+sys.modules["kept"] = cycle
+{ending}
+"""
+    found = run(code, tmp_path / "m.npy")
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_the_interpreter_may_end_while_a_thread_waits(tmp_path):
+    np.save(tmp_path / "m.npy", np.zeros((100_000, 100), np.float32))
+    code = """
+import sys, threading
+import lowtide as lt
+a = lt.open(sys.argv[1], memory="4MiB")
+def work():
+    while True:
+        for _ in a.batches(10):
+            pass
+threading.Thread(target=work, daemon=True).start()
+next(a.batches(10))
+"""
+    found = run(code, tmp_path / "m.npy")
+    assert found.returncode == 0, found.stderr
