@@ -3,20 +3,26 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "os/files.h"
 #include "os/memory.h"
 
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kFetchBytes = 32 * 1024 * 1024;  // asked of the source at a time, behind what others asked
-constexpr std::uint64_t kFetchReadBytes = 1024 * 1024;
-constexpr std::uint64_t kWorthShare = 8;   // an eighth asked for: the rest will be too
+constexpr std::uint64_t kFetchBytes = 32 * 1024 * 1024;  // asked of the source at a time
+constexpr std::uint64_t kFetchReadBytes = 64 * 1024;  // small enough for several threads to share
+constexpr std::uint64_t kWorthShare = 8;              // an eighth asked for: the rest will be too
+constexpr std::uint64_t kAtOnceBytes =
+    8 * 1024 * 1024;  // served by the source before anything waits
+constexpr std::uint64_t kTrickleNs =
+    50'000'000;                            // while filling, one waiting set goes to the source
 constexpr std::size_t kPrefetchAhead = 4;  // reads
 constexpr std::uint64_t kCacheLineBytes = 64;
 constexpr std::uint64_t kPrefetchBytes = 1024;  // of one read; the hardware follows from there
@@ -44,7 +50,7 @@ class MemoryEngine final : public Engine {
   void submit(ReadSet& set) noexcept override {
     if (serve(set.reads)) {
       set.done({});
-    } else {
+    } else if (!defer(set)) {
       source_->submit(set);
     }
   }
@@ -54,11 +60,12 @@ class MemoryEngine final : public Engine {
   }
 
   void expect_all() noexcept override {
-    std::call_once(filling_, [this] {
+    std::call_once(started_, [this] {
+      filling_ = true;
       try {
-        filler_ = std::thread([this] { fill(); });
+        filler_ = std::thread([this] { run(); });
       } catch (const std::system_error&) {
-        // Without the thread the source goes on serving.
+        filling_ = false;  // the source goes on serving
       }
     });
   }
@@ -103,8 +110,59 @@ class MemoryEngine final : public Engine {
     for (std::uint64_t at = 0; at < size; at += kCacheLineBytes) __builtin_prefetch(from + at);
   }
 
-  void fill() noexcept try {
+  // Random reads would slow the filling down that makes them needless, so a set that comes while it
+  // runs waits for it: true.
+  bool defer(ReadSet& set) noexcept {
+    if (asked_bytes_.load(std::memory_order_relaxed) < kAtOnceBytes) return false;
+    const std::lock_guard lock(mutex_);
+    if (!filling_) return false;
+    try {
+      waiting_.push_back(&set);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
+  }
+
+  void run() noexcept {
+    try {
+      fill();
+    } catch (const std::bad_alloc&) {
+      // The source goes on serving.
+    }
+    std::deque<ReadSet*> left;
+    {
+      const std::lock_guard lock(mutex_);
+      filling_ = false;
+      left.swap(waiting_);
+    }
+    for (ReadSet* set : left) submit(*set);
+  }
+
+  // Serves the waiting sets that can be served now; when none was for a while, the source gets the
+  // oldest.
+  void serve_waiting() {
+    std::deque<ReadSet*> ready;
+    ReadSet* trickle = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      std::deque<ReadSet*> still;
+      for (ReadSet* set : waiting_) (serve(set->reads) ? ready : still).push_back(set);
+      waiting_.swap(still);
+      if (!ready.empty()) served_ns_ = now_ns();
+      if (!waiting_.empty() && now_ns() - served_ns_ > kTrickleNs) {
+        trickle = waiting_.front();
+        waiting_.pop_front();
+        served_ns_ = now_ns();
+      }
+    }
+    for (ReadSet* set : ready) set->done({});
+    if (trickle != nullptr) source_->submit(*trickle);
+  }
+
+  void fill() {
     std::vector<Read> reads;
+    served_ns_ = now_ns();
     for (std::uint32_t shard = 0; shard < files_->shards().size(); ++shard) {
       const std::uint64_t size = files_->shards()[shard].size_bytes;
       for (std::uint64_t first = 0; first < size; first += kFetchBytes) {
@@ -119,9 +177,9 @@ class MemoryEngine final : public Engine {
         // A failure is met again, and reported, by the read that needs these bytes.
         if (!source_->read(reads).ok()) return;
         filled_bytes_.store(starts_bytes_[shard] + end, std::memory_order_release);
+        serve_waiting();
       }
     }
-  } catch (...) {
   }
 
   std::shared_ptr<Files> files_;
@@ -133,8 +191,12 @@ class MemoryEngine final : public Engine {
   std::atomic<std::uint64_t> filled_bytes_{0};  // from the front
   std::atomic<std::uint64_t> asked_bytes_{0};
   std::atomic<bool> stopping_{false};
-  std::once_flag filling_;
+  std::once_flag started_;
   std::thread filler_;
+  std::mutex mutex_;
+  std::atomic<bool> filling_{false};
+  std::deque<ReadSet*> waiting_;  // guarded by mutex_
+  std::uint64_t served_ns_ = 0;   // of the filler
 };
 
 }  // namespace
