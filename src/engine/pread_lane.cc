@@ -1,6 +1,7 @@
 // A pool of threads that pread. Sets are served first come first served; the threads share one set
 // piece by piece.
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -21,6 +22,7 @@ constexpr std::size_t kPieceReads = 64;             // taken by a thread at a ti
 constexpr std::uint64_t kPieceBytes = 1024 * 1024;  // or fewer, when they are long
 constexpr std::size_t kReadHere = 256;              // fewer than this are not worth another thread
 constexpr std::uint32_t kMostSpanBytes = 512 * 1024;
+constexpr std::size_t kPieceSpans = 16;  // likewise, of spans, where they are only copied
 constexpr std::uint32_t kTinyGapBytes =
     2048;  // cached neighbours: copying this beats another system call
 constexpr std::uint32_t kAlignmentRoomBytes = 2 * 4096;
@@ -38,9 +40,16 @@ struct Job {
 };
 
 struct Piece {
-  Span span;                        // planned
-  std::size_t first = 0, last = 0;  // else
+  std::array<Span, kPieceSpans> spans;  // planned
+  std::size_t first = 0, last = 0;      // of the spans, else of the reads
 };
+
+bool dense(std::span<const Read> reads) {
+  const Extent &first = reads.front().from, &last = reads.back().from;
+  return reads.size() > 1 && first.shard == last.shard && last.offset_bytes > first.offset_bytes &&
+         (last.end_bytes() - first.offset_bytes) / reads.size() <= kTinyGapBytes &&
+         Plan::sorted(reads);
+}
 
 class PreadLane final : public Lane {
  public:
@@ -104,10 +113,9 @@ class PreadLane final : public Lane {
     job.outcome = {};
     job.requests = job.bytes = 0;
     job.started_ns = now_ns();
-    // A lane for cached bytes merges only what came sorted and small, the cells of a column:
+    // A lane for cached bytes merges only what came sorted and dense, the cells of a column:
     // sorting would cost more than the calls that it saves.
-    const bool small = set.reads.front().from.size_bytes <= kTinyGapBytes / 8;
-    job.planned = options_.merge || (small && options_.bounce_bytes > 0 && Plan::sorted(set.reads));
+    job.planned = options_.merge || (options_.bounce_bytes > 0 && dense(set.reads));
     if (!job.planned) return;
     const std::uint32_t gap = options_.merge ? next_gap() : kTinyGapBytes;
     job.plan.start(set.reads, {.merge = true, .gap_bytes = gap, .max_span_bytes = max_span_bytes_});
@@ -126,7 +134,12 @@ class PreadLane final : public Lane {
   bool take_piece(Job& job, Piece* piece) {
     if (job.set->cancelled()) job.outcome.cancelled = true;
     if (!job.outcome.ok()) return false;
-    if (job.planned) return job.plan.next(&piece->span);
+    if (job.planned) {
+      const std::size_t most = options_.merge ? 1 : kPieceSpans;
+      piece->first = piece->last = 0;
+      while (piece->last < most && job.plan.next(&piece->spans[piece->last])) ++piece->last;
+      return piece->last > 0;
+    }
     const std::size_t size = job.set->reads.size();
     if (job.next_read == size) return false;
     piece->first = job.next_read;
@@ -161,28 +174,32 @@ class PreadLane final : public Lane {
       if (job->planned && bounce.size() == 0)
         bounce = Memory(max_span_bytes_ + kAlignmentRoomBytes);
       const Outcome outcome = job->planned
-                                  ? read_one_span(opener, *job, piece.span, bounce.data())
+                                  ? read_spans(opener, *job, piece, bounce.data())
                                   : read_each(opener, job->set->reads, piece.first, piece.last);
       lock.lock();
       if (job->planned) {
-        ++job->requests;
-        job->bytes += piece.span.size_bytes;
+        job->requests += piece.last;
+        for (std::size_t i = 0; i < piece.last; ++i) job->bytes += piece.spans[i].size_bytes;
       }
       if (job->outcome.ok() && !outcome.ok()) job->outcome = outcome;
       if (--job->working == 0 && job->exhausted) finish(job, lock);
     }
   }
 
-  Outcome read_one_span(ShardOpener& opener, const Job& job, const Span& span, std::byte* bounce) {
-    const OpenShard* shard = nullptr;
-    if (const int err = opener.open(span.shard, &shard)) {
-      Outcome outcome;
-      outcome.err = err;
-      outcome.read = job.plan.culprit(span, span.offset_bytes);
-      return outcome;
+  Outcome read_spans(ShardOpener& opener, const Job& job, const Piece& piece, std::byte* bounce) {
+    Outcome outcome;
+    for (std::size_t i = 0; i < piece.last && outcome.ok(); ++i) {
+      const Span& span = piece.spans[i];
+      const OpenShard* shard = nullptr;
+      if (const int err = opener.open(span.shard, &shard)) {
+        outcome.err = err;
+        outcome.read = job.plan.culprit(span, span.offset_bytes);
+        return outcome;
+      }
+      count(1, span.size_bytes);
+      outcome = read_span(*shard, job.plan, span, bounce);
     }
-    count(1, span.size_bytes);
-    return read_span(*shard, job.plan, span, bounce);
+    return outcome;
   }
 
   Outcome read_each(ShardOpener& opener, std::span<const Read> reads, std::size_t first,

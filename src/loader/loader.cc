@@ -1,17 +1,21 @@
 #include "loader/loader.h"
 
 #include <algorithm>
+#include <bit>
+#include <span>
 #include <utility>
 
 #include "engine/outcome.h"
 #include "loader/room.h"
+#include "loader/sort.h"
 
 namespace lowtide {
 namespace {
 
 constexpr std::size_t kReadyAhead = 3;      // batches gathered before they are asked for
 constexpr std::uint64_t kSpareBatches = 4;  // slots beyond a window: they carry over its end
-constexpr double kLeastMergeShare = 0.1;    // of gap to spacing: below, looking far brings nothing
+constexpr unsigned kPlaceBits = std::bit_width(kPieceSamples - 1);
+constexpr double kLeastMergeShare = 0.1;  // of gap to spacing: below, looking far brings nothing
 
 }  // namespace
 
@@ -247,7 +251,7 @@ bool Loader::read_batch(std::unique_lock<std::mutex>& lock) {
   const std::vector<std::uint64_t>& samples = batch->lease->samples;
   const std::uint64_t count =
       std::min<std::uint64_t>(piece_samples_, samples.size() - batch->submitted);
-  const auto first = static_cast<std::ptrdiff_t>(batch->submitted);
+  const std::uint64_t first = batch->submitted;
   piece->batch = batch;
   piece->first_step = batch->step;
   piece->last_step = batch->step + 1;
@@ -259,17 +263,32 @@ bool Loader::read_batch(std::unique_lock<std::mutex>& lock) {
   }
   std::byte* rows = batch->lease->memory.data();
   lock.unlock();
-  piece->samples.assign(samples.begin() + first,
-                        samples.begin() + first + static_cast<std::ptrdiff_t>(count));
-  piece->targets.clear();
-  for (std::uint64_t i = 0; i < count; ++i) {
-    piece->targets.push_back(rows +
-                             (static_cast<std::uint64_t>(first) + i) * in_.dataset.sample_bytes());
-  }
+  const std::span<const std::uint64_t> here(samples.data() + first, count);
+  aim(here, rows + first * in_.dataset.sample_bytes(), piece);
   piece->storage.clear();
   in_.dataset.locate(part, piece->samples, piece->targets, piece->storage);
   submit(*piece, lock);
   return true;
+}
+
+// The samples in the order in which they lie, each with its place among the rows: the kernel finds
+// pages faster that way, and the disk likes it too.
+void Loader::aim(std::span<const std::uint64_t> samples, std::byte* rows, Piece* piece) {
+  const std::uint64_t row_bytes = in_.dataset.sample_bytes();
+  const auto sample_bits = static_cast<unsigned>(std::bit_width(in_.dataset.size()));
+  const bool sorts = !in_.order.sequential() && sample_bits + kPlaceBits <= 64;
+  piece->samples.assign(samples.begin(), samples.end());
+  if (sorts) {
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      piece->samples[i] = samples[i] << kPlaceBits | i;
+    radix_sort(kPlaceBits, sample_bits, &piece->samples, &sort_scratch_);
+  }
+  piece->targets.clear();
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const std::uint64_t place = sorts ? piece->samples[i] & (kPieceSamples - 1) : i;
+    if (sorts) piece->samples[i] >>= kPlaceBits;
+    piece->targets.push_back(rows + place * row_bytes);
+  }
 }
 
 Loader::Piece* Loader::free_piece() {

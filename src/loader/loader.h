@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,6 +65,7 @@ class Loader {
   [[nodiscard]] bool gather(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool read_window(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool read_batch(std::unique_lock<std::mutex>& lock);
+  void aim(std::span<const std::uint64_t> samples, std::byte* rows, Piece* piece);
   [[nodiscard]] bool staging_pays();
   void plan_window(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool has_room() const;
@@ -84,6 +86,7 @@ class Loader {
   std::uint64_t next_plan_step_;      // the first step that nobody has planned
   std::uint64_t window_steps_ = 1;    // of the next window; doubles
   Window delivering_, reading_;
+  std::vector<std::uint64_t> sort_scratch_;
 
   std::mutex mutex_;
   std::condition_variable planner_wakes_, consumer_wakes_;

@@ -1,17 +1,15 @@
 #include "loader/staging.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <numeric>
-#include <utility>
+
+#include "loader/sort.h"
 
 namespace lowtide {
 namespace {
 
-constexpr unsigned kDigitBits = 11;
-constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
 constexpr std::uint32_t kPrefetchAhead = 4;
 constexpr std::uint64_t kPrefetchBytes = 1024;
 constexpr std::uint64_t kCacheLineBytes = 64;
@@ -56,21 +54,8 @@ void Staging::plan(std::uint64_t first, std::uint64_t last, Window* window) {
       ++place;
     }
   }
-  sort_keys(count);
-}
-
-// By sample, least significant digit first; equal samples keep their order.
-void Staging::sort_keys(std::uint32_t count) {
-  const unsigned sample_bits = static_cast<unsigned>(std::bit_width(dataset_.size()));
-  for (unsigned shift = place_bits_; shift < place_bits_ + sample_bits; shift += kDigitBits) {
-    std::array<std::uint32_t, kDigits> starts{};
-    for (std::uint32_t i = 0; i < count; ++i) ++starts[keys_[i] >> shift & (kDigits - 1)];
-    std::uint32_t sum = 0;
-    for (std::uint32_t& start : starts) sum += std::exchange(start, sum);
-    for (std::uint32_t i = 0; i < count; ++i)
-      scratch_[starts[keys_[i] >> shift & (kDigits - 1)]++] = keys_[i];
-    keys_.swap(scratch_);
-  }
+  radix_sort(place_bits_, static_cast<unsigned>(std::bit_width(dataset_.size())), &keys_,
+             &scratch_);
 }
 
 std::uint32_t Staging::submittable(const Window& window) const {

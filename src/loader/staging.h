@@ -59,8 +59,6 @@ class Staging {
   void gather(Window* window, std::uint32_t count, std::byte* out);
 
  private:
-  void sort_keys(std::uint32_t count);
-
   const Dataset& dataset_;
   const Order& order_;
   const Schedule& schedule_;
