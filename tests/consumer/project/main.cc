@@ -1,5 +1,5 @@
-// A program that knows lowtide only from its installed headers: writes a small matrix, reads it back
-// by row and in shuffled batches. Exit 0 when every row came once.
+// A program that knows lowtide only from its installed headers: writes a small matrix, reads it
+// back by row and in shuffled batches. Exit 0 when every row came once.
 #include <lowtide/array.h>
 
 #include <cstddef>
