@@ -1,0 +1,247 @@
+// What engines do to the page cache, how they judge it, and what they count.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "os/sys.h"
+#include "support/data_file.h"
+#include "support/read_rig.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::uint64_t kFileBytes = 32 * kMiB + 777;
+
+class EngineCache : public testing::TestWithParam<EngineKind> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_not(GetParam()); !why.empty()) GTEST_SKIP() << why;
+    held_ = pattern(kFileBytes);
+    path_ = folder_.write("data.bin", held_);
+    evict(path_);
+    const auto cached = cached_bytes(path_);
+    if (!cached) GTEST_SKIP() << "this kernel does not tell what is cached";
+    if (*cached != 0) GTEST_SKIP() << "this file system keeps pages: " << *cached << " bytes";
+  }
+  [[nodiscard]] std::uint64_t cached() const { return cached_bytes(path_).value_or(0); }
+  // 648-byte rows in no order, over [first, last) of the file.
+  [[nodiscard]] CheckedReads rows(std::uint64_t first, std::uint64_t last, std::size_t count) const {
+    std::vector<Extent> extents;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t at = first + i * 2'654'435'761 % (last - first - 648);
+      extents.push_back({.offset_bytes = at, .size_bytes = 648, .shard = 0});
+    }
+    return CheckedReads(std::move(extents));
+  }
+  void read_all(Engine& engine) const {
+    const CheckedReads some = rows(0, kFileBytes, 3000);
+    ASSERT_TRUE(engine.read(some.reads()).ok());
+    some.expect_bytes({&held_});
+    std::vector<Extent> all;
+    for (std::uint64_t at = 0; at < kFileBytes; at += kMiB) {
+      const auto size = static_cast<std::uint32_t>(std::min(kMiB, kFileBytes - at));
+      all.push_back({.offset_bytes = at, .size_bytes = size, .shard = 0});
+    }
+    const CheckedReads whole(std::move(all));
+    ASSERT_TRUE(engine.read(whole.reads()).ok());
+    whole.expect_bytes({&held_});
+  }
+
+  TempFolder folder_;
+  std::string held_, path_;
+};
+
+TEST_P(EngineCache, DropLeavesNothingBehind) {
+  const EngineRig rig(files_of({path_}), {GetParam(), CacheMode::drop}, 8 * kMiB);
+  read_all(*rig.engine);
+  EXPECT_EQ(cached(), 0U);
+}
+
+TEST_P(EngineCache, DropLeavesAFileThatWasCachedBeforeCached) {
+  warm(path_, 0, kFileBytes);
+  const std::uint64_t before = cached();
+  const EngineRig rig(files_of({path_}), {GetParam(), CacheMode::drop}, 8 * kMiB);
+  read_all(*rig.engine);
+  EXPECT_GE(cached(), before);
+}
+
+TEST_P(EngineCache, DropServesAHalfCachedFileFromBothAndLetsItGrowLittle) {
+  warm(path_, 0, 20 * kMiB);
+  const std::uint64_t before = cached();
+  const EngineRig rig(files_of({path_}), {GetParam(), CacheMode::drop}, 8 * kMiB);
+  for (int round = 0; round < 3; ++round) {
+    const CheckedReads both = rows(0, kFileBytes, 2000);
+    ASSERT_TRUE(rig.engine->read(both.reads()).ok());
+    both.expect_bytes({&held_});
+    const CheckedReads border = rows(19 * kMiB, 21 * kMiB, 100);
+    ASSERT_TRUE(rig.engine->read(border.reads()).ok());
+    border.expect_bytes({&held_});
+  }
+  EXPECT_GE(cached(), before);
+  EXPECT_LE(cached(), before + 8 * kMiB);
+}
+
+int (*plain_open)(const char*, int);
+int open_without_direct(const char* path, int flags) {
+  if ((flags & O_DIRECT) != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  return plain_open(path, flags);
+}
+
+TEST_P(EngineCache, DropWithoutDirectReadsDropsBehindItself) {
+  const sys::Fault fault(sys::table.open, &open_without_direct);
+  plain_open = fault.real();
+  const EngineRig rig(files_of({path_}), {GetParam(), CacheMode::drop}, 8 * kMiB);
+  read_all(*rig.engine);
+  EXPECT_LE(cached(), kMiB);
+}
+
+ssize_t (*plain_pread)(int, void*, std::size_t, off_t);
+ssize_t pread_without_direct(int fd, void* into, std::size_t size, off_t offset) {
+  if ((::fcntl(fd, F_GETFL) & O_DIRECT) != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  return plain_pread(fd, into, size, offset);
+}
+
+TEST_P(EngineCache, DropDropsBehindItselfWhereDirectIsRefusedByTheReadAlone) {
+  if (GetParam() != EngineKind::pread) GTEST_SKIP() << "the fault is one of pread";
+  const sys::Fault fault(sys::table.pread, &pread_without_direct);
+  plain_pread = fault.real();
+  const EngineRig rig(files_of({path_}), {GetParam(), CacheMode::drop}, 8 * kMiB);
+  read_all(*rig.engine);
+  EXPECT_LE(cached(), kMiB);
+}
+
+template <int kErr>
+int no_cachestat(int, const sys::CachestatRange*, sys::Cachestat*) {
+  errno = kErr;
+  return -1;
+}
+
+TEST_P(EngineCache, IsJudgedByTimeWhereTheKernelDoesNotTell) {
+  for (const auto& cachestat : {&no_cachestat<ENOSYS>, &no_cachestat<EPERM>}) {
+    for (const CacheMode cache : {CacheMode::keep, CacheMode::drop}) {
+      const sys::Fault fault(sys::table.cachestat, cachestat);
+      const EngineRig rig(files_of({path_}), {GetParam(), cache}, 8 * kMiB);
+      read_all(*rig.engine);
+      if (GetParam() != EngineKind::automatic) continue;
+      const std::string reason = rig.engine->reason();
+      EXPECT_EQ(reason.find("reads timed as "), 0U) << reason;
+      EXPECT_NE(reason.find("(cachestat: "), std::string::npos) << reason;
+    }
+  }
+}
+
+TEST_P(EngineCache, IsNamedInTheReason) {
+  if (GetParam() != EngineKind::automatic) GTEST_SKIP() << "an engine by name was asked for";
+  {
+    const EngineRig cold(files_of({path_}), {GetParam(), CacheMode::keep}, 8 * kMiB);
+    EXPECT_EQ(cold.engine->reason().find("0 % of the data is in the page cache"), 0U);
+    EXPECT_FALSE(cold.engine->prospect().resident);
+    EXPECT_GT(cold.engine->prospect().gap_bytes, 0U);
+  }
+  warm(path_, 0, kFileBytes);
+  const EngineRig hot(files_of({path_}), {GetParam(), CacheMode::keep}, 8 * kMiB);
+  EXPECT_EQ(hot.engine->reason().find("100 % of the data is in the page cache"), 0U);
+  EXPECT_TRUE(hot.engine->prospect().resident);
+  EXPECT_EQ(hot.engine->name(), "pread");
+}
+
+TEST_P(EngineCache, CountsTheReadsAndBytesOfCachedRowsExactly) {
+  warm(path_, 0, kFileBytes);
+  const EngineRig rig(files_of({path_}), {GetParam(), CacheMode::keep}, 8 * kMiB);
+  std::vector<Extent> extents;
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    extents.push_back({.offset_bytes = i * 5000, .size_bytes = 1000, .shard = 0});
+  }
+  const CheckedReads wanted(std::move(extents));
+  WaitedSet set(wanted.reads());
+  rig.engine->submit(set);
+  ASSERT_TRUE(set.wait().ok());
+  const Traffic traffic = rig.engine->traffic();
+  EXPECT_EQ(traffic.reads, 500U);
+  EXPECT_EQ(traffic.bytes_read, 500'000U);
+  EXPECT_EQ(traffic.merged, 0U);
+}
+
+TEST_P(EngineCache, CountsMergedRowsOnTheDiskExactly) {
+  const EngineRig rig(files_of({path_}), {GetParam(), CacheMode::keep}, 64 * kMiB);
+  std::vector<Extent> extents;  // ten groups far apart; in each, twenty neighbours
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const std::uint64_t at = i / 20 * kMiB + i % 20 * 1000;
+    extents.push_back({.offset_bytes = at, .size_bytes = 500, .shard = 0});
+  }
+  const CheckedReads wanted(std::move(extents));
+  WaitedSet set(wanted.reads());
+  rig.engine->submit(set);
+  ASSERT_TRUE(set.wait().ok());
+  wanted.expect_bytes({&held_});
+  const Traffic traffic = rig.engine->traffic();
+  EXPECT_EQ(traffic.reads, 10U);
+  EXPECT_EQ(traffic.merged, 190U);
+  EXPECT_EQ(traffic.bytes_read, 10 * (19 * 1000U + 500));
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, EngineCache,
+                         testing::Values(EngineKind::pread, EngineKind::uring,
+                                         EngineKind::automatic),
+                         [](const auto& one) { return EngineCase{one.param}.name(); });
+
+TEST(MemoryEngine, ServesFromMemoryOnceItHasBeenRead) {
+  const TempFolder folder;
+  const std::string held = pattern(3 * kMiB + 7);
+  const std::string path = folder.write("a", held);
+  const EngineRig rig(files_of({path}), {EngineKind::memory, CacheMode::drop}, 16 * kMiB);
+  EXPECT_TRUE(rig.engine->holds_data());
+  EXPECT_EQ(rig.engine->name(), "memory");
+  EXPECT_EQ(rig.engine->reason(), "asked for");
+  std::vector<Extent> extents;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    extents.push_back({.offset_bytes = i * 30'000, .size_bytes = 648, .shard = 0});
+  }
+  const CheckedReads wanted(std::move(extents));
+  Traffic before, after = {.bytes_read = 1, .reads = 1, .merged = 0};
+  for (int round = 0; round < 10'000 && before.reads != after.reads; ++round) {
+    before = rig.engine->traffic();
+    ASSERT_TRUE(rig.engine->read(wanted.reads()).ok());
+    wanted.expect_bytes({&held});
+    after = rig.engine->traffic();
+  }
+  EXPECT_EQ(before.reads, after.reads) << "the disk was not asked any more";
+}
+
+TEST(MemoryEngine, IsRefusedWhereTheDataDoesNotFit) {
+  const TempFolder folder;
+  const auto files = files_of({folder.write("a", pattern(3 * kMiB))});
+  Budget budget(2 * kMiB);
+  try {
+    (void)open_engine(files, {.kind = EngineKind::memory}, budget);
+    FAIL() << "opened";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(),
+                 "engine=\"memory\": the data is 3 MiB, but memory=2 MiB leaves 1.75 MiB for it");
+  }
+  EXPECT_EQ(budget.free_bytes(), 2 * kMiB);
+}
+
+TEST(MemoryEngine, IsChosenByItselfWhereTheDataFitsAndIsWelcome) {
+  const TempFolder folder;
+  const auto files = files_of({folder.write("a", pattern(kMiB))});
+  Budget budget(16 * kMiB);
+  EXPECT_EQ(open_engine(files, {}, budget)->name(), "memory");
+  EXPECT_NE(open_engine(files, {.allow_memory = false}, budget)->name(), "memory");
+  Budget small(kMiB);
+  EXPECT_NE(open_engine(files, {}, small)->name(), "memory");
+}
+
+}  // namespace
+}  // namespace lowtide

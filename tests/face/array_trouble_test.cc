@@ -1,0 +1,246 @@
+// Arrays whose files change, whose budget is short, whose process forks, and whose caller errs.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lowtide/array.h"
+#include "support/data_file.h"
+#include "support/npy_file.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::uint64_t kRows = 40'000, kColumns = 162, kRowBytes = kColumns * 4;  // 24.7 MiB
+
+std::string text_of(const std::string& path, const OpenOptions& options = {}) {
+  try {
+    const Array array = Array::open(path, options);
+    return "opened";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+std::byte* bytes_of(std::string& text) {
+  return reinterpret_cast<std::byte*>(text.data());
+}
+
+class ArrayTrouble : public testing::Test {
+ protected:
+  ArrayTrouble()
+      : data_(pattern(kRows * kRowBytes)),
+        path_(folder_.write("m.npy", npy_text("<f4", {kRows, kColumns}, data_))) {}
+
+  [[nodiscard]] bool right(const Batch& batch) const {
+    for (std::size_t i = 0; i < batch.samples().size(); ++i) {
+      if (std::memcmp(batch.data() + i * kRowBytes, data_.data() + batch.samples()[i] * kRowBytes,
+                      kRowBytes) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const TempFolder folder_;
+  const std::string data_;
+  const std::string path_;
+};
+
+TEST_F(ArrayTrouble, NamesWhatIsWrongWithAPath) {
+  const std::string missing = folder_ / "missing.npy";
+  EXPECT_EQ(text_of(missing).find("open " + missing + ": No such file or directory"), 0U)
+      << text_of(missing);
+  EXPECT_NE(text_of(folder_.path()).find("Is a directory"), std::string::npos);
+  EXPECT_NE(text_of(folder_.write("empty.npy", "")).find("found an empty file"), std::string::npos);
+  EXPECT_NE(text_of(folder_.write("cut.npy", npy_text("<f4", {10, 10}, "short"))), "opened");
+  EXPECT_THROW((void)Array::open(std::vector<std::string>{}), std::invalid_argument);
+}
+
+TEST_F(ArrayTrouble, NamesWhatABudgetIsTooSmallFor) {
+  EXPECT_EQ(text_of(path_, {.memory_bytes = 1024}),
+            "memory: 1 KiB is too little: one row 648 B + read buffers 32 KiB = 32.6 KiB; "
+            "memory=\"33KiB\" would do");
+  EXPECT_EQ(text_of(path_, {.memory_bytes = 33 * 1024}), "opened");
+  const std::string memory = text_of(path_, {.memory_bytes = kMiB, .engine = EngineKind::memory});
+  EXPECT_EQ(memory.find("engine=\"memory\": the data is 24.7 MiB, but memory=1 MiB leaves "), 0U)
+      << memory;
+  const Array array = Array::open(path_, {.memory_bytes = kMiB});
+  try {
+    (void)array.batches({.batch_size = 10'000});
+    FAIL() << "made";
+  } catch (const std::invalid_argument& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(text.find("memory: 1 MiB is too little: read buffers 128 KiB + a batch of 10000 rows"),
+              0U)
+        << text;
+  }
+}
+
+TEST_F(ArrayTrouble, ListsTheWordsThatItKnows) {
+  const auto refused = [](auto parse, const char* word) -> std::string {
+    try {
+      (void)parse(word);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refused(parse_engine, "warp"),
+            "engine: unknown word \"warp\"; known are \"auto\", \"pread\", \"uring\", \"memory\"");
+  EXPECT_EQ(refused(parse_cache, ""),
+            "cache: unknown word \"\"; known are \"auto\", \"keep\", \"drop\"");
+  EXPECT_EQ(refused(parse_order, "Shuffle"),
+            "order: unknown word \"Shuffle\"; known are \"shuffle\", \"sequential\"");
+  EXPECT_EQ(parse_cache("drop"), CacheMode::drop);
+  EXPECT_EQ(parse_order("shuffle"), OrderKind::shuffle);
+}
+
+TEST_F(ArrayTrouble, RefusesBatchesThatMakeNoSense) {
+  const Array array = Array::open(path_);
+  EXPECT_THROW((void)array.batches({.batch_size = 0}), std::invalid_argument);
+  EXPECT_THROW((void)array.batches({.world_size = 0}), std::invalid_argument);
+  EXPECT_THROW((void)array.batches({.rank = 2, .world_size = 2}), std::invalid_argument);
+}
+
+TEST_F(ArrayTrouble, CountsOnWhenTheDataMakesWayForBatches) {
+  const Array array = Array::open(path_, {.memory_bytes = 32 * kMiB});
+  EXPECT_EQ(array.stats().engine, "memory");
+  std::string out(100 * kRowBytes, '\0');
+  array.read(0, 100, bytes_of(out));
+  const Stats before = array.stats();
+  EXPECT_GT(before.reads, 0U);
+  auto batches = array.batches({.batch_size = 15'000, .order = OrderKind::shuffle});
+  EXPECT_NE(array.stats().engine, "memory");
+  EXPECT_GE(array.stats().reads, before.reads) << "counts grow";
+  EXPECT_GE(array.stats().bytes_read, before.bytes_read);
+  while (const auto batch = batches.next()) EXPECT_TRUE(right(*batch));
+}
+
+TEST_F(ArrayTrouble, GoesOnAfterBatchesThatDidNotFit) {
+  const Array array = Array::open(path_, {.memory_bytes = 30 * kMiB});
+  ASSERT_EQ(array.stats().engine, "memory");
+  auto small = array.batches({.batch_size = 1000, .order = OrderKind::shuffle});
+  try {
+    auto large = array.batches({.batch_size = 20'000});
+    EXPECT_TRUE(large.next());
+  } catch (const std::invalid_argument& error) {
+    EXPECT_EQ(std::string(error.what()).find("memory: "), 0U) << error.what();
+  }
+  std::string out(kRowBytes, '\0');
+  array.read(7, 1, bytes_of(out));
+  EXPECT_EQ(out, data_.substr(7 * kRowBytes, kRowBytes));
+  EXPECT_GT(array.stats().bytes_asked, 0U);
+  while (const auto batch = small.next()) ASSERT_TRUE(right(*batch));
+}
+
+TEST_F(ArrayTrouble, MakesBatchesInSeveralThreadsAtOnce) {
+  const Array array = Array::open(path_, {.memory_bytes = 8 * kMiB});
+  std::atomic<int> refused{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        try {
+          auto batches = array.batches({.batch_size = 100, .order = OrderKind::shuffle, .seed = t});
+        } catch (const std::invalid_argument&) {
+          ++refused;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(refused, 0);
+}
+
+TEST_F(ArrayTrouble, GivesOldBytesOrAnErrorWhenTheFileIsReplaced) {
+  const Array array = Array::open(path_, {.memory_bytes = 4 * kMiB});
+  const std::string fresh =
+      folder_.write("fresh.npy", npy_text("<f4", {kRows, kColumns}, pattern(data_.size(), 77)));
+  ASSERT_EQ(::rename(fresh.c_str(), path_.c_str()), 0);
+  try {
+    auto batches = array.batches({.batch_size = 1000, .order = OrderKind::shuffle});
+    while (const auto batch = batches.next()) ASSERT_TRUE(right(*batch));
+  } catch (const IoError& error) {
+    EXPECT_EQ(error.err, ESTALE);
+  }
+}
+
+TEST_F(ArrayTrouble, NamesStepAndPathWhenTheFileIsTruncatedInTheMiddle) {
+  for (const EngineKind engine : {EngineKind::pread, EngineKind::automatic}) {
+    const std::string path = folder_ / "cut.npy";
+    std::filesystem::copy_file(path_, path, std::filesystem::copy_options::overwrite_existing);
+    const Array array = Array::open(path, {.memory_bytes = 2 * kMiB, .engine = engine});
+    auto batches = array.batches({.batch_size = 100, .order = OrderKind::shuffle, .epoch = 3});
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(right(batches.next().value()));
+    std::filesystem::resize_file(path, kMiB);
+    for (int round = 0; round < 2; ++round) {
+      try {
+        while (const auto batch = batches.next()) ASSERT_TRUE(right(*batch));
+        FAIL() << "the epoch ended";
+      } catch (const FormatError& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(text.find(path + ": the file was truncated since it was opened"), 0U) << text;
+        EXPECT_NE(text.find("it ends at byte 1048576 (epoch 3, step "), std::string::npos) << text;
+      }
+    }
+    EXPECT_THROW(batches.seek(0), FormatError);
+    std::string out(kRowBytes, '\0');
+    EXPECT_THROW(array.read(kRows - 1, 1, bytes_of(out)), FormatError);
+  }
+}
+
+TEST_F(ArrayTrouble, DoesNotEndAnEpochEarlyAfterAnErrorInSeek) {
+  const std::string path = folder_ / "cut.npy";
+  std::filesystem::copy_file(path_, path);
+  const Array array = Array::open(path, {.memory_bytes = 2 * kMiB});
+  auto batches = array.batches({.batch_size = 100});
+  std::filesystem::resize_file(path, kMiB);
+  EXPECT_THROW(batches.seek(0), FormatError);
+  EXPECT_THROW((void)batches.next(), FormatError) << "not a silent end";
+}
+
+TEST_F(ArrayTrouble, WorksOnInAForkedChild) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not follow threads into a forked child";
+#endif
+  for (const EngineKind engine : {EngineKind::automatic, EngineKind::pread, EngineKind::memory}) {
+    const Array array = Array::open(path_, {.memory_bytes = 64 * kMiB, .engine = engine});
+    auto batches = array.batches({.batch_size = 1000, .order = OrderKind::shuffle});
+    ASSERT_TRUE(right(batches.next().value()));
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(30);
+      bool good = true;
+      std::string out(kRowBytes, '\0');
+      array.read(11, 1, bytes_of(out));
+      good = good && out == data_.substr(11 * kRowBytes, kRowBytes);
+      std::uint64_t steps = 1;
+      while (const auto batch = batches.next()) {
+        good = good && right(*batch) && batch->step() == steps;
+        ++steps;
+      }
+      ::_exit(good && steps == batches.steps() ? 0 : 1);
+    }
+    std::uint64_t steps = 1;
+    while (const auto batch = batches.next()) {
+      ASSERT_TRUE(right(*batch));
+      ++steps;
+    }
+    EXPECT_EQ(steps, batches.steps());
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+}
+
+}  // namespace
+}  // namespace lowtide
