@@ -48,7 +48,7 @@ Rows::Rows(std::vector<RowsPart> parts) {
   std::uint64_t elements = 1;
   for (std::size_t axis = 1; axis < shape_.size(); ++axis) elements *= shape_[axis];
   row_bytes_ = elements * dtype_.itemsize_bytes;
-  columns_ = fortran_order_ && elements > 1 ? elements : 1;
+  columns_ = fortran_order_ && elements > 1 && row_bytes_ > 0 ? elements : 1;
 }
 
 void Rows::join(const std::vector<RowsPart>& parts) {

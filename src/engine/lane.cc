@@ -25,7 +25,7 @@ void Lane::count_merged(std::uint64_t reads) noexcept {
 
 int ShardOpener::open(std::uint32_t shard, const OpenShard** out) noexcept try {
   if (!current_ || shard_ != shard) {
-    OpenShard opened{.file = files_->open(shard)};
+    OpenShard opened{.file = own_ ? files_->open_own(shard) : files_->open(shard)};
     opened.fd = opened.file->fd();
     if (access_ == Access::direct) {
       const auto alignment = opened.file->direct_alignment();
@@ -50,15 +50,21 @@ int ShardOpener::open(std::uint32_t shard, const OpenShard** out) noexcept try {
   return ENOMEM;
 }
 
+std::uint64_t end_of(const File& file, std::uint64_t reached_bytes) noexcept try {
+  return std::min(reached_bytes, file.stat_now().size_bytes);
+} catch (...) {
+  return reached_bytes;
+}
+
 namespace {
 
-Outcome failed(const Plan& plan, const Span& span, const ReadResult& result,
+Outcome failed(const File& file, const Plan& plan, const Span& span, const ReadResult& result,
                std::uint64_t at_bytes) {
   Outcome outcome;
   outcome.err = result.err;
   outcome.ended = result.err == 0;
   outcome.read = plan.culprit(span, at_bytes);
-  outcome.found_bytes = at_bytes;
+  outcome.found_bytes = outcome.ended ? end_of(file, at_bytes) : at_bytes;
   return outcome;
 }
 
@@ -84,17 +90,18 @@ Outcome read_span(const OpenShard& shard, const Plan& plan, const Span& span, st
     // EINVAL: this file system takes O_DIRECT at open and not here; the buffered read below
     // decides.
     if (result.err != 0 && result.err != EINVAL) {
-      return failed(plan, span, result, begin + result.placed_bytes);
+      return failed(*shard.file, plan, span, result, begin + result.placed_bytes);
     }
     have = result.placed_bytes;
   }
-  if (have < need) {  // the rest, or the tail of a file that does not end on a sector
+  const bool through_cache = have < need;
+  if (through_cache) {  // the rest, or the tail of a file that does not end on a sector
     const ReadResult result = shard.file->read(begin + have, {into + have, need - have});
     have += result.placed_bytes;
-    if (have < need) return failed(plan, span, result, begin + have);
+    if (have < need) return failed(*shard.file, plan, span, result, begin + have);
   }
   if (straight == nullptr) plan.place(span, into + (span.offset_bytes - begin));
-  if (shard.drop_behind) drop_behind(*shard.file, span);
+  if (shard.drop_behind || (shard.direct && through_cache)) drop_behind(*shard.file, span);
   return {};
 }
 

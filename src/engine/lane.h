@@ -68,19 +68,27 @@ struct OpenShard {
 // Opens shards for one thread, which mostly wants the same one again.
 class ShardOpener {
  public:
-  ShardOpener(std::shared_ptr<Files> files, Access access)
-      : files_(std::move(files)), access_(access) {}
+  // `own`: with a description that no other thread shares, where the only shard stays open anyway.
+  ShardOpener(std::shared_ptr<Files> files, Access access, bool own = false)
+      : files_(std::move(files)), access_(access), own_(own && files_->shards().size() == 1) {}
 
   // 0 or an errno; `out` points to the shard until the next call.
   [[nodiscard]] int open(std::uint32_t shard, const OpenShard** out) noexcept;
-  void forget() { current_ = {}; }
+  // Lets go of a shard that somebody else may want the descriptor of.
+  void forget() {
+    if (!own_) current_ = {};
+  }
 
  private:
   std::shared_ptr<Files> files_;
   Access access_;
+  bool own_;
   std::uint32_t shard_ = 0;
   OpenShard current_;
 };
+
+// How far a file goes from which nothing could be read at `reached_bytes`.
+[[nodiscard]] std::uint64_t end_of(const File& file, std::uint64_t reached_bytes) noexcept;
 
 // Reads a span to its end with plain system calls: `bounce` has room for the span and one alignment
 // unit at either end, or is nullptr when the span has one target and the shard is not direct.

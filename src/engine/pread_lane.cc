@@ -2,6 +2,7 @@
 // piece by piece.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -73,13 +74,17 @@ class PreadLane final : public Lane {
   void submit(ReadSet& set) noexcept override {
     std::unique_ptr<Job> job = take_job();
     start(*job, set);
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     while (threads_.size() < options_.width) {
       try {
         threads_.emplace_back([this] { run(); });
       } catch (const std::system_error&) {
         break;  // fewer threads do the same work
       }
+    }
+    if (threads_.empty()) {
+      refuse(std::move(job), lock);
+      return;
     }
     const std::size_t wakes = std::min<std::size_t>(pieces_in(*job), options_.width);
     queue_.push_back(job.release());
@@ -153,7 +158,7 @@ class PreadLane final : public Lane {
   }
 
   void run() {
-    ShardOpener opener(files_, options_.access);
+    ShardOpener opener(files_, options_.access, !options_.merge);
     Memory bounce;
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -216,13 +221,19 @@ class PreadLane final : public Lane {
       if (result.placed_bytes != from.size_bytes) {
         outcome.err = result.err;
         outcome.ended = result.err == 0;
-        outcome.found_bytes = from.offset_bytes + result.placed_bytes;
+        outcome.found_bytes = end_of(*shard->file, from.offset_bytes + result.placed_bytes);
         return outcome;
       }
       bytes += from.size_bytes;
     }
     count(last - first, bytes);
     return {};
+  }
+
+  // Not one thread could be started.
+  void refuse(std::unique_ptr<Job> job, std::unique_lock<std::mutex>& lock) {
+    job->outcome.err = EAGAIN;
+    finish(job.release(), lock);
   }
 
   // Takes the job out of the lane, then tells its owner, who may destroy the set or submit another.

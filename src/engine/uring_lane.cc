@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -74,10 +75,15 @@ class UringLane final : public Lane {
   void submit(ReadSet& set) noexcept override {
     auto job = std::make_unique<Job>();
     job->set = &set;
-    {
+    try {
       const std::lock_guard lock(mutex_);
       if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
       arrived_.push_back(std::move(job));
+    } catch (const std::system_error& error) {
+      Outcome outcome;
+      outcome.err = error.code().value();
+      set.done(outcome);
+      return;
     }
     work_.notify_one();
   }
@@ -162,6 +168,8 @@ class UringLane final : public Lane {
   bool launch(Ring& ring, Job& job) {
     const OpenShard* shard = nullptr;
     if (const int err = opener_.open(span_.shard, &shard)) {
+      // Descriptors come back when the reads that hold them are done.
+      if ((err == EMFILE || err == ENFILE) && ring.in_flight() > 0) return false;
       job.outcome.err = err;
       job.outcome.read = job.plan.culprit(span_, span_.offset_bytes);
       return true;

@@ -1,3 +1,5 @@
+#include <mutex>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -71,7 +73,10 @@ class Batches::Impl {
       order_ = make_order();
       start();
     }
-    if (!loader_) return std::nullopt;
+    if (!loader_) {
+      if (position_ == steps_ || cancelled_) return std::nullopt;
+      start();  // a seek could not
+    }
     const std::uint64_t before = now_ns();
     std::optional<Lease> lease = loader_->next(timeout, timed_out);
     const std::uint64_t waited = now_ns() - before;
@@ -96,7 +101,10 @@ class Batches::Impl {
   }
 
   void cancel() noexcept {
-    if (loader_ && process_id() == pid_) loader_->cancel();
+    if (process_id() != pid_) return;
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    if (loader_) loader_->cancel();
   }
 
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
@@ -113,18 +121,27 @@ class Batches::Impl {
   void start() {
     source_->files().verify_open();
     engine_ = source_->engine_for(least_room(source_->rows(), schedule_));
-    loader_ = std::make_unique<Loader>(
+    auto loader = std::make_unique<Loader>(
         LoaderInputs{source_->rows(), *order_, *engine_, source_->budget()}, schedule_, position_);
-    source_->watch(loader_->pool());
+    source_->watch(loader->pool());
+    const std::lock_guard lock(mutex_);
+    if (cancelled_) loader->cancel();
+    loader_ = std::move(loader);
   }
 
   void end() {
-    loader_.reset();
+    std::unique_ptr<Loader> ended;
+    {
+      const std::lock_guard lock(mutex_);
+      ended = std::move(loader_);
+    }
+    ended.reset();
     engine_.reset();
   }
 
   // Its threads do not exist in this process: nothing of it can be ended here.
   void leave_to_parent() {
+    new (&mutex_) std::mutex;
     (void)loader_.release();
     (void)order_.release();
     if (engine_) (void)new std::shared_ptr<Engine>(std::move(engine_));
@@ -140,6 +157,8 @@ class Batches::Impl {
   Schedule schedule_;
   std::uint64_t steps_ = 0;
   std::uint64_t position_ = 0;
+  std::mutex mutex_;  // loader_ and cancelled_: cancel comes from another thread
+  bool cancelled_ = false;
   std::unique_ptr<Loader> loader_;  // nullptr: the epoch has ended
 };
 

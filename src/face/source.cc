@@ -114,21 +114,29 @@ void Source::decide_cache() {
                        " half of the available memory (" + format_bytes(*available) + ")";
 }
 
-std::shared_ptr<Engine> Source::engine() const {
+std::shared_ptr<Engine> Source::engine() {
   const std::lock_guard lock(mutex_);
+  if (!engine_) engine_ = open_engine(files_, {.cache = cache_, .allow_memory = false}, budget_);
   return engine_;
 }
 
 std::shared_ptr<Engine> Source::engine_for(const std::vector<Budget::Entry>& needs) {
   std::uint64_t bytes = 0;
   for (const Budget::Entry& need : needs) bytes += need.bytes;
-  const std::lock_guard lock(mutex_);
-  const bool own_choice = description_->options.engine == EngineKind::automatic;
-  if (own_choice && engine_->holds_data() && budget_.free_bytes() < bytes) {
-    engine_.reset();
-    engine_ = open_engine(files_, {.cache = cache_, .allow_memory = false}, budget_);
+  {
+    const std::lock_guard lock(mutex_);
+    const bool own_choice = description_->options.engine == EngineKind::automatic;
+    // While others use it too, nothing would come back.
+    const bool gives_room = engine_ && engine_->holds_data() && engine_.use_count() == 1;
+    if (own_choice && gives_room && budget_.free_bytes() < bytes) {
+      const Traffic traffic = engine_->traffic();
+      past_.bytes_read += traffic.bytes_read;
+      past_.reads += traffic.reads;
+      past_.merged += traffic.merged;
+      engine_.reset();
+    }
   }
-  return engine_;
+  return engine();
 }
 
 void Source::read(std::span<const Read> reads) {
@@ -160,15 +168,16 @@ std::string Source::layout_text() const {
          format_bytes(rows().data_bytes()) + " for each look-ahead";
 }
 
-Stats Source::stats() const {
+Stats Source::stats() {
   const std::shared_ptr<Engine> engine = this->engine();
   const Traffic traffic = engine->traffic();
+  const std::lock_guard lock(mutex_);
   Stats stats;
   stats.bytes_asked = bytes_asked_.load(std::memory_order_relaxed);
   stats.wait_ns = wait_ns_.load(std::memory_order_relaxed);
-  stats.bytes_read = traffic.bytes_read;
-  stats.reads = traffic.reads;
-  stats.merged = traffic.merged;
+  stats.bytes_read = past_.bytes_read + traffic.bytes_read;
+  stats.reads = past_.reads + traffic.reads;
+  stats.merged = past_.merged + traffic.merged;
   stats.gap_bytes = engine->prospect().gap_bytes;
   stats.engine = engine->name();
   stats.engine_reason = engine->reason();
@@ -178,7 +187,6 @@ Stats Source::stats() const {
   stats.memory_limit_bytes = budget_.limit_bytes();
   for (const Budget::Entry& claim : budget_.claims())
     stats.memory_claims.emplace_back(claim.what, claim.bytes);
-  const std::lock_guard lock(mutex_);
   for (const auto& known : pools_) {
     if (const auto pool = known.lock()) stats.held_by_you_bytes += pool->held_bytes();
   }

@@ -44,7 +44,7 @@ class Source {
   [[nodiscard]] Files& files() { return *files_; }
   [[nodiscard]] Budget& budget() { return budget_; }
 
-  [[nodiscard]] std::shared_ptr<Engine> engine() const;
+  [[nodiscard]] std::shared_ptr<Engine> engine();
   // The engine for a loader that needs `needs`: one that holds all of the data by its own choice
   // makes way if both do not fit.
   [[nodiscard]] std::shared_ptr<Engine> engine_for(const std::vector<Budget::Entry>& needs);
@@ -54,7 +54,7 @@ class Source {
 
   void count_delivered(std::uint64_t bytes, std::uint64_t wait_ns);
   void watch(std::shared_ptr<const Pool> pool);  // its kept batches are the user's
-  [[nodiscard]] Stats stats() const;
+  [[nodiscard]] Stats stats();
 
  private:
   void decide_cache();
@@ -67,6 +67,7 @@ class Source {
   std::string cache_reason_;
   mutable std::mutex mutex_;
   std::shared_ptr<Engine> engine_;
+  Traffic past_;  // of an engine that made way
   std::vector<std::weak_ptr<const Pool>> pools_;
   std::atomic<std::uint64_t> bytes_asked_{0}, wait_ns_{0};
 };

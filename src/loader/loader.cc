@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "engine/outcome.h"
-#include "loader/room.h"
 #include "loader/sort.h"
 
 namespace lowtide {
@@ -48,10 +48,9 @@ Loader::Loader(const LoaderInputs& inputs, const Schedule& schedule, std::uint64
       next_plan_step_(first_step),
       next_step_(first_step) {
   claims_ = in_.budget.claim_all(least_room(in_.dataset, schedule_));
-  const Room room = plan_room(in_.dataset, in_.order, schedule_, in_.budget.free_bytes());
-  if (room.elastic_bytes > 0)
-    claims_.push_back(in_.budget.claim(room.elastic_bytes, "batches ahead"));
+  const Room room = claim_room();
   ahead_ = room.ahead;
+  hot_ahead_ = room.hot_ahead;
   piece_samples_ =
       std::min<std::uint64_t>(room.piece_samples, Engine::kMaxReads / in_.dataset.reads_per_part());
   pool_ = std::make_shared<Pool>(room.buffer_bytes, std::min(schedule_.batch_size, schedule_.size),
@@ -66,6 +65,19 @@ Loader::Loader(const LoaderInputs& inputs, const Schedule& schedule, std::uint64
     pieces_.back()->loader = this;
   }
   planner_ = std::thread([this] { run(); });
+}
+
+Room Loader::claim_room() {
+  for (;;) {
+    const Room room = plan_room(in_.dataset, in_.order, schedule_, in_.budget.free_bytes());
+    if (room.elastic_bytes == 0) return room;
+    try {
+      claims_.push_back(in_.budget.claim(room.elastic_bytes, "batches ahead"));
+      return room;
+    } catch (const std::invalid_argument&) {
+      // Another loader was faster: what it left is measured again.
+    }
+  }
 }
 
 Loader::~Loader() {
@@ -103,11 +115,8 @@ std::optional<Lease> Loader::next(std::chrono::milliseconds timeout, bool* timed
       return std::nullopt;
     }
   }
-  const bool first_is_ready = !coming_.empty() && coming_.front()->left == 0;
-  if (!first_is_ready) {
-    if (error_) std::rethrow_exception(error_);
-    return std::nullopt;
-  }
+  if (error_) std::rethrow_exception(error_);
+  if (stopping_ || next_step_ >= last_step_) return std::nullopt;
   Lease lease = std::move(coming_.front()->lease);
   coming_.pop_front();
   ++next_step_;
@@ -154,8 +163,9 @@ bool Loader::advance(std::unique_lock<std::mutex>& lock) {
   return between && read_batch(lock);
 }
 
-bool Loader::has_room() const {
-  return coming_.size() < std::max<std::size_t>(ahead_, waiting_ ? 1 : 0);
+bool Loader::has_room() {
+  const std::size_t most = in_.engine.prospect().resident ? hot_ahead_ : ahead_;
+  return coming_.size() < std::max<std::size_t>(most, waiting_ ? 1 : 0);
 }
 
 bool Loader::staging_pays() {

@@ -25,6 +25,7 @@
 #include "dataset/dataset.h"
 #include "engine/engine.h"
 #include "loader/pool.h"
+#include "loader/room.h"
 #include "loader/schedule.h"
 #include "loader/staging.h"
 #include "order/order.h"
@@ -60,6 +61,7 @@ class Loader {
   struct Coming;
   struct Piece;
 
+  [[nodiscard]] Room claim_room();
   void run();
   [[nodiscard]] bool advance(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool gather(std::unique_lock<std::mutex>& lock);
@@ -68,7 +70,7 @@ class Loader {
   void aim(std::span<const std::uint64_t> samples, std::byte* rows, Piece* piece);
   [[nodiscard]] bool staging_pays();
   void plan_window(std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] bool has_room() const;
+  [[nodiscard]] bool has_room();
   [[nodiscard]] Piece* free_piece();
   void submit(Piece& piece, std::unique_lock<std::mutex>& lock);
   void landed(Piece& piece, const Outcome& outcome) noexcept;
@@ -80,6 +82,7 @@ class Loader {
   const std::uint64_t last_step_;
   std::vector<Claim> claims_;
   std::size_t ahead_ = 0;            // batches that are read or ready
+  std::size_t hot_ahead_ = 0;        // the same where the data is in memory
   std::uint64_t piece_samples_ = 0;  // in one set of reads
   std::shared_ptr<Pool> pool_;
   std::unique_ptr<Staging> staging_;  // nullptr: the budget has no room for it

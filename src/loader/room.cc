@@ -17,6 +17,7 @@ constexpr std::uint64_t kBytesAhead =
     8 * 1024 * 1024;  // likewise, where batches are few long reads
 constexpr std::uint64_t kMostAhead = 64;
 constexpr std::uint64_t kLeastAhead = 3;
+constexpr std::uint64_t kHotAhead = 2;
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
 constexpr std::uint64_t kPlanBytes =
     sizeof(Read) + sizeof(std::uint64_t) + sizeof(std::byte*);  // a sample
@@ -82,6 +83,8 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   const std::uint64_t affordable =
       std::max(elastic / 4 / each, std::min<std::uint64_t>(elastic / each, 2));
   room.ahead = std::min({wanted, affordable, std::max<std::uint64_t>(1, schedule.steps())});
+  // More buffers in turn than that would only push each other out of the processor's cache.
+  room.hot_ahead = std::min(room.ahead, std::max(kHotAhead, (kReadsAhead + rows - 1) / rows));
   room.elastic_bytes = room.ahead * each;
 
   const std::uint64_t plans = kStagedPieces * kPieceSamples * kPlanBytes;

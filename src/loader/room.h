@@ -18,7 +18,8 @@ struct Room {
   std::uint64_t buffer_bytes = 0;   // of one batch
   std::uint64_t piece_samples = 0;  // in one set of reads
   std::uint64_t ahead = 0;  // batches that are read or ready, beside the one in the consumer's hand
-  std::uint64_t slots = 0;  // of Staging; 0: no room for it, or no use
+  std::uint64_t hot_ahead = 0;      // as many of them as pay where the data is in memory
+  std::uint64_t slots = 0;          // of Staging; 0: no room for it, or no use
   std::uint64_t elastic_bytes = 0;  // what ahead and slots cost
 };
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -37,6 +38,9 @@ class File {
   // The same file again, by path: throws IoError(ESTALE) when it is no longer the `expected` one.
   explicit File(const Shard& expected);
   ~File();
+  // This open file with a description of its own (through /proc/self/fd): threads that share one
+  // pay for its reference count with every read. nullptr where it cannot be had.
+  [[nodiscard]] std::shared_ptr<File> again() const;
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
@@ -75,6 +79,7 @@ class File {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
   };
+  File(const File& original, int fd);
   void open_buffered();
   [[nodiscard]] int open_direct() const;
 

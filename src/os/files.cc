@@ -65,6 +65,15 @@ std::shared_ptr<File> Files::open(std::uint32_t shard) {
   return file;
 }
 
+std::shared_ptr<File> Files::open_own(std::uint32_t shard) {
+  std::shared_ptr<File> shared = open(shard);
+  std::shared_ptr<File> own = shared->again();
+  if (own == nullptr) return shared;
+  const std::lock_guard lock(mutex_);
+  if (advice_ != Advice::normal) (void)own->advise(advice_);
+  return own;
+}
+
 void Files::adopt(std::uint32_t shard, std::shared_ptr<File> file) {
   const Shard& expected = shards_.at(shard);
   if (file->shard().version != expected.version) throw_stale(expected);

@@ -29,6 +29,8 @@ class Files {
   // The open file, kept open for as long as the pointer is held even if it leaves the table.
   // Throws IoError; std::out_of_range for a shard that is not there.
   [[nodiscard]] std::shared_ptr<File> open(std::uint32_t shard);
+  // The same with a description that nobody shares, where that can be had; never in the table.
+  [[nodiscard]] std::shared_ptr<File> open_own(std::uint32_t shard);
   // Puts a file in that is open already, so that the one whose header was read is the one that is
   // read on. Throws IoError(ESTALE) when it is not the file that the Shard names.
   void adopt(std::uint32_t shard, std::shared_ptr<File> file);

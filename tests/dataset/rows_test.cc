@@ -31,7 +31,8 @@ std::uint64_t product(const Shape& shape, std::size_t from = 0) {
                          shape.end(), std::uint64_t{1}, std::multiplies<>());
 }
 
-// Files in memory. An element holds its own number: row of the whole, then place in the row in C order.
+// Files in memory. An element holds its own number: row of the whole, then place in the row in C
+// order.
 struct FakeFiles {
   std::vector<std::vector<std::uint64_t>> files;
   std::vector<RowsPart> parts;
@@ -79,7 +80,8 @@ struct FakeFiles {
       const auto& file = files.at(read.from.shard);
       ASSERT_LE(read.from.end_bytes(), file.size() * 8);
       ASSERT_GT(read.from.size_bytes, 0U);
-      std::memcpy(read.into, reinterpret_cast<const std::byte*>(file.data()) + read.from.offset_bytes,
+      std::memcpy(read.into,
+                  reinterpret_cast<const std::byte*>(file.data()) + read.from.offset_bytes,
                   read.from.size_bytes);
     }
   }
@@ -149,12 +151,12 @@ TEST_P(RowsOf, EveryRunOfRowsIsFewReads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, RowsOf,
-    testing::Values(RowsCase{{7}, {}}, RowsCase{{7}, {5}}, RowsCase{{5}, {3, 4}},
-                    RowsCase{{4}, {2, 3, 5}}, RowsCase{{3, 5, 1}, {4}},
-                    RowsCase{{0, 3, 0, 0, 4, 0}, {2, 3}}, RowsCase{{2, 2}, {}}, RowsCase{{6}, {1}},
-                    RowsCase{{1, 1, 1, 1}, {3, 2, 2}}));
+INSTANTIATE_TEST_SUITE_P(Shapes, RowsOf,
+                         testing::Values(RowsCase{{7}, {}}, RowsCase{{7}, {5}},
+                                         RowsCase{{5}, {3, 4}}, RowsCase{{4}, {2, 3, 5}},
+                                         RowsCase{{3, 5, 1}, {4}},
+                                         RowsCase{{0, 3, 0, 0, 4, 0}, {2, 3}}, RowsCase{{2, 2}, {}},
+                                         RowsCase{{6}, {1}}, RowsCase{{1, 1, 1, 1}, {3, 2, 2}}));
 
 TEST(Rows, JoinsNeighboursInFileAndMemory) {
   const Rows rows({{layout_of("<f4", {100'000, 10}, false, 128), "a"}});

@@ -30,7 +30,8 @@ class EngineCache : public testing::TestWithParam<EngineKind> {
   }
   [[nodiscard]] std::uint64_t cached() const { return cached_bytes(path_).value_or(0); }
   // 648-byte rows in no order, over [first, last) of the file.
-  [[nodiscard]] CheckedReads rows(std::uint64_t first, std::uint64_t last, std::size_t count) const {
+  [[nodiscard]] CheckedReads rows(std::uint64_t first, std::uint64_t last,
+                                  std::size_t count) const {
     std::vector<Extent> extents;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t at = first + i * 2'654'435'761 % (last - first - 648);

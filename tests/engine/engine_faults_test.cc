@@ -63,6 +63,11 @@ TEST_P(EngineFaults, ReportsAFileThatWasTruncatedSinceItWasOpened) {
     EXPECT_EQ(outcome.read, 2U);
     EXPECT_EQ(outcome.found_bytes, kLeftBytes);
   }
+  const CheckedReads beyond({{.offset_bytes = 3 * kMiB, .size_bytes = 648, .shard = 0}});
+  const Outcome outcome = rig.engine->read(beyond.reads());
+  if (outcome.ok() && GetParam().kind == EngineKind::memory) return;
+  EXPECT_TRUE(outcome.ended);
+  EXPECT_EQ(outcome.found_bytes, kLeftBytes) << "how far the file goes, not where the read began";
 }
 
 TEST_P(EngineFaults, ReportsAFileThatIsGoneByTheTimeItIsNeeded) {

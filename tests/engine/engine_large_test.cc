@@ -22,7 +22,9 @@ class ScopedDescriptorLimit {
  public:
   explicit ScopedDescriptorLimit(rlim_t most) {
     EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
-    const struct rlimit now { most, before_.rlim_max };
+    const struct rlimit now {
+      most, before_.rlim_max
+    };
     EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &now), 0);
   }
   ~ScopedDescriptorLimit() { (void)::setrlimit(RLIMIT_NOFILE, &before_); }

@@ -1,4 +1,5 @@
-// Every engine gives the bytes that a plain pread gives, for every cache mode and every place of the rows.
+// Every engine gives the bytes that a plain pread gives, for every cache mode and every place of
+// the rows.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -109,7 +110,8 @@ TEST_P(EngineSuite, GivesOverlapsAndTheLastBytesOfTheFile) {
 }
 
 TEST_P(EngineSuite, WorksUnderTinyBudgets) {
-  if (which_.kind == EngineKind::memory) GTEST_SKIP() << "the memory engine needs room for the data";
+  if (which_.kind == EngineKind::memory)
+    GTEST_SKIP() << "the memory engine needs room for the data";
   for (const std::uint64_t budget_bytes : {64 * 1024UL, 1024 * 1024UL}) {
     evict(path_);
     const EngineRig rig = this->rig(budget_bytes);
@@ -182,14 +184,15 @@ TEST_P(EngineSuite, EndsACancelledSetOnceAndSoon) {
   for (const auto& set : sets) EXPECT_EQ(set->times(), 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    EveryEngine, EngineSuite,
-    testing::Combine(testing::ValuesIn(every_engine()),
-                     testing::Values(std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{128},
-                                     std::uint64_t{511}, std::uint64_t{4097})),
-    [](const testing::TestParamInfo<Case>& one) {
-      return std::get<0>(one.param).name() + "_header" + std::to_string(std::get<1>(one.param));
-    });
+INSTANTIATE_TEST_SUITE_P(EveryEngine, EngineSuite,
+                         testing::Combine(testing::ValuesIn(every_engine()),
+                                          testing::Values(std::uint64_t{0}, std::uint64_t{1},
+                                                          std::uint64_t{128}, std::uint64_t{511},
+                                                          std::uint64_t{4097})),
+                         [](const testing::TestParamInfo<Case>& one) {
+                           return std::get<0>(one.param).name() + "_header" +
+                                  std::to_string(std::get<1>(one.param));
+                         });
 
 }  // namespace
 }  // namespace lowtide

@@ -15,14 +15,15 @@ struct FakeDisk {
   std::mt19937 random{7};
 
   std::uint64_t busy_ns(std::uint64_t requests, std::uint64_t bytes) {
-    const double exact = request_ns * static_cast<double>(requests) +
-                         byte_ns * static_cast<double>(bytes);
+    const double exact =
+        request_ns * static_cast<double>(requests) + byte_ns * static_cast<double>(bytes);
     const double share = noise * (static_cast<double>(random() % 2001) / 1000 - 1);
     return static_cast<std::uint64_t>(exact * (1 + share));
   }
 };
 
-// What sets planned with the model's gaps would be: a wider gap gives fewer requests and more bytes.
+// What sets planned with the model's gaps would be: a wider gap gives fewer requests and more
+// bytes.
 void run(GapModel& model, FakeDisk disk, int sets) {
   constexpr double kReads = 4096, kRowBytes = 648, kSpacingBytes = 20'000;
   for (int i = 0; i < sets; ++i) {
@@ -75,8 +76,8 @@ TEST(GapModel, IgnoresWhatTeachesNothing) {
   GapModel model;
   for (int i = 0; i < 100; ++i) {
     model.observe(0, 0, 0);
-    model.observe(10, 1'000'000, 1'000'000);    // too few
-    model.observe(4096, 4'000'000, 0);          // no time passed
+    model.observe(10, 1'000'000, 1'000'000);  // too few
+    model.observe(4096, 4'000'000, 0);        // no time passed
   }
   EXPECT_EQ(model.best(), GapModel::kStartBytes);
   for (int i = 0; i < 100; ++i) model.observe(4096, 4'000'000, 90'000'000);  // all alike

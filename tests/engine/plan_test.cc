@@ -40,7 +40,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> slow_twin(std::vector<Read>
     return std::pair(a.from.shard, a.from.offset_bytes) <
            std::pair(b.from.shard, b.from.offset_bytes);
   });
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> spans;  // begin and end, shard in the high bits
+  std::vector<std::pair<std::uint64_t, std::uint64_t>>
+      spans;  // begin and end, shard in the high bits
   constexpr unsigned kShardShift = 48;
   bool open = false;
   for (const Read& read : reads) {
@@ -137,7 +138,8 @@ TEST(Plan, PlacesEveryByteOfEveryRead) {
 TEST(Plan, GivesSpansInFileOrder) {
   Dice random(3);
   std::vector<Read> reads;
-  for (int i = 0; i < 1000; ++i) reads.push_back(make_read(random() % 10'000'000, 10, random() % 4));
+  for (int i = 0; i < 1000; ++i)
+    reads.push_back(make_read(random() % 10'000'000, 10, random() % 4));
   Plan plan;
   const std::vector<Span> spans = spans_of(plan, reads, {.merge = true, .gap_bytes = 0});
   for (std::size_t i = 1; i < spans.size(); ++i) {
@@ -195,7 +197,8 @@ TEST(Plan, NamesTheReadThatAByteBelongsTo) {
 
 TEST(Plan, KnowsWhetherReadsAreSorted) {
   EXPECT_TRUE(Plan::sorted({}));
-  const std::vector<Read> up{make_read(0, 10), make_read(0, 5), make_read(7, 5), make_read(0, 5, 1)};
+  const std::vector<Read> up{make_read(0, 10), make_read(0, 5), make_read(7, 5),
+                             make_read(0, 5, 1)};
   EXPECT_TRUE(Plan::sorted(up));
   const std::vector<Read> down{make_read(1, 10), make_read(0, 5)};
   EXPECT_FALSE(Plan::sorted(down));

@@ -27,8 +27,8 @@ class ArrayTest : public testing::Test {
   }
   void expect_batch(const Batch& batch) const {
     for (std::size_t i = 0; i < batch.samples().size(); ++i) {
-      ASSERT_EQ(std::memcmp(batch.data() + i * kRowBytes, row(batch.samples()[i]).data(), kRowBytes),
-                0)
+      ASSERT_EQ(
+          std::memcmp(batch.data() + i * kRowBytes, row(batch.samples()[i]).data(), kRowBytes), 0)
           << "step " << batch.step() << ", row " << i;
     }
   }
@@ -70,7 +70,8 @@ TEST_F(ArrayTest, OpensNpyAndRaw) {
 TEST_F(ArrayTest, JoinsSeveralFilesAndSkipsEmptyOnes) {
   const std::uint64_t first = 400;
   const std::vector<std::string> paths{
-      folder_.write("p0.npy", npy_text("<f4", {first, kColumns}, data_.substr(0, first * kRowBytes))),
+      folder_.write("p0.npy",
+                    npy_text("<f4", {first, kColumns}, data_.substr(0, first * kRowBytes))),
       folder_.write("p1.npy", ""),
       folder_.write("p2.npy",
                     npy_text("<f4", {kRows - first, kColumns}, data_.substr(first * kRowBytes)))};
@@ -108,7 +109,8 @@ TEST_F(ArrayTest, TakesRowsAndPartsOfRows) {
   for (const char* engine : {"pread", "auto", "memory"}) {
     const Array array = Array::open(npy_, {.memory_bytes = kMiB, .engine = parse_engine(engine)});
     std::vector<std::int64_t> some{5, 1002, 5, 0, 17};
-    for (std::int64_t i = 0; i < 9000; ++i) some.push_back(i * 37 % static_cast<std::int64_t>(kRows));
+    for (std::int64_t i = 0; i < 9000; ++i)
+      some.push_back(i * 37 % static_cast<std::int64_t>(kRows));
     std::string out(some.size() * kRowBytes, '\0');
     array.take(some, bytes_of(out));
     std::string parts(some.size() * 10, '\0');
@@ -225,8 +227,8 @@ TEST_F(ArrayTest, KeepsBatchesValidWhenAllElseIsGone) {
 }
 
 TEST_F(ArrayTest, SumsWhatItDidInItsStats) {
-  const Array array =
-      Array::open(npy_, {.memory_bytes = kMiB, .engine = EngineKind::pread, .cache = CacheMode::keep});
+  const Array array = Array::open(
+      npy_, {.memory_bytes = kMiB, .engine = EngineKind::pread, .cache = CacheMode::keep});
   EXPECT_EQ(array.stats().bytes_asked, 0U);
   (void)read_all(array);
   auto batches = array.batches({.batch_size = 100, .order = OrderKind::shuffle});
@@ -302,9 +304,23 @@ TEST_F(ArrayTest, EndsAWaitingNextWhenCancelled) {
   EXPECT_FALSE(timed_out);
 }
 
+TEST_F(ArrayTest, MayBeCancelledWhileItsEpochEnds) {
+  const Array array = Array::open(npy_);
+  for (int round = 0; round < 20; ++round) {
+    auto batches = array.batches({.batch_size = kRows});
+    ASSERT_TRUE(batches.next());
+    std::thread other([&] {
+      for (int i = 0; i < 1000; ++i) batches.cancel();
+    });
+    EXPECT_FALSE(batches.next());
+    other.join();
+  }
+}
+
 std::size_t entries_of(const char* folder) {
   std::size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) count += !entry.path().empty();
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    count += !entry.path().empty();
   return count;
 }
 
@@ -320,7 +336,8 @@ TEST_F(ArrayTest, LeavesNoDescriptorAndNoThreadBehind) {
     if (i % 3 == 0) array.close();
   };
   for (int i = 0; i < 8; ++i) cycle(i);
-  const std::size_t descriptors = entries_of("/proc/self/fd"), tasks = entries_of("/proc/self/task");
+  const std::size_t descriptors = entries_of("/proc/self/fd"),
+                    tasks = entries_of("/proc/self/task");
   for (int i = 0; i < 1000; ++i) cycle(i);
   EXPECT_EQ(entries_of("/proc/self/fd"), descriptors);
   EXPECT_EQ(entries_of("/proc/self/task"), tasks);

@@ -78,8 +78,8 @@ TEST_F(ArrayTrouble, NamesWhatABudgetIsTooSmallFor) {
     FAIL() << "made";
   } catch (const std::invalid_argument& error) {
     const std::string text = error.what();
-    EXPECT_EQ(text.find("memory: 1 MiB is too little: read buffers 128 KiB + a batch of 10000 rows"),
-              0U)
+    EXPECT_EQ(
+        text.find("memory: 1 MiB is too little: read buffers 128 KiB + a batch of 10000 rows"), 0U)
         << text;
   }
 }

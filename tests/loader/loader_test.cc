@@ -204,7 +204,8 @@ TEST(Loader, GivesAnErrorWithStepAndPathAgainAndAgain) {
           EXPECT_LE(named, victim);
           EXPECT_GT(named + 100, victim);
           const std::uint64_t named_step = *rig.order->position_of(1, named) / 100;
-          EXPECT_TRUE(std::string(error.what()).ends_with("epoch 1, step " + std::to_string(named_step)))
+          EXPECT_TRUE(
+              std::string(error.what()).ends_with("epoch 1, step " + std::to_string(named_step)))
               << error.what();
           if (first.empty()) first = error.what();
           EXPECT_EQ(error.what(), first);

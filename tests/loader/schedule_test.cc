@@ -13,10 +13,8 @@ TEST(Schedule, GivesEveryPositionToOneStepOfOneRank) {
       for (const std::uint64_t world_size : {1, 2, 3, 8}) {
         std::vector<int> times(size, 0);
         for (std::uint64_t rank = 0; rank < world_size; ++rank) {
-          const Schedule schedule{.size = size,
-                                  .batch_size = batch_size,
-                                  .rank = rank,
-                                  .world_size = world_size};
+          const Schedule schedule{
+              .size = size, .batch_size = batch_size, .rank = rank, .world_size = world_size};
           for (std::uint64_t step = 0; step < schedule.steps(); ++step) {
             ASSERT_GT(schedule.count(step), 0U);
             ASSERT_LE(schedule.count(step), batch_size);

@@ -43,8 +43,8 @@ inline std::string plain_read(const std::string& path, std::uint64_t offset_byte
   (void)::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
   std::size_t have = 0;
   while (have < size_bytes) {
-    const ssize_t n = ::pread(fd, text.data() + have, size_bytes - have,
-                              static_cast<off_t>(offset_bytes + have));
+    const ssize_t n =
+        ::pread(fd, text.data() + have, size_bytes - have, static_cast<off_t>(offset_bytes + have));
     if (n <= 0) break;
     have += static_cast<std::size_t>(n);
   }

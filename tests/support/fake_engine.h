@@ -1,4 +1,5 @@
-// fake_engine.h - an engine over bytes in memory that ends its sets when, in which order and how a test wants.
+// fake_engine.h - an engine over bytes in memory that ends its sets when, in which order and how a
+// test wants.
 #pragma once
 
 #include <atomic>
@@ -78,7 +79,7 @@ class FakeEngine final : public Engine {
   std::string name() const override { return "fake"; }
   std::string reason() const override { return "a test"; }
 
-  bool inline_ = false;           // ends sets inside submit; set before use
+  bool inline_ = false;  // ends sets inside submit; set before use
   std::atomic<int> expected_all_{0};
   std::atomic<std::size_t> most_reads_{0};
 

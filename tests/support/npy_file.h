@@ -12,9 +12,9 @@ namespace lowtide {
 
 inline std::string npy_text(const std::string& descr, const std::vector<std::uint64_t>& shape,
                             const std::string& data, bool fortran_order = false) {
-  std::string header = "{'descr': '" + descr + "', 'fortran_order': " +
-                       (fortran_order ? "True" : "False") + ", 'shape': " + shape_text(shape) +
-                       ", }";
+  std::string header = "{'descr': '" + descr +
+                       "', 'fortran_order': " + (fortran_order ? "True" : "False") +
+                       ", 'shape': " + shape_text(shape) + ", }";
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';
   std::string text = "\x93NUMPY";

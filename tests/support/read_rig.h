@@ -108,7 +108,8 @@ inline std::string why_not(EngineKind kind) {
   return no_ring.empty() ? "" : "no io_uring here: " + no_ring;
 }
 
-// A budget and an engine under it. Automatic never holds the data here: that is the memory engine's own case.
+// A budget and an engine under it. Automatic never holds the data here: that is the memory engine's
+// own case.
 struct EngineRig {
   EngineRig(std::shared_ptr<Files> shards, const EngineCase& which, std::uint64_t budget_bytes)
       : files(std::move(shards)), budget(budget_bytes) {
