@@ -16,7 +16,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,6 +23,7 @@
 #include "core/budget.h"
 #include "dataset/dataset.h"
 #include "engine/engine.h"
+#include "loader/direct.h"
 #include "loader/pool.h"
 #include "loader/room.h"
 #include "loader/schedule.h"
@@ -58,6 +58,7 @@ class Loader {
   [[nodiscard]] std::shared_ptr<const Pool> pool() const { return pool_; }
 
  private:
+  struct Group;
   struct Coming;
   struct Piece;
 
@@ -66,11 +67,11 @@ class Loader {
   [[nodiscard]] bool advance(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool gather(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool read_window(std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] bool read_batch(std::unique_lock<std::mutex>& lock);
-  void aim(std::span<const std::uint64_t> samples, std::byte* rows, Piece* piece);
+  [[nodiscard]] bool read_direct(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool plan_group(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool plan_window(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool staging_pays();
-  void plan_window(std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] bool has_room();
+  [[nodiscard]] std::unique_ptr<Coming> make_batch(std::uint64_t step);
   [[nodiscard]] Piece* free_piece();
   void submit(Piece& piece, std::unique_lock<std::mutex>& lock);
   void landed(Piece& piece, const Outcome& outcome) noexcept;
@@ -85,11 +86,14 @@ class Loader {
   std::size_t hot_ahead_ = 0;        // the same where the data is in memory
   std::uint64_t piece_samples_ = 0;  // in one set of reads
   std::shared_ptr<Pool> pool_;
-  std::unique_ptr<Staging> staging_;  // nullptr: the budget has no room for it
-  std::uint64_t next_plan_step_;      // the first step that nobody has planned
-  std::uint64_t window_steps_ = 1;    // of the next window; doubles
+  std::uint32_t slots_ = 0;
+  std::unique_ptr<Staging> staging_;  // made when first needed, given up while data is in memory
+  Direct direct_;
+  std::uint64_t next_plan_step_;    // the first step that nobody has planned
+  std::uint64_t window_steps_ = 1;  // of the next window; doubles
   Window delivering_, reading_;
-  std::vector<std::uint64_t> sort_scratch_;
+  std::uint64_t group_steps_ = 1;  // of the next group; doubles
+  std::uint64_t group_step_ = 0;   // the first step of this one
 
   std::mutex mutex_;
   std::condition_variable planner_wakes_, consumer_wakes_;

@@ -31,6 +31,18 @@ Pool::Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep)
   free_.reserve(keep);
 }
 
+void Pool::keep(std::size_t buffers) {
+  std::vector<std::unique_ptr<Buffer>> freed;
+  const std::lock_guard lock(mutex_);
+  keep_ = buffers;
+  free_.reserve(buffers);
+  while (alive_ > keep_ && !free_.empty()) {
+    freed.push_back(std::move(free_.back()));
+    free_.pop_back();
+    --alive_;
+  }
+}
+
 Lease Pool::take() {
   std::unique_ptr<Buffer> buffer;
   {

@@ -52,8 +52,9 @@ class Lease {
 // thread.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
-  // Keeps at most `keep` buffers that nobody uses.
+  // Has at most `keep` buffers, but for those that are in use.
   Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep);
+  void keep(std::size_t buffers);
 
   [[nodiscard]] Lease take();
 
@@ -64,8 +65,9 @@ class Pool : public std::enable_shared_from_this<Pool> {
   friend class Lease;
   void give_back(std::unique_ptr<Buffer> buffer, bool delivered) noexcept;
 
-  const std::size_t buffer_bytes_, samples_, keep_;
+  const std::size_t buffer_bytes_, samples_;
   mutable std::mutex mutex_;
+  std::size_t keep_;
   std::vector<std::unique_ptr<Buffer>> free_;
   std::size_t alive_ = 0;
   std::size_t delivered_ = 0;

@@ -7,6 +7,7 @@
 
 #include "core/checked.h"
 #include "core/extent.h"
+#include "loader/direct.h"
 #include "loader/staging.h"
 
 namespace lowtide {
@@ -17,7 +18,7 @@ constexpr std::uint64_t kBytesAhead =
     8 * 1024 * 1024;  // likewise, where batches are few long reads
 constexpr std::uint64_t kMostAhead = 64;
 constexpr std::uint64_t kLeastAhead = 3;
-constexpr std::uint64_t kHotAhead = 2;
+constexpr std::uint64_t kGroupRows = 64 * 1024;  // sorted together; more brings little
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
 constexpr std::uint64_t kPlanBytes =
     sizeof(Read) + sizeof(std::uint64_t) + sizeof(std::byte*);  // a sample
@@ -83,8 +84,6 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   const std::uint64_t affordable =
       std::max(elastic / 4 / each, std::min<std::uint64_t>(elastic / each, 2));
   room.ahead = std::min({wanted, affordable, std::max<std::uint64_t>(1, schedule.steps())});
-  // More buffers in turn than that would only push each other out of the processor's cache.
-  room.hot_ahead = std::min(room.ahead, std::max(kHotAhead, (kReadsAhead + rows - 1) / rows));
   room.elastic_bytes = room.ahead * each;
 
   const std::uint64_t plans = kStagedPieces * kPieceSamples * kPlanBytes;
@@ -95,6 +94,15 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
     room.elastic_bytes +=
         plans + room.slots * (dataset.sample_bytes() + Staging::kSlotOverheadBytes);
   }
+
+  // In order nothing is sorted, and more buffers in turn would only push each other out of the
+  // processor's cache.
+  const std::uint64_t groups =
+      order.sequential() ? 2 : 2 * std::max<std::uint64_t>(1, kGroupRows / rows);
+  const std::uint64_t hot_each = batch + rows * Direct::kRowOverheadBytes;
+  room.hot_ahead = std::max(std::min({groups, kMostAhead, elastic / hot_each}),
+                            std::min<std::uint64_t>(room.ahead, 2));
+  room.elastic_bytes = std::max(room.elastic_bytes, std::min(elastic, room.hot_ahead * hot_each));
   return room;
 }
 

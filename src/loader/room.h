@@ -17,10 +17,11 @@ constexpr std::uint64_t kStagedPieces = 4;     // sets in flight from staging
 struct Room {
   std::uint64_t buffer_bytes = 0;   // of one batch
   std::uint64_t piece_samples = 0;  // in one set of reads
-  std::uint64_t ahead = 0;  // batches that are read or ready, beside the one in the consumer's hand
-  std::uint64_t hot_ahead = 0;      // as many of them as pay where the data is in memory
+  // Batches that are read or ready, beside the one in the consumer's hand.
+  std::uint64_t ahead = 0;          // of data on a disk; `slots` come with them
   std::uint64_t slots = 0;          // of Staging; 0: no room for it, or no use
-  std::uint64_t elastic_bytes = 0;  // what ahead and slots cost
+  std::uint64_t hot_ahead = 0;      // of data in memory: two groups, one being read
+  std::uint64_t elastic_bytes = 0;  // what either costs, whichever is more
 };
 
 // What a loader cannot do without: the batch in the consumer's hand and one set of reads. Throws
@@ -29,8 +30,8 @@ struct Room {
                                                     const Schedule& schedule);
 
 // Spends most of `free_bytes`, which are left after least_room, on looking ahead: first on enough
-// batches to keep an engine busy, the rest on Staging. An eighth stays free for another loader of
-// the same array.
+// batches to keep an engine busy, the rest on Staging, or, while the data is in memory, on more
+// batches that are read together. An eighth stays free for another loader of the same array.
 [[nodiscard]] Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
                              std::uint64_t free_bytes);
 
