@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -24,8 +27,62 @@ constexpr std::uint64_t kAtOnceBytes =
 constexpr std::uint64_t kTrickleNs =
     50'000'000;                            // while filling, one waiting set goes to the source
 constexpr std::size_t kPrefetchAhead = 4;  // reads
+constexpr std::size_t kCopiers = 2;
 constexpr std::uint64_t kCacheLineBytes = 64;
 constexpr std::uint64_t kPrefetchBytes = 1024;  // of one read; the hardware follows from there
+
+// Threads that copy sets, each set by one of them.
+class Copiers {
+ public:
+  explicit Copiers(std::function<void(std::span<const Read>)> copy) : copy_(std::move(copy)) {}
+
+  ~Copiers() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    work_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void submit(ReadSet& set) noexcept {
+    try {
+      const std::lock_guard lock(mutex_);
+      while (threads_.size() < kCopiers) threads_.emplace_back([this] { run(); });
+      queue_.push_back(&set);
+    } catch (const std::exception&) {  // no thread, no memory: here, then
+      serve(set);
+      return;
+    }
+    work_.notify_one();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      ReadSet* set = queue_.front();
+      queue_.pop_front();
+      lock.unlock();
+      serve(*set);
+      lock.lock();
+    }
+  }
+
+  void serve(ReadSet& set) const noexcept {
+    copy_(set.reads);
+    set.done({});
+  }
+
+  const std::function<void(std::span<const Read>)> copy_;
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::deque<ReadSet*> queue_;
+  std::vector<std::thread> threads_;
+  bool stopping_ = false;
+};
 
 class MemoryEngine final : public Engine {
  public:
@@ -40,23 +97,27 @@ class MemoryEngine final : public Engine {
       starts_bytes_.push_back(starts_bytes_.back() + shard.size_bytes);
     }
     if (starts_bytes_.back() > 0) store_ = Memory(starts_bytes_.back());
+    copiers_ = std::make_unique<Copiers>([this](std::span<const Read> reads) { copy(reads); });
   }
 
   ~MemoryEngine() override {
     stopping_ = true;
     if (filler_.joinable()) filler_.join();
+    copiers_.reset();
   }
 
   void submit(ReadSet& set) noexcept override {
-    if (serve(set.reads)) {
-      set.done({});
+    if (has(set.reads)) {
+      copiers_->submit(set);
     } else if (!defer(set)) {
       source_->submit(set);
     }
   }
 
   Outcome read(std::span<const Read> reads) noexcept override {
-    return serve(reads) ? Outcome{} : source_->read(reads);
+    if (!has(reads)) return source_->read(reads);
+    copy(reads);
+    return {};
   }
 
   void expect_all() noexcept override {
@@ -71,7 +132,8 @@ class MemoryEngine final : public Engine {
   }
 
   Prospect prospect() noexcept override {
-    return {.resident = true, .gap_bytes = source_->prospect().gap_bytes};
+    const bool held = filled_bytes_.load(std::memory_order_acquire) == store_.size();
+    return {.resident = true, .held = held, .gap_bytes = source_->prospect().gap_bytes};
   }
   Traffic traffic() const noexcept override { return source_->traffic(); }
   bool holds_data() const noexcept override { return true; }
@@ -83,25 +145,26 @@ class MemoryEngine final : public Engine {
     return starts_bytes_[extent.shard] + extent.offset_bytes;
   }
 
-  // Copies the reads out of memory if all of them are there; false: the source must.
-  bool serve(std::span<const Read> reads) noexcept {
+  // Whether all of the reads can be copied out of memory now.
+  bool has(std::span<const Read> reads) noexcept {
     const std::uint64_t filled = filled_bytes_.load(std::memory_order_acquire);
+    if (filled == store_.size()) return true;
     std::uint64_t bytes = 0;
     bool all = true;
     for (const Read& read : reads) {
       bytes += read.from.size_bytes;
       all = all && place(read.from) + read.from.size_bytes <= filled;
     }
-    if (filled < store_.size()) {
-      const std::uint64_t asked = asked_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-      if (asked >= store_.size() / kWorthShare) expect_all();
-    }
-    if (!all) return false;
+    const std::uint64_t asked = asked_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (asked >= store_.size() / kWorthShare) expect_all();
+    return all;
+  }
+
+  void copy(std::span<const Read> reads) const noexcept {
     for (std::size_t i = 0; i < reads.size(); ++i) {
       if (i + kPrefetchAhead < reads.size()) prefetch(reads[i + kPrefetchAhead].from);
       std::memcpy(reads[i].into, store_.data() + place(reads[i].from), reads[i].from.size_bytes);
     }
-    return true;
   }
 
   void prefetch(const Extent& extent) const {
@@ -147,7 +210,7 @@ class MemoryEngine final : public Engine {
     {
       const std::lock_guard lock(mutex_);
       std::deque<ReadSet*> still;
-      for (ReadSet* set : waiting_) (serve(set->reads) ? ready : still).push_back(set);
+      for (ReadSet* set : waiting_) (has(set->reads) ? ready : still).push_back(set);
       waiting_.swap(still);
       if (!ready.empty()) served_ns_ = now_ns();
       if (!waiting_.empty() && now_ns() - served_ns_ > kTrickleNs) {
@@ -156,7 +219,7 @@ class MemoryEngine final : public Engine {
         served_ns_ = now_ns();
       }
     }
-    for (ReadSet* set : ready) set->done({});
+    for (ReadSet* set : ready) copiers_->submit(*set);
     if (trickle != nullptr) source_->submit(*trickle);
   }
 
@@ -191,6 +254,7 @@ class MemoryEngine final : public Engine {
   std::atomic<std::uint64_t> filled_bytes_{0};  // from the front
   std::atomic<std::uint64_t> asked_bytes_{0};
   std::atomic<bool> stopping_{false};
+  std::unique_ptr<Copiers> copiers_;
   std::once_flag started_;
   std::thread filler_;
   std::mutex mutex_;

@@ -7,7 +7,7 @@
 
 namespace lowtide {
 
-void Direct::plan(std::span<Buffer* const> buffers) {
+void Direct::plan(std::span<Buffer* const> buffers, bool sort) {
   batch_size_ = std::max<std::uint64_t>(1, buffers.front()->samples.size());
   rows_.clear();
   keys_.clear();
@@ -20,7 +20,7 @@ void Direct::plan(std::span<Buffer* const> buffers) {
 
   const auto sample_bits = static_cast<unsigned>(std::bit_width(dataset_.size()));
   place_bits_ = static_cast<unsigned>(std::bit_width(keys_.size()));
-  if (order_.sequential() || sample_bits + place_bits_ > 64) {
+  if (!sort || order_.sequential() || sample_bits + place_bits_ > 64) {
     place_bits_ = 0;
     return;
   }

@@ -25,9 +25,10 @@ class Direct {
   Direct(const Dataset& dataset, const Order& order)
       : dataset_(dataset), order_(order), part_(dataset.parts()) {}
 
-  // Makes the batches in `buffers`, whose samples are filled in, the group that is read next. Only
-  // the last may be shorter than the first. All of the previous group must be submitted.
-  void plan(std::span<Buffer* const> buffers);
+  // Makes the batches in `buffers`, whose samples are filled in, the group that is read next, in
+  // the order in which the rows lie if `sort` and the order is not that already. Only the last may
+  // be shorter than the first. All of the previous group must be submitted.
+  void plan(std::span<Buffer* const> buffers, bool sort);
 
   [[nodiscard]] bool exhausted() const { return part_ == dataset_.parts(); }
 

@@ -249,9 +249,11 @@ bool Loader::read_direct(std::unique_lock<std::mutex>& lock) {
 
 // Where the data is in memory as many batches as there is room for, else one.
 bool Loader::plan_group(std::unique_lock<std::mutex>& lock) {
-  const bool hot = in_.engine.prospect().resident;
-  const std::size_t most = std::max<std::size_t>(hot ? hot_ahead_ : ahead_, waiting_ ? 1 : 0);
-  const std::uint64_t wanted = hot ? group_steps_ : 1;
+  const Prospect prospect = in_.engine.prospect();
+  const bool hot = prospect.resident;
+  const std::size_t most =
+      std::max<std::size_t>(hot && !prospect.held ? hot_ahead_ : ahead_, waiting_ ? 1 : 0);
+  const std::uint64_t wanted = hot && !prospect.held ? group_steps_ : 1;
   const std::uint64_t room = most - std::min(most, coming_.size());
   if (next_plan_step_ == last_step_ || room < (coming_.empty() ? 1 : wanted)) return false;
   const std::uint64_t steps = std::min({wanted, room, last_step_ - next_plan_step_});
@@ -271,7 +273,7 @@ bool Loader::plan_group(std::unique_lock<std::mutex>& lock) {
       group->left += buffers.back()->samples.size() * in_.dataset.parts();
     }
   }
-  direct_.plan(buffers);
+  direct_.plan(buffers, !prospect.held);
   lock.lock();
   for (auto& batch : batches) coming_.push_back(std::move(batch));
   if (group->left == 0) consumer_wakes_.notify_one();
