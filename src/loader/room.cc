@@ -70,9 +70,11 @@ std::vector<Budget::Entry> least_room(const Dataset& dataset, const Schedule& sc
 
 Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
                std::uint64_t free_bytes) {
-  const std::uint64_t elastic = free_bytes / 8 * 7;
   const std::uint64_t rows = batch_rows(schedule);
   const std::uint64_t batch = batch_bytes(dataset, schedule);
+  // Another loader of the same array must find room for itself.
+  const std::uint64_t spare = std::max(free_bytes / 8, std::min(2 * batch, free_bytes / 2));
+  const std::uint64_t elastic = free_bytes - spare;
   Room room;
   room.buffer_bytes = buffer_bytes(dataset, schedule);
   room.piece_samples = piece_samples(schedule);

@@ -31,7 +31,7 @@ struct Room {
 
 // Spends most of `free_bytes`, which are left after least_room, on looking ahead: first on enough
 // batches to keep an engine busy, the rest on Staging, or, while the data is in memory, on more
-// batches that are read together. An eighth stays free for another loader of the same array.
+// batches that are read together. A part stays free for other loaders of the same array.
 [[nodiscard]] Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
                              std::uint64_t free_bytes);
 
