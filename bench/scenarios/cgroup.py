@@ -50,6 +50,24 @@ def _version_2(root: Path) -> Path:
     raise Unavailable("no cgroup above this process hands out the memory controller")
 
 
+def _enter(group: str, argv: list[str]) -> list[str]:
+    enter = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
+    return ["/bin/sh", "-c", enter, group, *argv]
+
+
+def _remove(group: Path | None) -> None:
+    if group is None:
+        return
+    for _attempt in range(50):  # a process that has just ended leaves the group a little later
+        try:
+            group.rmdir()
+            return
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.05)
+
+
 class MemoryGroup:
     """Context manager: a fresh cgroup limited to limit_bytes. Raises Unavailable."""
 
@@ -79,21 +97,11 @@ class MemoryGroup:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._path is None:
-            return
-        for _attempt in range(50):  # a process that has just ended leaves the group a little later
-            try:
-                self._path.rmdir()
-                return
-            except FileNotFoundError:
-                return
-            except OSError:
-                time.sleep(0.05)
+        _remove(self._path)
 
     def command(self, argv: list[str]) -> list[str]:
         """The command that enters the group and then becomes argv."""
-        enter = 'echo $$ > "$0" && exec "$@"'
-        return ["/bin/sh", "-c", enter, self._file("cgroup.procs"), *argv]
+        return _enter(self._file("."), argv)
 
     def oom_kills(self) -> int | None:
         name = "memory.oom_control" if self.version == 1 else "memory.events"
@@ -126,3 +134,36 @@ def why_unavailable() -> str | None:
             return None
     except Unavailable as error:
         return str(error)
+
+
+class SlowDisk:
+    """Context manager: a cgroup whose reads from one device pass at so many bytes a second."""
+
+    def __init__(self, path: str, bytes_per_s: int) -> None:
+        device = os.stat(path).st_dev
+        self._rule = f"{os.major(device)}:{os.minor(device)} {bytes_per_s}"
+        self._path: Path | None = None
+
+    def __enter__(self) -> SlowDisk:
+        if os.geteuid() != 0:
+            raise Unavailable("a cgroup needs root")
+        root = _mounted("cgroup", "blkio")
+        if root is None:
+            raise Unavailable("no blkio controller is mounted")
+        path = root / f"lowtide-{os.getpid()}-{time.monotonic_ns()}"
+        try:
+            path.mkdir()
+            self._path = path
+            rule = path / "blkio.throttle.read_bps_device"
+            rule.write_text(self._rule, encoding="ascii")
+        except OSError as error:
+            self.__exit__()
+            raise Unavailable(f"the disk cannot be slowed down: {error.strerror}") from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _remove(self._path)
+
+    def command(self, argv: list[str]) -> list[str]:
+        """The command that enters the group and then becomes argv."""
+        return _enter(str(self._path), argv)

@@ -145,18 +145,21 @@ class MemoryEngine final : public Engine {
     return starts_bytes_[extent.shard] + extent.offset_bytes;
   }
 
-  // Whether all of the reads can be copied out of memory now.
+  // Whether all of the reads can be copied out of memory now. One that leaves its shard cannot: the
+  // source will say what is wrong with it.
   bool has(std::span<const Read> reads) noexcept {
     const std::uint64_t filled = filled_bytes_.load(std::memory_order_acquire);
-    if (filled == store_.size()) return true;
     std::uint64_t bytes = 0;
     bool all = true;
     for (const Read& read : reads) {
+      const std::uint64_t end = place(read.from) + read.from.size_bytes;
       bytes += read.from.size_bytes;
-      all = all && place(read.from) + read.from.size_bytes <= filled;
+      all = all && end <= filled && end <= starts_bytes_[read.from.shard + 1];
     }
-    const std::uint64_t asked = asked_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    if (asked >= store_.size() / kWorthShare) expect_all();
+    if (filled < store_.size()) {
+      const std::uint64_t asked = asked_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+      if (asked >= store_.size() / kWorthShare) expect_all();
+    }
     return all;
   }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pathlib
 import socket
 import struct
 
@@ -300,40 +301,31 @@ def test_a_path_that_is_none(path, error, text):
         lt.open(path)
 
 
-def test_an_engine_that_is_not_there_is_an_error_not_another(matrix):
-    reason = lt._core.why_no_uring()
-    if not reason:
-        pytest.skip("io_uring works here")
-    with pytest.raises(OSError, match="uring"):
-        lt.open(matrix[0], engine="uring")
-
-
-def test_an_engine_that_was_forbidden_is_an_error_not_another(matrix):
-    if lt._core.why_no_uring():
-        pytest.skip("io_uring does not work here anyway")
+def test_an_engine_that_is_forbidden_is_an_error_and_auto_does_without(matrix):
     code = """
-import resource, sys
+import sys
+sys.path.insert(0, sys.argv[2])
+from seccomp import forbid_io_uring
+forbid_io_uring()
 import lowtide as lt
-# A ring needs a descriptor, and none is left beside those for the file.
-a = lt.open(sys.argv[1], engine="pread")
-a.close()
-import os
-held = []
-soft = len(os.listdir("/proc/self/fd")) + 2
-resource.setrlimit(resource.RLIMIT_NOFILE, (soft, soft))
 try:
-    while True:
-        held.append(os.open("/dev/null", os.O_RDONLY))
-except OSError:
-    os.close(held.pop())
-try:
-    lt.open(sys.argv[1], engine="uring").take([0])
+    lt.open(sys.argv[1], engine="uring")
 except OSError as error:
-    print("OSError", error.errno)
+    print(error)
+a = lt.open(sys.argv[1], memory="128KiB", cache="drop")
+print(a.engine, a.stats()["engine_reason"], int(a[7, 0]))
 """
-    found = run(code, matrix[0])
+    scenarios = pathlib.Path(__file__).parents[2] / "bench" / "scenarios"
+    found = run(code, matrix[0], scenarios)
+    if "seccomp filter was refused" in found.stderr:
+        pytest.skip("seccomp filters are refused here")
     assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith("OSError")
+    refused, chosen = found.stdout.splitlines()
+    assert 'engine="uring"' in refused
+    assert "Operation not permitted" in refused or "built without liburing" in refused
+    assert 'engine="auto" or "pread" work without it' in refused
+    assert chosen.startswith("pread ") and "no io_uring here" in chosen
+    assert chosen.endswith(" 259")  # row 7 of 37 columns
 
 
 def test_the_memory_engine_for_more_than_the_budget(tmp_path):

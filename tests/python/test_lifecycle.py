@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import gc
+import os
+import pathlib
 import signal
+import subprocess
+import sys
 import threading
 
 import lowtide as lt
 import numpy as np
 import pytest
 from conftest import open_files, run, status_kib, threads
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench" / "scenarios"))
+
+from cgroup import SlowDisk, Unavailable
 
 
 def use(path, how):
@@ -114,6 +122,41 @@ def test_ctrl_c_ends_an_iteration(matrix):
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
         assert a[0].shape == (37,)
+
+
+def test_ctrl_c_ends_a_stalled_wait(tmp_path):
+    """The disk is slowed down so far that the batch would take minutes."""
+    path = tmp_path / "m.f32"
+    np.zeros((4 << 20,), np.uint8).tofile(path)
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    code = """
+import signal, sys, time
+import lowtide as lt
+a = lt.open(sys.argv[1], dtype="u1", shape=(1024, 4096), memory="2MiB", cache="drop")
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+due = time.monotonic() + 0.5
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+try:
+    for _ in range(100):
+        for _ in a.batches(200):
+            pass
+    print("not stalled")
+except KeyboardInterrupt:
+    print(time.monotonic() - due)
+sys.stdout.flush()
+import os
+os._exit(0)
+"""
+    try:
+        with SlowDisk(str(path), 64 << 10) as slow:
+            command = slow.command([sys.executable, "-c", code, str(path)])
+            found = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    except Unavailable as error:
+        pytest.skip(str(error))
+    assert found.returncode == 0, found.stderr
+    assert float(found.stdout) < 0.2
 
 
 @pytest.mark.parametrize("ending", ["pass", "raise SystemExit(0)", "del a", "del b, first"])
