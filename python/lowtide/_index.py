@@ -8,77 +8,24 @@ buffer of `Source.scratch_bytes`.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lowtide._window import STRIDE_BYTES, RowSource, Window, as_slice, pieces, row_bytes
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
+
+    from lowtide._window import Source
 
     AnyArray = npt.NDArray[Any]
     # What basic indexing selects on one axis: some of it, or one place that drops the axis.
     Pick = range | int
 
-# Rows above this size are read in part where a part is all that an index needs.
-LONG_ROW_BYTES = 64 << 10
-# Rows closer together than this are read with what lies between them.
-STRIDE_BYTES = 16 << 10
-
 _BORROWED = (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.int32), np.dtype(np.uint32))
-
-
-class Source(Protocol):
-    """Rows of an array somewhere; `out` is always C-contiguous and of the source's dtype."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-    @property
-    def scratch_bytes(self) -> int: ...
-    @property
-    def has_parts(self) -> bool:
-        """Whether `take_part` works: the bytes of one row lie together in the file."""
-
-    def read_rows(self, first: int, count: int, out: AnyArray) -> None: ...
-    def take_rows(self, rows: AnyArray, out: AnyArray) -> None: ...
-    def take_part(self, rows: AnyArray, offset_bytes: int, out: AnyArray) -> None:
-        """The bytes from `offset_bytes` of rows[i] on that fill out[i]."""
-
-
-class RowSource:
-    """One row of a Source as a Source of its own: a row too long for the scratch streams."""
-
-    __slots__ = ("_parent", "_row", "dtype", "has_parts", "scratch_bytes", "shape")
-
-    def __init__(self, parent: Source, row: int) -> None:
-        self._parent = parent
-        self._row = np.array([row], np.int64)
-        self.shape = parent.shape[1:]
-        self.dtype = parent.dtype
-        self.scratch_bytes = parent.scratch_bytes
-        self.has_parts = True
-
-    def read_rows(self, first: int, count: int, out: AnyArray) -> None:
-        self._parent.take_part(self._row, first * row_bytes(self), out[None])
-
-    def take_rows(self, rows: AnyArray, out: AnyArray) -> None:
-        self.take_part(rows, 0, out)
-
-    def take_part(self, rows: AnyArray, offset_bytes: int, out: AnyArray) -> None:
-        size = row_bytes(self)
-        for place, row in enumerate(rows.tolist()):
-            self._parent.take_part(self._row, row * size + offset_bytes, out[place : place + 1])
-
-
-def row_bytes(source: Source) -> int:
-    """Bytes of one row of `source`."""
-    count = source.dtype.itemsize
-    for extent in source.shape[1:]:
-        count *= extent
-    return count
 
 
 def get(source: Source, index: Any, columns: Source | None = None) -> Any:
@@ -265,118 +212,18 @@ def fill(source: Source, picks: Sequence[Pick], out: AnyArray) -> None:
             source.read_rows(rows.start, len(rows), out)
             return
         if abs(rows.step) * row_bytes(source) > STRIDE_BYTES:
-            for first, last in _pieces(len(rows), 1 << 16):
+            for first, last in pieces(len(rows), 1 << 16):
                 part = rows[first:last]
                 source.take_rows(np.arange(part.start, part.stop, part.step), out[first:last])
             return
-    inner: list[Any] = [p if isinstance(p, int) else _as_slice(p) for p in picks[1:]]
-    window = _Window(source, inner)
+    inner: list[Any] = [p if isinstance(p, int) else as_slice(p) for p in picks[1:]]
+    window = Window(source, inner)
     if window.row_bytes > source.scratch_bytes and source.has_parts and len(source.shape) > 1:
         for place, row in enumerate(rows):
             fill(RowSource(source, row), picks[1:], out[place, ...])
         return
     for first, last, chunk in window.chunks(rows):
         out[first:last] = chunk[(slice(None), *window.inner)]
-
-
-def _as_slice(pick: range) -> slice:
-    last = pick[-1]
-    stop = last + 1 if pick.step > 0 else last - 1
-    return slice(pick.start, None if stop < 0 else stop, pick.step)
-
-
-def _pieces(count: int, size: int) -> Iterator[tuple[int, int]]:
-    for first in range(0, count, size):
-        yield first, min(first + size, count)
-
-
-class _Window:
-    """The contiguous part of every row that an index needs, and reading it in chunks of rows."""
-
-    __slots__ = ("_narrow", "_offset_bytes", "_source", "inner", "row_bytes", "shape")
-
-    def __init__(self, source: Source, inner: list[Any]) -> None:
-        """`inner` has one slice, int or integer array for each axis after the first."""
-        self._source = source
-        self.inner = inner
-        self.shape = source.shape[1:]
-        self.row_bytes = row_bytes(source)
-        self._offset_bytes = 0
-        self._narrow = False
-        if source.has_parts and self.row_bytes > LONG_ROW_BYTES:
-            self._shrink()
-
-    def _shrink(self) -> None:
-        whole_bytes = size_bytes = self.row_bytes
-        shape, inner, offset_bytes = list(self.shape), list(self.inner), 0
-        for axis, entry in enumerate(inner):
-            low, high = _hull(entry, shape[axis])
-            size_bytes //= shape[axis]
-            offset_bytes += low * size_bytes
-            size_bytes *= high - low
-            shape[axis] = high - low
-            inner[axis] = _shift(entry, low)
-            if high - low > 1:
-                break
-        # Almost a whole row is better read with its neighbours than one by one.
-        if size_bytes * 4 <= whole_bytes * 3:
-            self._narrow = True
-            self.shape, self.inner = tuple(shape), inner
-            self.row_bytes, self._offset_bytes = size_bytes, offset_bytes
-
-    def rows_at_once(self) -> int:
-        return max(1, self._source.scratch_bytes // max(1, self.row_bytes))
-
-    def scratch(self, count: int) -> AnyArray:
-        return np.empty((count, *self.shape), self._source.dtype)
-
-    def take(self, rows: AnyArray, out: AnyArray) -> None:
-        if self._narrow:
-            self._source.take_part(rows, self._offset_bytes, out)
-        else:
-            self._source.take_rows(rows, out)
-
-    def chunks(self, rows: range) -> Iterator[tuple[int, int, AnyArray]]:
-        """(first, last, rows[first:last]); each chunk is overwritten by the next."""
-        step = abs(rows.step)
-        dense = not self._narrow and (step == 1 or step * self.row_bytes <= STRIDE_BYTES)
-        at_once = self.rows_at_once()
-        if not dense:
-            scratch = self.scratch(min(at_once, len(rows)))
-            for first, last in _pieces(len(rows), at_once):
-                part, chunk = rows[first:last], scratch[: last - first]
-                self.take(np.arange(part.start, part.stop, part.step), chunk)
-                yield first, last, chunk
-            return
-        at_once = max(1, at_once // step)
-        scratch = self.scratch((min(at_once, len(rows)) - 1) * step + 1)
-        for first, last in _pieces(len(rows), at_once):
-            part = rows[first:last]
-            low = min(part[0], part[-1])
-            span = (last - first - 1) * step + 1
-            self._source.read_rows(low, span, scratch[:span])
-            yield first, last, scratch[:span][:: rows.step]
-
-
-def _hull(entry: Any, extent: int) -> tuple[int, int]:
-    if isinstance(entry, int):
-        return entry, entry + 1
-    if isinstance(entry, np.ndarray):
-        return int(entry.min()), int(entry.max()) + 1
-    pick = range(*entry.indices(extent))
-    return min(pick[0], pick[-1]), max(pick[0], pick[-1]) + 1
-
-
-def _shift(entry: Any, low: int) -> Any:
-    if isinstance(entry, slice):
-        if entry.start is None:
-            return entry
-        return _as_slice(range(entry.start - low, _stop(entry) - low, entry.step))
-    return entry - low
-
-
-def _stop(entry: slice) -> int:
-    return -1 if entry.stop is None else int(entry.stop)
 
 
 def _fill_advanced(
@@ -386,8 +233,8 @@ def _fill_advanced(
     for place, axis in enumerate(axes):
         entry = entries[place]
         if axis is not None and axis > 0 and isinstance(entry, slice):
-            entries[place] = _as_slice(range(*entry.indices(source.shape[axis])))
-    window = _Window(source, [e for e, axis in zip(entries, axes) if axis])
+            entries[place] = as_slice(range(*entry.indices(source.shape[axis])))
+    window = Window(source, [e for e, axis in zip(entries, axes) if axis])
     inner = iter(window.inner)
     entries = [next(inner) if axis else entry for entry, axis in zip(entries, axes)]
     rows = entries[zero]
@@ -453,7 +300,7 @@ def _placement(entries: list[Any]) -> tuple[list[int], tuple[int, ...], int]:
     return fancy, shape, before
 
 
-def _scatter(window: _Window, entries: list[Any], zero: int, flat: AnyArray, before: int) -> None:
+def _scatter(window: Window, entries: list[Any], zero: int, flat: AnyArray, before: int) -> None:
     """Each row that is named is read once, in file order, and serves all places that name it."""
     lead = (slice(None),) * before
     rows = entries[zero]
@@ -466,7 +313,7 @@ def _scatter(window: _Window, entries: list[Any], zero: int, flat: AnyArray, bef
     at_once = window.rows_at_once()
     scratch = window.scratch(min(at_once, len(names)))
     varying = [p for p, e in enumerate(entries) if isinstance(e, np.ndarray)]
-    for first, last in _pieces(len(names), at_once):
+    for first, last in pieces(len(names), at_once):
         chunk = scratch[: last - first]
         window.take(names[first:last], chunk)
         low = int(starts[first])
@@ -485,7 +332,7 @@ def _get_fields(source: Source, names: Any) -> AnyArray:
     one = np.empty((), source.dtype)[names]
     out = np.empty(source.shape + one.shape, one.dtype)
     if out.size:
-        window = _Window(source, [slice(None)] * (len(source.shape) - 1))
+        window = Window(source, [slice(None)] * (len(source.shape) - 1))
         for first, last, chunk in window.chunks(range(source.shape[0])):
             out[first:last] = chunk[names]
     return out

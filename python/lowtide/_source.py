@@ -1,4 +1,4 @@
-"""The rows of an open file as `_index` reads them: in pieces, so that Ctrl-C is heard between."""
+"""The rows of an open file as an index reads them: in pieces, so that Ctrl-C is heard between."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowtide._index import row_bytes
+from lowtide._window import row_bytes
 
 if TYPE_CHECKING:
     import numpy.typing as npt

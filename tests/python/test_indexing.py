@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from lowtide import _index
+from lowtide import _index, _window
 
 ROW_DTYPES = [
     "<f4",
@@ -158,9 +158,9 @@ def entries(extent, common):
 def test_every_index_gives_what_numpy_gives(case, dtype, scratch):
     shape, index = case
     data = numbered(shape, dtype)
-    for long_row in (_index.LONG_ROW_BYTES, 4):
+    for long_row in (_window.LONG_ROW_BYTES, 4):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_index, "LONG_ROW_BYTES", long_row)
+            patch.setattr(_window, "LONG_ROW_BYTES", long_row)
             patch.setattr(_index, "STRIDE_BYTES", 3 * long_row)
             expected = outcome(
                 lambda: np.array(data[index]) if _is_view(data, index) else data[index]
