@@ -161,7 +161,8 @@ def test_every_index_gives_what_numpy_gives(case, dtype, scratch):
     for long_row in (_window.LONG_ROW_BYTES, 4):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_window, "LONG_ROW_BYTES", long_row)
-            patch.setattr(_index, "STRIDE_BYTES", 3 * long_row)
+            for module in (_index, _window):
+                patch.setattr(module, "STRIDE_BYTES", 3 * long_row)
             expected = outcome(
                 lambda: np.array(data[index]) if _is_view(data, index) else data[index]
             )
