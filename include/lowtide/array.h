@@ -26,31 +26,27 @@
 
 namespace lowtide {
 
-enum class EngineKind {
-  automatic,
-  pread,
-  uring,
-  memory
-};  // words: "auto", "pread", "uring", "memory"
-enum class CacheMode { automatic, keep, drop };  // words: "auto", "keep", "drop"
-enum class OrderKind { sequential, shuffle };    // words: "sequential", "shuffle"
+// Each has its word: the enumerator's name, and "auto" for automatic.
+enum class EngineKind { automatic, pread, uring, memory };
+enum class CacheMode { automatic, keep, drop };
+enum class OrderKind { sequential, shuffle };
 
-[[nodiscard]] EngineKind parse_engine(
-    std::string_view word);  // std::invalid_argument lists the words
+// Anything but a word: std::invalid_argument that lists the words.
+[[nodiscard]] EngineKind parse_engine(std::string_view word);
 [[nodiscard]] CacheMode parse_cache(std::string_view word);
 [[nodiscard]] OrderKind parse_order(std::string_view word);
 
 struct OpenOptions {
   // What is in a file without a header; for a real .npy each must agree with the header if given.
-  std::optional<std::string> dtype =
-      std::nullopt;  // NumPy's descr: "<f4", "float32", "[('x', '<f4')]"
+  // dtype is NumPy's descr: "<f4", "float32", "[('x', '<f4')]"; offset_bytes is where the data
+  // starts, 0 if not given; fortran_order is false if not given.
+  std::optional<std::string> dtype = std::nullopt;
   std::optional<std::vector<std::uint64_t>> shape = std::nullopt;
-  std::optional<std::uint64_t> offset_bytes =
-      std::nullopt;                                  // where the data starts; 0 if not given
-  std::optional<bool> fortran_order = std::nullopt;  // false if not given
+  std::optional<std::uint64_t> offset_bytes = std::nullopt;
+  std::optional<bool> fortran_order = std::nullopt;
 
-  std::uint64_t memory_bytes =
-      0;  // 0: 256 MiB, or an eighth of the memory this process may use if that is less
+  // 0: 256 MiB, or an eighth of the memory that this process may use if that is less.
+  std::uint64_t memory_bytes = 0;
   EngineKind engine = EngineKind::automatic;
   CacheMode cache = CacheMode::automatic;
 };
@@ -62,14 +58,15 @@ using RowList = std::variant<std::span<const std::int64_t>, std::span<const std:
 struct BatchOptions {
   std::uint64_t batch_size = 4096;  // rows
   OrderKind order = OrderKind::sequential;
-  std::optional<RowList> rows =
-      std::nullopt;  // your own order instead; duplicates allowed, range checked
+  // Your own order instead; duplicates allowed, range checked.
+  std::optional<RowList> rows = std::nullopt;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t rank =
-      0;  // this rank gets batches rank, rank + world_size, ... of the one global order
+  // This rank gets batches rank, rank + world_size, ... of the one global order.
+  std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
-  bool drop_last = false;  // leave out a last batch that is short
+  // Leave out a last batch that is short, and what would give some ranks a step more than others.
+  bool drop_last = false;
 };
 
 // Where the bytes came from so far. Counts grow; they are summed over everything done through one
@@ -102,8 +99,8 @@ class Batch {
   Batch& operator=(Batch&&) noexcept;
   ~Batch();
 
-  [[nodiscard]] std::span<const std::uint64_t> samples()
-      const;                                 // which rows, in the order of data()
+  // Which rows, in the order of data().
+  [[nodiscard]] std::span<const std::uint64_t> samples() const;
   [[nodiscard]] std::byte* data() const;     // samples().size() rows, one after the other
   [[nodiscard]] std::uint64_t step() const;  // of this rank, from 0, in this epoch
   [[nodiscard]] std::uint64_t epoch() const;
@@ -159,8 +156,8 @@ class Array {
   [[nodiscard]] bool fortran_order() const;
   [[nodiscard]] std::uint64_t rows() const;  // shape()[0]; 1 for a 0-d array
   [[nodiscard]] std::uint64_t row_bytes() const;
-  [[nodiscard]] const std::vector<std::string>& paths()
-      const;                                         // after expansion, empty shards left out
+  // After expansion, empty files left out.
+  [[nodiscard]] const std::vector<std::string>& paths() const;
   [[nodiscard]] std::uint64_t memory_bytes() const;  // the budget in force
 
   // Rows first .. first + count - 1 into `out`, which has room for count * row_bytes(). Throws
@@ -183,8 +180,8 @@ class Array {
   [[nodiscard]] Array flat(std::uint64_t memory_bytes) const;
 
   [[nodiscard]] Stats stats() const;
-  void
-  close();  // further calls throw std::invalid_argument("... is closed"); batches under way go on
+  // Further calls throw std::invalid_argument; batches under way go on.
+  void close();
   [[nodiscard]] bool closed() const;
 
  private:
