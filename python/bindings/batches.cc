@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -17,8 +18,8 @@ using nb::literals::operator""_a;
 
 namespace {
 
-constexpr std::chrono::milliseconds kSignalCheck{
-    100};  // Ctrl-C ends a stalled wait within twice this
+// Ctrl-C ends a stalled wait within twice this.
+constexpr std::chrono::milliseconds kSignalCheck{100};
 
 // A Batches, the row numbers it borrows, and the lock that makes several threads one consumer.
 // The lock is only ever waited for without the GIL.
@@ -27,6 +28,9 @@ struct PyBatches {
   PyBatches(const PyBatches&) = delete;
   PyBatches& operator=(const PyBatches&) = delete;
   ~PyBatches() { close(); }
+
+  // In a child the lock may be held by a thread that does not exist there.
+  void forked() { new (&consumer) std::timed_mutex; }
 
   void close() noexcept {
     if (closed.exchange(true)) return;
@@ -118,6 +122,7 @@ void bind_batches(nb::module_& module) {
             alone(self, [step](Batches& b) { b.seek(step); });
           },
           "step"_a)
+      .def("forked", &PyBatches::forked)
       .def("close", &PyBatches::close);
 }
 

@@ -25,14 +25,20 @@ _STATE_FORMAT = 1
 _live: weakref.WeakSet[_core.Batches] = weakref.WeakSet()
 
 
-os.register_at_fork(after_in_child=_core.forget_threads)
-
-
 @atexit.register
 def _close_all() -> None:
     for batches in list(_live):
         batches.close()
     _core.keep_threads_out()
+
+
+def _forked() -> None:
+    _core.forget_threads()
+    for batches in list(_live):
+        batches.forked()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class Batches:

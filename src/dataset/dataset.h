@@ -13,7 +13,7 @@ namespace lowtide {
 
 // Samples are all of one size. A higher sample never lies before a lower one in the list of shards,
 // so sorting samples sorts their reads. A sample is made of parts (one for a C-order row, one a
-// column for a Fortran-order row): part p of all samples lies before part p + 1 of any.
+// column for a Fortran-order row).
 class Dataset {
  public:
   virtual ~Dataset() = default;

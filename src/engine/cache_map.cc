@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <new>
 
 #include "core/clock.h"
 #include "os/memory.h"
@@ -12,7 +13,7 @@ namespace lowtide {
 namespace {
 
 constexpr std::uint64_t kMaxAgeNs = 250'000'000;
-constexpr std::uint32_t kShardsAskedAtOpen = 64;
+constexpr std::uint32_t kShardsAskedAtOnce = 64;
 constexpr std::uint64_t kReadAheadBytes = 8 * 1024 * 1024;  // the largest that tuned disks have
 constexpr std::size_t kTimedReads = 8;
 constexpr std::size_t kTimedBytes = 4096;
@@ -66,7 +67,7 @@ struct CacheMap::ShardMap {
 CacheMap::CacheMap(std::shared_ptr<Files> files)
     : files_(std::move(files)), maps_(files_->shards().size()) {
   const auto shards = static_cast<std::uint32_t>(maps_.size());
-  const std::uint32_t asked = std::min(shards, kShardsAskedAtOpen);
+  const std::uint32_t asked = std::min(shards, kShardsAskedAtOnce);
   for (std::uint32_t i = 0; i < asked; ++i) {
     (void)ask(static_cast<std::uint32_t>(std::uint64_t{i} * shards / asked));
   }
@@ -77,13 +78,15 @@ CacheMap::~CacheMap() {
   for (auto& map : maps_) delete map.load();
 }
 
-CacheMap::ShardMap* CacheMap::ask(std::uint32_t shard) noexcept {
+CacheMap::ShardMap* CacheMap::ask(std::uint32_t shard) noexcept try {
   const std::lock_guard lock(mutex_);
   if (ShardMap* known = maps_[shard].load(std::memory_order_acquire)) return known;
   auto fresh = std::make_unique<ShardMap>(files_->shards()[shard].size_bytes);
   update(*fresh, shard);
   maps_[shard].store(fresh.get(), std::memory_order_release);
   return fresh.release();
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
 void CacheMap::update(ShardMap& map, std::uint32_t shard) noexcept try {
@@ -127,6 +130,7 @@ void CacheMap::update_blocks(ShardMap& map, const File& file, std::uint64_t cach
 bool CacheMap::resident(const Extent& extent) noexcept {
   ShardMap* map = maps_[extent.shard].load(std::memory_order_acquire);
   if (map == nullptr) map = ask(extent.shard);
+  if (map == nullptr) return false;
   if (map->blocks == 0 || extent.size_bytes == 0) return true;
   const std::uint64_t first = extent.offset_bytes / map->block_bytes;
   const std::uint64_t last = (extent.end_bytes() - 1) / map->block_bytes;
@@ -143,11 +147,13 @@ void CacheMap::refresh() noexcept {
   if (!lock.owns_lock()) return;
   // Where answers are timed reads they cost disk reads themselves: those are not repeated.
   if (unknown_why_.empty()) {
+    const auto shards = static_cast<std::uint32_t>(maps_.size());
     std::uint32_t asked = 0;
-    for (std::uint32_t i = 0; i < maps_.size() && asked < kShardsAskedAtOpen; ++i) {
-      ShardMap* map = maps_[i].load(std::memory_order_relaxed);
+    for (std::uint32_t n = 0; n < shards && asked < kShardsAskedAtOnce; ++n) {
+      next_refreshed_ = (next_refreshed_ + 1) % shards;
+      ShardMap* map = maps_[next_refreshed_].load(std::memory_order_relaxed);
       if (map == nullptr || now - map->asked_ns < kMaxAgeNs) continue;
-      update(*map, i);
+      update(*map, next_refreshed_);
       ++asked;
     }
   }

@@ -39,8 +39,8 @@ class CacheMap {
   // "97 % of the data is in the page cache (cachestat)", or how it was judged instead.
   [[nodiscard]] std::string reason() const;
 
-  // Asks again for every shard whose answer is older than a quarter of a second. Cheap when none
-  // is.
+  // Asks again for shards, 64 at a time and each in its turn, whose answer is older than a quarter
+  // of a second. Cheap when none is.
   void refresh() noexcept;
 
  private:
@@ -53,7 +53,8 @@ class CacheMap {
   std::vector<std::atomic<ShardMap*>> maps_;  // by shard; nullptr until touched
   mutable std::mutex mutex_;                  // one question at a time
   std::atomic<std::uint64_t> refreshed_ns_{0};
-  std::string unknown_why_;  // empty where cachestat answers
+  std::uint32_t next_refreshed_ = 0;  // guarded by mutex_
+  std::string unknown_why_;           // empty where cachestat answers
 };
 
 }  // namespace lowtide

@@ -126,7 +126,9 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
                                   ", but memory=" + format_bytes(budget.limit_bytes()) +
                                   " leaves " + format_bytes(budget.free_bytes()) + " for it");
     }
-    return make_memory_engine(std::move(files), std::move(engine), budget, "asked for");
+    auto memory = make_memory_engine(std::move(files), std::move(engine), budget, "asked for");
+    memory->expect_all();
+    return memory;
   }
   if (options.kind == EngineKind::automatic && options.allow_memory && fits) {
     return make_memory_engine(

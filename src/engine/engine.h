@@ -64,8 +64,8 @@ struct Traffic {
 
 // What the loader needs to know to decide how far ahead it pays to look.
 struct Prospect {
-  bool resident = false;  // coming bytes are in memory: a few batches ahead are enough, no sorting
-  bool held = false;      // we hold them ourselves: no order of reads is better than another
+  bool resident = false;        // coming bytes are in memory: looking far ahead brings nothing
+  bool held = false;            // we hold them ourselves: no order of reads is better than another
   std::uint32_t gap_bytes = 0;  // neighbours closer than this come together
 };
 

@@ -29,7 +29,9 @@ int ShardOpener::open(std::uint32_t shard, const OpenShard** out) noexcept try {
     opened.fd = opened.file->fd();
     if (access_ == Access::direct) {
       const auto alignment = opened.file->direct_alignment();
-      const int direct_fd = alignment ? opened.file->direct_fd() : -1;
+      const bool fits = alignment && std::max(alignment->offset_bytes, alignment->memory_bytes) <=
+                                         kMostAlignmentBytes;
+      const int direct_fd = fits ? opened.file->direct_fd() : -1;
       opened.direct = direct_fd >= 0;
       opened.drop_behind = !opened.direct;
       if (opened.direct) {

@@ -15,6 +15,10 @@
 
 namespace lowtide {
 
+// A file that asks for more is read through the page cache: bounce buffers have room for this at
+// either end.
+constexpr std::uint32_t kMostAlignmentBytes = 4096;
+
 enum class Access {
   buffered,  // through the page cache
   direct,    // past it, where the file system can; else buffered and dropped behind

@@ -19,7 +19,8 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kFetchBytes = 32 * 1024 * 1024;  // asked of the source at a time
+constexpr std::uint64_t kFirstFetchBytes = 1024 * 1024;  // asked of the source at a time; doubles
+constexpr std::uint64_t kFetchBytes = 32 * 1024 * 1024;  // up to this
 constexpr std::uint64_t kFetchReadBytes = 64 * 1024;  // small enough for several threads to share
 constexpr std::uint64_t kWorthShare = 8;              // an eighth asked for: the rest will be too
 constexpr std::uint64_t kAtOnceBytes =
@@ -126,7 +127,7 @@ class MemoryEngine final : public Engine {
       try {
         filler_ = std::thread([this] { run(); });
       } catch (const std::system_error&) {
-        filling_ = false;  // the source goes on serving
+        release_waiting();
       }
     });
   }
@@ -147,20 +148,23 @@ class MemoryEngine final : public Engine {
 
   // Whether all of the reads can be copied out of memory now. One that leaves its shard cannot: the
   // source will say what is wrong with it.
-  bool has(std::span<const Read> reads) noexcept {
+  [[nodiscard]] bool holds(std::span<const Read> reads) const noexcept {
     const std::uint64_t filled = filled_bytes_.load(std::memory_order_acquire);
-    std::uint64_t bytes = 0;
-    bool all = true;
-    for (const Read& read : reads) {
+    return std::all_of(reads.begin(), reads.end(), [&](const Read& read) {
       const std::uint64_t end = place(read.from) + read.from.size_bytes;
-      bytes += read.from.size_bytes;
-      all = all && end <= filled && end <= starts_bytes_[read.from.shard + 1];
-    }
-    if (filled < store_.size()) {
+      return end <= filled && end <= starts_bytes_[read.from.shard + 1];
+    });
+  }
+
+  // The same for a set that has just come; when enough was asked for, filling begins.
+  [[nodiscard]] bool has(std::span<const Read> reads) noexcept {
+    if (filled_bytes_.load(std::memory_order_acquire) < store_.size()) {
+      std::uint64_t bytes = 0;
+      for (const Read& read : reads) bytes += read.from.size_bytes;
       const std::uint64_t asked = asked_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
       if (asked >= store_.size() / kWorthShare) expect_all();
     }
-    return all;
+    return holds(reads);
   }
 
   void copy(std::span<const Read> reads) const noexcept {
@@ -196,6 +200,10 @@ class MemoryEngine final : public Engine {
     } catch (const std::bad_alloc&) {
       // The source goes on serving.
     }
+    release_waiting();
+  }
+
+  void release_waiting() noexcept {
     std::deque<ReadSet*> left;
     {
       const std::lock_guard lock(mutex_);
@@ -205,15 +213,17 @@ class MemoryEngine final : public Engine {
     for (ReadSet* set : left) submit(*set);
   }
 
-  // Serves the waiting sets that can be served now; when none was for a while, the source gets the
-  // oldest.
+  // Serves the waiting sets that can be served now and lets go of cancelled ones; when none was for
+  // a while, the source gets the oldest.
   void serve_waiting() {
-    std::deque<ReadSet*> ready;
+    std::deque<ReadSet*> ready, gone;
     ReadSet* trickle = nullptr;
     {
       const std::lock_guard lock(mutex_);
       std::deque<ReadSet*> still;
-      for (ReadSet* set : waiting_) (has(set->reads) ? ready : still).push_back(set);
+      for (ReadSet* set : waiting_) {
+        (set->cancelled() ? gone : holds(set->reads) ? ready : still).push_back(set);
+      }
       waiting_.swap(still);
       if (!ready.empty()) served_ns_ = now_ns();
       if (!waiting_.empty() && now_ns() - served_ns_ > kTrickleNs) {
@@ -223,29 +233,37 @@ class MemoryEngine final : public Engine {
       }
     }
     for (ReadSet* set : ready) copiers_->submit(*set);
+    Outcome cancelled;
+    cancelled.cancelled = true;
+    for (ReadSet* set : gone) set->done(cancelled);
     if (trickle != nullptr) source_->submit(*trickle);
   }
 
   void fill() {
-    std::vector<Read> reads;
+    std::uint64_t fetch_bytes = kFirstFetchBytes;
     served_ns_ = now_ns();
     for (std::uint32_t shard = 0; shard < files_->shards().size(); ++shard) {
       const std::uint64_t size = files_->shards()[shard].size_bytes;
-      for (std::uint64_t first = 0; first < size; first += kFetchBytes) {
-        if (stopping_) return;
-        const std::uint64_t end = std::min(size, first + kFetchBytes);
-        reads.clear();
-        for (std::uint64_t at = first; at < end; at += kFetchReadBytes) {
-          const auto part = static_cast<std::uint32_t>(std::min(kFetchReadBytes, end - at));
-          reads.push_back({.from = {.offset_bytes = at, .size_bytes = part, .shard = shard},
-                           .into = store_.data() + starts_bytes_[shard] + at});
-        }
+      for (std::uint64_t first = 0; first < size;) {
+        const std::uint64_t end = std::min(size, first + fetch_bytes);
         // A failure is met again, and reported, by the read that needs these bytes.
-        if (!source_->read(reads).ok()) return;
+        if (stopping_ || !fetch(shard, first, end)) return;
         filled_bytes_.store(starts_bytes_[shard] + end, std::memory_order_release);
         serve_waiting();
+        fetch_bytes = std::min(kFetchBytes, fetch_bytes * 2);
+        first = end;
       }
     }
+  }
+
+  bool fetch(std::uint32_t shard, std::uint64_t first, std::uint64_t end) {
+    std::vector<Read> reads;
+    for (std::uint64_t at = first; at < end; at += kFetchReadBytes) {
+      const auto part = static_cast<std::uint32_t>(std::min(kFetchReadBytes, end - at));
+      reads.push_back({.from = {.offset_bytes = at, .size_bytes = part, .shard = shard},
+                       .into = store_.data() + starts_bytes_[shard] + at});
+    }
+    return source_->read(reads).ok();
   }
 
   std::shared_ptr<Files> files_;
@@ -271,10 +289,8 @@ class MemoryEngine final : public Engine {
 std::unique_ptr<Engine> make_memory_engine(std::shared_ptr<Files> files,
                                            std::unique_ptr<Engine> source, Budget& budget,
                                            std::string reason) {
-  auto engine = std::make_unique<MemoryEngine>(std::move(files), std::move(source), budget,
-                                               std::move(reason));
-  if (engine->reason() == "asked for") engine->expect_all();
-  return engine;
+  return std::make_unique<MemoryEngine>(std::move(files), std::move(source), budget,
+                                        std::move(reason));
 }
 
 }  // namespace lowtide

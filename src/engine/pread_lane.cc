@@ -5,8 +5,11 @@
 #include <cerrno>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -21,12 +24,13 @@ namespace {
 
 constexpr std::size_t kPieceReads = 64;             // taken by a thread at a time
 constexpr std::uint64_t kPieceBytes = 1024 * 1024;  // or fewer, when they are long
-constexpr std::size_t kReadHere = 256;              // fewer than this are not worth another thread
+constexpr std::size_t kMostSpareJobs = 8;
+constexpr std::size_t kReadHere = 256;  // fewer than this are not worth another thread
 constexpr std::uint32_t kMostSpanBytes = 512 * 1024;
 constexpr std::size_t kPieceSpans = 16;  // likewise, of spans, where they are only copied
 constexpr std::uint32_t kTinyGapBytes =
     2048;  // cached neighbours: copying this beats another system call
-constexpr std::uint32_t kAlignmentRoomBytes = 2 * 4096;
+constexpr std::uint32_t kAlignmentRoomBytes = 2 * kMostAlignmentBytes;
 
 // A set on its way. Guarded by the lane's mutex, but for the reads themselves.
 struct Job {
@@ -56,6 +60,7 @@ class PreadLane final : public Lane {
  public:
   PreadLane(std::shared_ptr<Files> files, const LaneOptions& options)
       : files_(std::move(files)), options_(options) {
+    spare_.reserve(kMostSpareJobs);
     const std::uint64_t each = options.bounce_bytes / std::max(1U, options.width);
     const std::uint64_t span = each > kAlignmentRoomBytes ? each - kAlignmentRoomBytes : 0;
     max_span_bytes_ = static_cast<std::uint32_t>(
@@ -72,23 +77,13 @@ class PreadLane final : public Lane {
   }
 
   void submit(ReadSet& set) noexcept override {
-    std::unique_ptr<Job> job = take_job();
-    start(*job, set);
-    std::unique_lock lock(mutex_);
-    while (threads_.size() < options_.width) {
-      try {
-        threads_.emplace_back([this] { run(); });
-      } catch (const std::system_error&) {
-        break;  // fewer threads do the same work
-      }
+    try {
+      enqueue(set);
+    } catch (const std::exception&) {  // no memory, or not one thread
+      Outcome outcome;
+      outcome.err = ENOMEM;
+      set.done(outcome);
     }
-    if (threads_.empty()) {
-      refuse(std::move(job), lock);
-      return;
-    }
-    const std::size_t wakes = std::min<std::size_t>(pieces_in(*job), options_.width);
-    queue_.push_back(job.release());
-    for (std::size_t i = 0; i < wakes; ++i) work_.notify_one();
   }
 
   bool read_here(std::span<const Read> reads, Outcome* outcome) noexcept override {
@@ -103,6 +98,24 @@ class PreadLane final : public Lane {
   }
 
  private:
+  void enqueue(ReadSet& set) {
+    std::unique_ptr<Job> job = take_job();
+    start(*job, set);
+    const std::lock_guard lock(mutex_);
+    while (threads_.size() < options_.width) {
+      try {
+        threads_.emplace_back([this] { run(); });
+      } catch (const std::system_error&) {
+        if (threads_.empty()) throw;
+        break;  // fewer threads do the same work
+      }
+    }
+    const std::size_t wakes = std::min<std::size_t>(pieces_in(*job), options_.width);
+    queue_.push_back(job.get());
+    (void)job.release();
+    for (std::size_t i = 0; i < wakes; ++i) work_.notify_one();
+  }
+
   std::unique_ptr<Job> take_job() {
     const std::lock_guard lock(mutex_);
     if (spare_.empty()) return std::make_unique<Job>();
@@ -162,6 +175,7 @@ class PreadLane final : public Lane {
     Memory bounce;
     std::unique_lock lock(mutex_);
     for (;;) {
+      if (queue_.empty()) opener.forget();  // an idle thread keeps no descriptor from others
       work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
       Job* job = queue_.front();
@@ -176,11 +190,7 @@ class PreadLane final : public Lane {
       }
       ++job->working;
       lock.unlock();
-      if (job->planned && bounce.size() == 0)
-        bounce = Memory(max_span_bytes_ + kAlignmentRoomBytes);
-      const Outcome outcome = job->planned
-                                  ? read_spans(opener, *job, piece, bounce.data())
-                                  : read_each(opener, job->set->reads, piece.first, piece.last);
+      const Outcome outcome = work(opener, *job, piece, &bounce);
       lock.lock();
       if (job->planned) {
         job->requests += piece.last;
@@ -189,6 +199,17 @@ class PreadLane final : public Lane {
       if (job->outcome.ok() && !outcome.ok()) job->outcome = outcome;
       if (--job->working == 0 && job->exhausted) finish(job, lock);
     }
+  }
+
+  Outcome work(ShardOpener& opener, const Job& job, const Piece& piece, Memory* bounce) noexcept
+      try {
+    if (!job.planned) return read_each(opener, job.set->reads, piece.first, piece.last);
+    if (bounce->size() == 0) *bounce = Memory(max_span_bytes_ + kAlignmentRoomBytes);
+    return read_spans(opener, job, piece, bounce->data());
+  } catch (const std::bad_alloc&) {
+    Outcome outcome;
+    outcome.err = ENOMEM;
+    return outcome;
   }
 
   Outcome read_spans(ShardOpener& opener, const Job& job, const Piece& piece, std::byte* bounce) {
@@ -230,12 +251,6 @@ class PreadLane final : public Lane {
     return {};
   }
 
-  // Not one thread could be started.
-  void refuse(std::unique_ptr<Job> job, std::unique_lock<std::mutex>& lock) {
-    job->outcome.err = EAGAIN;
-    finish(job.release(), lock);
-  }
-
   // Takes the job out of the lane, then tells its owner, who may destroy the set or submit another.
   void finish(Job* raw, std::unique_lock<std::mutex>& lock) {
     std::unique_ptr<Job> job(raw);
@@ -250,7 +265,7 @@ class PreadLane final : public Lane {
     finished_ns_ = now;
     ReadSet* set = job->set;
     const Outcome outcome = job->outcome;
-    spare_.push_back(std::move(job));
+    if (spare_.size() < kMostSpareJobs) spare_.push_back(std::move(job));
     lock.unlock();
     set->done(outcome);
     lock.lock();

@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace lowtide {
+namespace {
+
+constexpr std::size_t kMostSpareSplits = 8;
+
+}  // namespace
 
 // A set of which some reads hit and some miss: two sets, one for each lane, and the whole that
 // waits for both.
@@ -55,7 +60,9 @@ struct RoutedEngine::Split {
 };
 
 RoutedEngine::RoutedEngine(std::shared_ptr<Files> files, RoutedEngineOptions options)
-    : files_(std::move(files)), map_(files_), options_(std::move(options)) {}
+    : files_(std::move(files)), map_(files_), options_(std::move(options)) {
+  spare_.reserve(kMostSpareSplits);
+}
 
 RoutedEngine::~RoutedEngine() = default;
 
@@ -113,7 +120,7 @@ void RoutedEngine::submit_split(ReadSet& set) {
 void RoutedEngine::recycle(Split* split) noexcept {
   std::unique_ptr<Split> owned(split);
   const std::lock_guard lock(mutex_);
-  spare_.push_back(std::move(owned));
+  if (spare_.size() < spare_.capacity()) spare_.push_back(std::move(owned));
 }
 
 Outcome RoutedEngine::read(std::span<const Read> reads) noexcept {

@@ -5,9 +5,10 @@
 #include <cerrno>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
-#include <system_error>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -22,7 +23,7 @@ namespace lowtide {
 namespace {
 
 constexpr std::uint32_t kMostSpanBytes = 512 * 1024;  // larger requests bring nothing
-constexpr std::uint32_t kAlignmentRoomBytes = 2 * 4096;
+constexpr std::uint32_t kAlignmentRoomBytes = 2 * kMostAlignmentBytes;
 constexpr unsigned kReapShare = 16;  // wakes for a sixteenth of what is in flight
 constexpr int kMostRetries = 100;
 
@@ -55,7 +56,8 @@ struct Flight {
 class UringLane final : public Lane {
  public:
   UringLane(std::shared_ptr<Files> files, const LaneOptions& options)
-      : opener_(std::move(files), options.access), options_(options), flights_(options.width) {
+      : opener_(std::move(files), options.access), options_(options) {
+    if (!options.merge) best_gap_ = 0;
     const std::uint64_t span = options.bounce_bytes > 2 * kAlignmentRoomBytes
                                    ? options.bounce_bytes / 2 - kAlignmentRoomBytes
                                    : 0;
@@ -73,15 +75,15 @@ class UringLane final : public Lane {
   }
 
   void submit(ReadSet& set) noexcept override {
-    auto job = std::make_unique<Job>();
-    job->set = &set;
     try {
+      auto job = std::make_unique<Job>();
+      job->set = &set;
       const std::lock_guard lock(mutex_);
       if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
       arrived_.push_back(std::move(job));
-    } catch (const std::system_error& error) {
+    } catch (const std::exception&) {  // no memory, or no thread
       Outcome outcome;
-      outcome.err = error.code().value();
+      outcome.err = ENOMEM;
       set.done(outcome);
       return;
     }
@@ -95,32 +97,37 @@ class UringLane final : public Lane {
   }
 
  private:
-  void run() {
+  void run() noexcept {
     std::unique_ptr<Ring> ring;
-    int broken = 0;
-    try {
-      ring = std::make_unique<Ring>(options_.width);
-      arena_ = std::make_unique<Arena>(std::max<std::size_t>(
-          options_.bounce_bytes, max_span_bytes_ + std::size_t{kAlignmentRoomBytes}));
-    } catch (const IoError& error) {
-      broken = error.err;
-    } catch (...) {
-      broken = ENOMEM;
-    }
-    for (std::uint32_t i = 0; i < flights_.size(); ++i) free_.push_back(i);
     while (accept()) {
+      int broken = ring ? 0 : make(&ring);
+      if (broken == 0) {
+        feed(*ring);
+        if (ring->in_flight() > 0) {
+          broken = ring->submit(std::max(1U, ring->in_flight() / kReapShare));
+          reap(*ring);
+        }
+        retire();
+      }
       if (broken != 0) {
-        ring.reset();  // before the buffers go back to their owners
+        ring.reset();  // before the buffers go back to their owners; the next set tries another
         fail_all(broken);
-        continue;
       }
-      feed(*ring);
-      if (ring->in_flight() > 0) {
-        broken = ring->submit(std::max(1U, ring->in_flight() / kReapShare));
-        reap(*ring);
-      }
-      retire();
     }
+  }
+
+  int make(std::unique_ptr<Ring>* ring) noexcept try {
+    arena_ = std::make_unique<Arena>(std::max<std::size_t>(
+        options_.bounce_bytes, max_span_bytes_ + std::size_t{kAlignmentRoomBytes}));
+    flights_.assign(options_.width, {});
+    free_.clear();
+    for (std::uint32_t i = 0; i < flights_.size(); ++i) free_.push_back(i);
+    *ring = std::make_unique<Ring>(options_.width);
+    return 0;
+  } catch (const IoError& error) {
+    return error.err;
+  } catch (const std::exception&) {
+    return ENOMEM;
   }
 
   // Takes the sets that arrived; waits for one when nothing else is to be done. False: the lane
@@ -136,9 +143,14 @@ class UringLane final : public Lane {
     fresh.swap(arrived_);
     lock.unlock();
     for (auto& job : fresh) {
-      job->plan.start(job->set->reads, {.merge = options_.merge,
-                                        .gap_bytes = options_.merge ? gap_.next() : 0,
-                                        .max_span_bytes = max_span_bytes_});
+      try {
+        job->plan.start(job->set->reads, {.merge = options_.merge,
+                                          .gap_bytes = options_.merge ? gap_.next() : 0,
+                                          .max_span_bytes = max_span_bytes_});
+      } catch (const std::bad_alloc&) {
+        job->outcome.err = ENOMEM;
+        job->fed = true;
+      }
       jobs_.push_back(std::move(job));
     }
     return true;

@@ -4,6 +4,7 @@
 #include <new>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "face/array_impl.h"
@@ -14,6 +15,7 @@ namespace lowtide {
 namespace {
 
 constexpr std::size_t kTakeRows = 4096;  // planned at a time
+constexpr int kNoticing = -1;            // no process has this id
 
 [[noreturn]] void throw_out_of_bounds(const std::string& index, std::uint64_t rows) {
   throw std::out_of_range("index " + index + " is out of bounds for axis 0 with size " +
@@ -82,10 +84,16 @@ Array::Impl::~Impl() {
 // it can be ended, and the lock may have been held by one of them.
 void Array::Impl::notice_fork() {
   const int now = process_id();
-  if (pid_.exchange(now) == now) return;
+  int known = pid_.load(std::memory_order_acquire);
+  if (known == now) return;
+  if (known == kNoticing || !pid_.compare_exchange_strong(known, kNoticing)) {
+    while (pid_.load(std::memory_order_acquire) != now) std::this_thread::yield();
+    return;
+  }
   new (&mutex_) std::mutex;
   if (source_) (void)new std::shared_ptr<Source>(std::move(source_));
   source_.reset();
+  pid_.store(now, std::memory_order_release);
 }
 
 std::shared_ptr<Source> Array::Impl::source() {

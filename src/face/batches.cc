@@ -1,3 +1,4 @@
+#include <atomic>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -68,14 +69,13 @@ class Batches::Impl {
     *timed_out = false;
     if (process_id() != pid_) {
       leave_to_parent();
-      pid_ = process_id();
-      source_ = array_->source();
+      source_ = array_->closed() ? std::make_shared<Source>(array_->description) : array_->source();
       order_ = make_order();
-      start();
+      pid_ = process_id();
     }
     if (!loader_) {
       if (position_ == steps_ || cancelled_) return std::nullopt;
-      start();  // a seek could not
+      start();  // in a forked child, or where a seek could not
     }
     const std::uint64_t before = now_ns();
     std::optional<Lease> lease = loader_->next(timeout, timed_out);
@@ -158,7 +158,7 @@ class Batches::Impl {
   std::uint64_t steps_ = 0;
   std::uint64_t position_ = 0;
   std::mutex mutex_;  // loader_ and cancelled_: cancel comes from another thread
-  bool cancelled_ = false;
+  std::atomic<bool> cancelled_ = false;
   std::unique_ptr<Loader> loader_;  // nullptr: the epoch has ended
 };
 

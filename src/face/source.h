@@ -30,7 +30,7 @@ struct Description {
 
 class Source {
  public:
-  // Reads the headers: opens each file once. Throws IoError, FormatError, std::invalid_argument.
+  // Reads the headers. Throws IoError, FormatError, std::invalid_argument.
   [[nodiscard]] static std::shared_ptr<Source> open(std::vector<std::string> paths,
                                                     const OpenOptions& options);
   // The same array with files, budget, engine and threads of its own: what a forked child needs.

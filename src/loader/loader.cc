@@ -59,7 +59,9 @@ Loader::Loader(const LoaderInputs& inputs, const Schedule& schedule, std::uint64
       std::min<std::uint64_t>(room.piece_samples, Engine::kMaxReads / in_.dataset.reads_per_part());
   pool_ = std::make_shared<Pool>(room.buffer_bytes, std::min(schedule_.batch_size, schedule_.size),
                                  ahead_ + 1);
-  if (last_step_ - std::min(first_step, last_step_) > 1) in_.engine.expect_all();
+  const std::uint64_t steps_left = last_step_ - std::min(first_step, last_step_);
+  const bool most = steps_left > in_.dataset.size() / schedule_.batch_size / 2;
+  if (steps_left > 1 && most) in_.engine.expect_all();
   for (std::size_t i = 0; i < std::max<std::size_t>(ahead_, kPieces); ++i) {
     pieces_.push_back(std::make_unique<Piece>());
     pieces_.back()->loader = this;
@@ -89,6 +91,7 @@ Loader::~Loader() {
     return std::none_of(pieces_.begin(), pieces_.end(),
                         [](const auto& piece) { return piece->flying; });
   });
+  pool_->keep(0);  // batches that are kept must not keep the rest of it
 }
 
 void Loader::cancel() noexcept {
@@ -115,8 +118,9 @@ std::optional<Lease> Loader::next(std::chrono::milliseconds timeout, bool* timed
       return std::nullopt;
     }
   }
-  if (error_) std::rethrow_exception(error_);
   if (stopping_ || next_step_ >= last_step_) return std::nullopt;
+  const bool have = !coming_.empty() && coming_.front()->ready();
+  if (error_ && !have) std::rethrow_exception(error_);
   Lease lease = std::move(coming_.front()->lease);
   coming_.pop_front();
   ++next_step_;
@@ -130,9 +134,12 @@ void Loader::run() {
   std::unique_lock lock(mutex_);
   try {
     while (!stopping_ && !error_) {
-      if (advance(lock)) continue;
+      lock.unlock();
+      const Prospect prospect = in_.engine.prospect();  // may ask the kernel about many files
+      lock.lock();
+      prospect_ = prospect;
       if (stopping_ || error_) break;
-      planner_wakes_.wait(lock);
+      if (!advance(lock)) planner_wakes_.wait(lock);
     }
   } catch (...) {
     if (!lock.owns_lock()) lock.lock();
@@ -164,10 +171,9 @@ bool Loader::advance(std::unique_lock<std::mutex>& lock) {
 bool Loader::staging_pays() {
   if (slots_ == 0) return false;
   if (in_.dataset.parts() > 1) return true;
-  const Prospect prospect = in_.engine.prospect();
-  if (prospect.resident) return false;
+  if (prospect_.resident) return false;
   const double spacing = static_cast<double>(in_.dataset.data_bytes()) / slots_;
-  return prospect.gap_bytes > kLeastMergeShare * spacing;
+  return prospect_.gap_bytes > kLeastMergeShare * spacing;
 }
 
 bool Loader::plan_window(std::unique_lock<std::mutex>& lock) {
@@ -249,16 +255,16 @@ bool Loader::read_direct(std::unique_lock<std::mutex>& lock) {
 
 // Where the data is in memory as many batches as there is room for, else one.
 bool Loader::plan_group(std::unique_lock<std::mutex>& lock) {
-  const Prospect prospect = in_.engine.prospect();
-  const bool hot = prospect.resident;
-  const std::size_t most =
-      std::max<std::size_t>(hot && !prospect.held ? hot_ahead_ : ahead_, waiting_ ? 1 : 0);
-  const std::uint64_t wanted = hot && !prospect.held ? group_steps_ : 1;
+  const bool hot = prospect_.resident;
+  const bool together = hot && !prospect_.held;
+  const std::size_t most = std::max<std::size_t>(together ? hot_ahead_ : ahead_, waiting_ ? 1 : 0);
+  const std::uint64_t wanted = together ? group_steps_ : 1;
   const std::uint64_t room = most - std::min(most, coming_.size());
   if (next_plan_step_ == last_step_ || room < (coming_.empty() ? 1 : wanted)) return false;
   const std::uint64_t steps = std::min({wanted, room, last_step_ - next_plan_step_});
   group_steps_ = std::clamp<std::uint64_t>(hot_ahead_ / 2, 1, group_steps_ * 2);
   group_step_ = std::exchange(next_plan_step_, next_plan_step_ + steps);
+  const bool sort = !prospect_.held;
   lock.unlock();
   if (hot) staging_.reset();
   pool_->keep(most + 1);
@@ -273,7 +279,7 @@ bool Loader::plan_group(std::unique_lock<std::mutex>& lock) {
       group->left += buffers.back()->samples.size() * in_.dataset.parts();
     }
   }
-  direct_.plan(buffers, !prospect.held);
+  direct_.plan(buffers, sort);
   lock.lock();
   for (auto& batch : batches) coming_.push_back(std::move(batch));
   if (group->left == 0) consumer_wakes_.notify_one();
@@ -283,13 +289,14 @@ bool Loader::plan_group(std::unique_lock<std::mutex>& lock) {
 Loader::Piece* Loader::free_piece() {
   const auto free = std::find_if(pieces_.begin(), pieces_.end(),
                                  [](const auto& piece) { return !piece->flying; });
-  if (free == pieces_.end()) return nullptr;
-  (*free)->flying = true;
-  return free->get();
+  return free == pieces_.end() ? nullptr : free->get();
 }
 
 void Loader::submit(Piece& piece, std::unique_lock<std::mutex>& lock) {
   piece.reads = piece.storage;
+  lock.lock();
+  piece.flying = true;
+  lock.unlock();
   in_.engine.submit(piece);
   lock.lock();
 }

@@ -91,6 +91,7 @@ class Loader {
   Direct direct_;
   std::uint64_t next_plan_step_;    // the first step that nobody has planned
   std::uint64_t window_steps_ = 1;  // of the next window; doubles
+  Prospect prospect_;               // as of the planner's last look
   Window delivering_, reading_;
   std::uint64_t group_steps_ = 1;  // of the next group; doubles
   std::uint64_t group_step_ = 0;   // the first step of this one

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "os/limits.h"
+
 namespace lowtide {
 
 Lease& Lease::operator=(Lease&& other) noexcept {
@@ -23,11 +25,16 @@ void Lease::deliver() {
 }
 
 void Lease::give_back() noexcept {
-  if (buffer_) pool_->give_back(std::move(buffer_), delivered_);
+  if (!buffer_) return;
+  if (process_id() == pool_->pid_) {
+    pool_->give_back(std::move(buffer_), delivered_);
+  } else {
+    buffer_.reset();  // in a forked child, where the pool's lock may be held for good
+  }
 }
 
 Pool::Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep)
-    : buffer_bytes_(buffer_bytes), samples_(samples), keep_(keep) {
+    : buffer_bytes_(buffer_bytes), samples_(samples), pid_(process_id()), keep_(keep) {
   free_.reserve(keep);
 }
 
@@ -50,14 +57,14 @@ Lease Pool::take() {
     if (!free_.empty()) {
       buffer = std::move(free_.back());
       free_.pop_back();
-    } else {
-      ++alive_;
     }
   }
   if (!buffer) {
     buffer = std::make_unique<Buffer>();
     buffer->memory = Memory(buffer_bytes_, /*prefault=*/true);
     buffer->samples.reserve(samples_);
+    const std::lock_guard lock(mutex_);
+    ++alive_;
   }
   return Lease(shared_from_this(), std::move(buffer));
 }

@@ -66,6 +66,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   void give_back(std::unique_ptr<Buffer> buffer, bool delivered) noexcept;
 
   const std::size_t buffer_bytes_, samples_;
+  const int pid_;
   mutable std::mutex mutex_;
   std::size_t keep_;
   std::vector<std::unique_ptr<Buffer>> free_;

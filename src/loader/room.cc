@@ -65,7 +65,8 @@ std::uint64_t plan_slots(const Dataset& dataset, const Order& order, const Sched
 std::vector<Budget::Entry> least_room(const Dataset& dataset, const Schedule& schedule) {
   return {{"a batch of " + std::to_string(batch_rows(schedule)) + " rows",
            batch_bytes(dataset, schedule)},
-          {"read plans", piece_samples(schedule) * kPlanBytes}};
+          {"read plans", piece_samples(schedule) * kPlanBytes +
+                             batch_rows(schedule) * Direct::kRowOverheadBytes}};
 }
 
 Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
@@ -102,9 +103,11 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   const std::uint64_t groups =
       order.sequential() ? 2 : 2 * std::max<std::uint64_t>(1, kGroupRows / rows);
   const std::uint64_t hot_each = batch + rows * Direct::kRowOverheadBytes;
-  room.hot_ahead = std::max(std::min({groups, kMostAhead, elastic / hot_each}),
-                            std::min<std::uint64_t>(room.ahead, 2));
-  room.elastic_bytes = std::max(room.elastic_bytes, std::min(elastic, room.hot_ahead * hot_each));
+  const std::uint64_t hot_free = elastic > plans ? elastic - plans : 0;
+  room.hot_ahead = std::min({groups, kMostAhead, hot_free / hot_each});
+  if (room.hot_ahead == 0) room.hot_ahead = std::min(room.ahead, groups);
+  room.elastic_bytes =
+      std::max(room.elastic_bytes, std::min(elastic, plans + room.hot_ahead * hot_each));
   return room;
 }
 
