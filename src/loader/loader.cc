@@ -262,7 +262,7 @@ bool Loader::plan_group(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t room = most - std::min(most, coming_.size());
   if (next_plan_step_ == last_step_ || room < (coming_.empty() ? 1 : wanted)) return false;
   const std::uint64_t steps = std::min({wanted, room, last_step_ - next_plan_step_});
-  group_steps_ = std::clamp<std::uint64_t>(hot_ahead_ / 2, 1, group_steps_ * 2);
+  group_steps_ = std::clamp<std::uint64_t>(hot_ahead_ * 2 / 3, 1, group_steps_ * 2);
   group_step_ = std::exchange(next_plan_step_, next_plan_step_ + steps);
   const bool sort = !prospect_.held;
   lock.unlock();

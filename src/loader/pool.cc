@@ -52,8 +52,11 @@ void Pool::keep(std::size_t buffers) {
 
 Lease Pool::take() {
   std::unique_ptr<Buffer> buffer;
+  bool first =
+      false;  // its pages come while it is read, on several threads: the first batch hurries
   {
     const std::lock_guard lock(mutex_);
+    first = alive_ == 0;
     if (!free_.empty()) {
       buffer = std::move(free_.back());
       free_.pop_back();
@@ -61,7 +64,7 @@ Lease Pool::take() {
   }
   if (!buffer) {
     buffer = std::make_unique<Buffer>();
-    buffer->memory = Memory(buffer_bytes_, /*prefault=*/true);
+    buffer->memory = Memory(buffer_bytes_, /*prefault=*/!first);
     buffer->samples.reserve(samples_);
     const std::lock_guard lock(mutex_);
     ++alive_;
