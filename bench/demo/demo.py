@@ -26,7 +26,7 @@ import residency
 import worker
 from cgroup import MemoryGroup, why_unavailable
 from chart import MIB, Curve
-from page import Panel, Part, render
+from page import Panel, Part, picture, render
 
 UNKNOWN = "unknown"
 BUDGET = "64MiB"
@@ -49,6 +49,9 @@ METHODS = [
     Method("plain preadv loop", "preadv"),
     Method(f'lowtide, memory="{BUDGET}"', "lowtide"),
 ]
+
+
+PICTURED = ("np.memmap",)  # those that begin so stand beside ours in --plot
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,7 @@ def _options(argv: list[str]) -> argparse.Namespace:
     default = Path(__file__).resolve().parents[2] / ".dev" / "lowtide-demo.html"
     parser = argparse.ArgumentParser(prog="demo", description=__doc__)
     parser.add_argument("--out", default=str(default), help="the page (default: .dev/)")
+    parser.add_argument("--plot", help="also three of the curves as an SVG file")
     parser.add_argument("--size", type=parse_size, default=1 << 30, help="of the matrix: 1GiB")
     parser.add_argument("--seconds", type=float, default=5.0, help="limit of each method")
     options = parser.parse_args(argv)
@@ -248,6 +252,8 @@ def main(argv: list[str]) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     title = "Where the memory goes when a matrix is read in shuffled order"
     out.write_text(render(title, lead, parts, COLUMNS, foot), encoding="utf-8")
+    if options.plot:
+        Path(options.plot).write_text(picture(parts[0], PICTURED), encoding="utf-8")
     print(f"\nThe curves: {out}")
     return 1 if any(r.reason for r in free + limited) else 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from chart import MIB, Curve, Limit, Scale, draw, nice_step
+from chart import HEIGHT, LEFT, MIB, WIDTH, Curve, Limit, Scale, draw, nice_step
 
 STYLE = """
 :root { color-scheme: light dark; --paper:#fcfcfb; --ink:#1c1e21; --soft:#5f6670; --line:#e2e4e7;
@@ -50,6 +50,8 @@ th,td { text-align:right; padding:8px 12px; border-bottom:1px solid var(--line);
   white-space:nowrap; }
 th { color:var(--soft); font-weight:500; } th:first-child,td:first-child { text-align:left; }
 tr.ours td { background:var(--ours); font-weight:600; }
+svg svg { width:400px; height:240px; } .paper { fill:var(--paper); }
+.title { fill:var(--ink); font-size:14px; font-weight:600; }
 footer { margin-top:44px; color:var(--soft); font-size:14px; max-width:88ch; }
 """
 
@@ -123,4 +125,25 @@ def render(title: str, lead: str, parts: list[Part], columns: list[str], foot: s
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>"
         f"{''.join(body)}<footer>{escape(foot)}</footer></main></body></html>\n"
+    )
+
+
+def picture(part: Part, ours_and: tuple[str, ...]) -> str:
+    """Our panel and those whose titles begin so, side by side, as an SVG file of its own."""
+    scale = _scale(part)
+    chosen = [p for p in part.panels if p.ours or p.title.startswith(ours_and)]
+    high = HEIGHT + 40
+    drawn = []
+    for place, panel in enumerate(chosen):
+        svg = draw(panel.curves, scale, panel.limits, f"Memory of {panel.title} over time")
+        left = place * WIDTH
+        drawn.append(
+            f'<text class="title" x="{left + LEFT}" y="18">{escape(panel.title)}</text>'
+            f'<text class="tick" x="{left + LEFT}" y="34">{escape(panel.rate)}</text>'
+            + svg.replace("<svg ", f'<svg x="{left}" y="40" width="{WIDTH}" height="{HEIGHT}" ', 1)
+        )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH * len(chosen)} {high}">'
+        f'<style>{STYLE}</style><rect width="100%" height="100%" class="paper"/>'
+        f"{''.join(drawn)}</svg>\n"
     )

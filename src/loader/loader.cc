@@ -259,7 +259,9 @@ bool Loader::plan_group(std::unique_lock<std::mutex>& lock) {
   const bool together = hot && !prospect_.held;
   const std::size_t most = std::max<std::size_t>(together ? hot_ahead_ : ahead_, waiting_ ? 1 : 0);
   const std::uint64_t wanted = together ? group_steps_ : 1;
-  const std::uint64_t room = most - std::min(most, coming_.size());
+  // One buffer changes hands: a consumer lets go of a batch only when it has got the next.
+  const std::size_t free = most > 1 ? most - 1 : most;
+  const std::uint64_t room = free - std::min(free, coming_.size());
   if (next_plan_step_ == last_step_ || room < (coming_.empty() ? 1 : wanted)) return false;
   const std::uint64_t steps = std::min({wanted, room, last_step_ - next_plan_step_});
   group_steps_ = std::clamp<std::uint64_t>(hot_ahead_ * 2 / 3, 1, group_steps_ * 2);

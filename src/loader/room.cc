@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::uint64_t kReadsAhead = 512;  // in all batches ahead: keeps a disk busy
 constexpr std::uint64_t kBytesAhead =
-    8 * 1024 * 1024;  // likewise, where batches are few long reads
+    16 * 1024 * 1024;  // likewise, where batches are few long reads
 constexpr std::uint64_t kMostAhead = 64;
-constexpr std::uint64_t kLeastAhead = 3;
+constexpr std::uint64_t kLeastAhead = 4;
 constexpr std::uint64_t kGroupRows = 64 * 1024;  // sorted together; more brings little
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
 constexpr std::uint64_t kPlanBytes =
@@ -84,8 +84,8 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
       std::clamp(std::max((kReadsAhead + rows - 1) / rows, (kBytesAhead + batch - 1) / batch),
                  kLeastAhead, kMostAhead);
   const std::uint64_t each = batch + room.piece_samples * kPlanBytes;
-  const std::uint64_t affordable =
-      std::max(elastic / 4 / each, std::min<std::uint64_t>(elastic / each, 2));
+  const std::uint64_t affordable = std::max(elastic / (order.sequential() ? 2 : 4) / each,
+                                            std::min<std::uint64_t>(elastic / each, 2));
   room.ahead = std::min({wanted, affordable, std::max<std::uint64_t>(1, schedule.steps())});
   room.elastic_bytes = room.ahead * each;
 
@@ -101,7 +101,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   // In order nothing is sorted, and more buffers in turn would only push each other out of the
   // processor's cache.
   const std::uint64_t groups =
-      order.sequential() ? 2 : 2 * std::max<std::uint64_t>(1, kGroupRows / rows);
+      order.sequential() ? 3 : 2 * std::max<std::uint64_t>(1, kGroupRows / rows);
   const std::uint64_t hot_each = batch + rows * Direct::kRowOverheadBytes;
   const std::uint64_t hot_free = elastic > plans ? elastic - plans : 0;
   room.hot_ahead = std::min({groups, kMostAhead, hot_free / hot_each});

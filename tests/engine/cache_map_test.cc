@@ -150,5 +150,21 @@ TEST_F(CacheMapTest, AsksOnlySomeOfManyShardsWhenOpened) {
   EXPECT_LE(questions, 65);
 }
 
+TEST_F(CacheMapTest, AsksAgainForEveryOneOfManyShards) {
+  std::vector<std::string> paths;
+  for (int i = 0; i < 100; ++i) paths.push_back(folder_.write("s" + std::to_string(i), "data"));
+  CacheMap map(files_of(paths));
+  const auto hot = [&](std::uint32_t shard) {
+    return map.resident({.offset_bytes = 0, .size_bytes = 4, .shard = shard});
+  };
+  for (std::uint32_t shard = 0; shard < 100; ++shard) EXPECT_FALSE(hot(shard));
+  cached_to = kPageBytes;
+  for (int round = 0; round < 2; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    map.refresh();
+  }
+  for (std::uint32_t shard = 0; shard < 100; ++shard) EXPECT_TRUE(hot(shard)) << shard;
+}
+
 }  // namespace
 }  // namespace lowtide

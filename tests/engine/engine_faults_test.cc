@@ -1,10 +1,12 @@
 // What goes wrong under an engine comes back as an Outcome, and what can be helped is.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -68,6 +70,55 @@ TEST_P(EngineFaults, ReportsAFileThatWasTruncatedSinceItWasOpened) {
   if (outcome.ok() && GetParam().kind == EngineKind::memory) return;
   EXPECT_TRUE(outcome.ended);
   EXPECT_EQ(outcome.found_bytes, kLeftBytes) << "how far the file goes, not where the read began";
+}
+
+// A kernel that asks for direct reads of 64 KiB.
+decltype(sys::Table::statx) real_statx;
+int coarse_statx(int dirfd, const char* path, int flags, unsigned mask, struct statx* out) {
+  constexpr std::size_t kMemoryAlignPlace = 0x98, kOffsetAlignPlace = 0x9C;
+  constexpr std::uint32_t kAsked = 64 * 1024;
+  const int result = real_statx(dirfd, path, flags, mask, out);
+  char* raw = reinterpret_cast<char*>(out);
+  std::memcpy(raw + kMemoryAlignPlace, &kAsked, sizeof kAsked);
+  std::memcpy(raw + kOffsetAlignPlace, &kAsked, sizeof kAsked);
+  return result;
+}
+
+TEST_P(EngineFaults, ReadsThroughTheCacheWhereDirectReadsWouldBeTooCoarse) {
+  real_statx = sys::table.statx;
+  const sys::Fault fault(sys::table.statx, &coarse_statx);
+  if (GetParam().kind == EngineKind::memory)
+    GTEST_SKIP() << "the data does not fit so small a budget";
+  const EngineRig rig(files_of({path_}), GetParam(), 200 * 1024);
+  const CheckedReads wanted(rows(300, 648, 7001));
+  EXPECT_TRUE(rig.engine->read(wanted.reads()).ok());
+  wanted.expect_bytes({&held_});
+}
+
+std::atomic<bool> no_memory;
+decltype(sys::Table::mmap) real_mmap;
+void* scarce_mmap(void* address, std::size_t size, int protection, int flags, int fd,
+                  off_t offset) {
+  if (!no_memory) return real_mmap(address, size, protection, flags, fd, offset);
+  errno = ENOMEM;
+  return reinterpret_cast<void*>(-1);  // MAP_FAILED
+}
+
+TEST_P(EngineFaults, ReportsThatThereIsNoMemoryForItsBuffers) {
+  real_mmap = sys::table.mmap;
+  no_memory = false;
+  const sys::Fault fault(sys::table.mmap, &scarce_mmap);
+  const EngineRig rig = this->rig();
+  no_memory = true;
+  const CheckedReads wanted(rows(300, 648, 7001));
+  const Outcome outcome = rig.engine->read(wanted.reads());
+  no_memory = false;
+  if (outcome.ok()) {
+    wanted.expect_bytes({&held_});  // it needed none
+  } else {
+    EXPECT_EQ(outcome.err, ENOMEM);
+    EXPECT_TRUE(rig.engine->read(wanted.reads()).ok()) << "it works again when there is some";
+  }
 }
 
 TEST_P(EngineFaults, ReportsAFileThatIsGoneByTheTimeItIsNeeded) {

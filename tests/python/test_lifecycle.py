@@ -45,6 +45,30 @@ def test_a_thousand_cycles_leave_nothing_behind(matrix):
     assert status_kib("RssAnon") - anon_kib < 8 << 10
 
 
+def test_one_kept_batch_keeps_nothing_but_itself(tmp_path):
+    np.save(tmp_path / "m.npy", np.zeros((100_000, 256), np.float32))
+    code = """
+import sys
+import lowtide as lt
+def anon_kib():
+    return next(int(s.split()[1]) for s in open("/proc/self/status") if s.startswith("RssAnon"))
+a = lt.open(sys.argv[1], memory="64MiB", engine="pread")
+kept = []
+for epoch in range(5):
+    batches = a.batches(256, seed=epoch)
+    kept.append(next(batches))
+    for _ in range(50):
+        next(batches)
+    batches.close()
+    if epoch == 0:
+        before = anon_kib()
+print(anon_kib() - before)
+"""
+    found = run(code, tmp_path / "m.npy")
+    assert found.returncode == 0, found.stderr
+    assert int(found.stdout) < 8 << 10  # four batches of 256 KiB, and a little
+
+
 def test_a_failed_open_leaves_nothing_behind(tmp_path):
     (tmp_path / "m.npy").write_bytes(b"\x93NUMPY\x01\x00")
     files = open_files()

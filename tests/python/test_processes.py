@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import threading
+import time
 import warnings
 
 import lowtide as lt
@@ -80,3 +83,56 @@ def test_a_batch_held_over_a_fork_stays(matrix):
         _, status = os.waitpid(child, 0)
         assert os.waitstatus_to_exitcode(status) == 0
         np.testing.assert_array_equal(rows, data[idx])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_goes_on_though_another_thread_was_waiting(matrix):
+    """At the fork a thread of the parent is inside next(): its lock is not the child's."""
+    path, data = matrix
+    with lt.open(path, memory="1MiB") as a:
+        for _ in range(10):
+            batches = a.batches(1, seed=3)
+            stop = threading.Event()
+
+            def iterate(batches=batches, stop=stop):
+                while not stop.is_set() and next(batches, None) is not None:
+                    pass
+
+            thread = threading.Thread(target=iterate)
+            thread.start()
+            child = os.fork()
+            if child == 0:
+                found = next(batches, None)
+                right = found is None or bool((found[1] == data[found[0]]).all())
+                batches.close()
+                os._exit(0 if right else 1)
+            stop.set()
+            thread.join()
+            assert wait_for(child) == 0
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_batches_under_way_go_on_in_a_child_of_a_closed_array(matrix):
+    path, data = matrix
+    a = lt.open(path, memory="1MiB")
+    batches = a.batches(10, order="sequential")
+    next(batches)
+    a.close()
+    child = os.fork()
+    if child == 0:
+        seen = np.concatenate([rows for _, rows in batches])
+        os._exit(0 if (seen == data[10:]).all() else 1)
+    assert wait_for(child) == 0
+
+
+def wait_for(child, seconds=30.0):
+    """The exit code of a child, which is ended if it hangs."""
+    due = time.monotonic() + seconds
+    while time.monotonic() < due:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "hung"
