@@ -17,6 +17,7 @@ constexpr std::uint64_t kReadsAhead = 512;  // in all batches ahead: keeps a dis
 constexpr std::uint64_t kBytesAhead =
     16 * 1024 * 1024;  // likewise, where batches are few long reads
 constexpr std::uint64_t kMostAhead = 64;
+constexpr std::uint64_t kMostSpareBytes = 2 * 1024 * 1024;
 constexpr std::uint64_t kLeastAhead = 4;
 constexpr std::uint64_t kGroupRows = 64 * 1024;  // sorted together; more brings little
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
@@ -73,8 +74,9 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
                std::uint64_t free_bytes) {
   const std::uint64_t rows = batch_rows(schedule);
   const std::uint64_t batch = batch_bytes(dataset, schedule);
-  // Another loader of the same array must find room for itself.
-  const std::uint64_t spare = std::max(free_bytes / 8, std::min(2 * batch, free_bytes / 2));
+  // Other loaders of the same array must find room for themselves.
+  const std::uint64_t spare =
+      std::max(free_bytes / 8, std::min({4 * batch, free_bytes / 2, kMostSpareBytes}));
   const std::uint64_t elastic = free_bytes - spare;
   Room room;
   room.buffer_bytes = buffer_bytes(dataset, schedule);
