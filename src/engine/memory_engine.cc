@@ -23,8 +23,8 @@ constexpr std::uint64_t kFirstFetchBytes = 1024 * 1024;  // asked of the source 
 constexpr std::uint64_t kFetchBytes = 32 * 1024 * 1024;  // up to this
 constexpr std::uint64_t kFetchReadBytes = 64 * 1024;  // small enough for several threads to share
 constexpr std::uint64_t kWorthShare = 8;              // an eighth asked for: the rest will be too
-constexpr std::uint64_t kAtOnceBytes =
-    8 * 1024 * 1024;  // served by the source before anything waits
+// Served by the source before anything waits.
+constexpr std::uint64_t kAtOnceBytes = 8 * 1024 * 1024;
 constexpr std::uint64_t kTrickleNs =
     50'000'000;                            // while filling, one waiting set goes to the source
 constexpr std::size_t kPrefetchAhead = 4;  // reads

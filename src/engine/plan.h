@@ -14,8 +14,8 @@ namespace lowtide {
 struct PlanLimits {
   bool merge = true;            // else the reads one by one, as they came
   std::uint32_t gap_bytes = 0;  // reads at most this far apart come in one span
-  std::uint32_t max_span_bytes =
-      512 * 1024;  // a longer read is split; a multiple of every alignment
+  // A longer read is split. A multiple of every alignment.
+  std::uint32_t max_span_bytes = 512 * 1024;
 };
 
 // One contiguous piece of a file, and which reads of the set want bytes of it.

@@ -52,8 +52,8 @@ void Pool::keep(std::size_t buffers) {
 
 Lease Pool::take() {
   std::unique_ptr<Buffer> buffer;
-  bool first =
-      false;  // its pages come while it is read, on several threads: the first batch hurries
+  // The first batch hurries: its pages come while it is read, on several threads.
+  bool first = false;
   {
     const std::lock_guard lock(mutex_);
     first = alive_ == 0;

@@ -13,9 +13,9 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kReadsAhead = 512;  // in all batches ahead: keeps a disk busy
-constexpr std::uint64_t kBytesAhead =
-    16 * 1024 * 1024;  // likewise, where batches are few long reads
+// In all batches ahead: keeps a disk busy, with many short reads or with few long ones.
+constexpr std::uint64_t kReadsAhead = 512;
+constexpr std::uint64_t kBytesAhead = 16 * 1024 * 1024;
 constexpr std::uint64_t kMostAhead = 64;
 constexpr std::uint64_t kMostSpareBytes = 2 * 1024 * 1024;
 constexpr std::uint64_t kLeastAhead = 4;

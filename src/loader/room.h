@@ -17,11 +17,11 @@ constexpr std::uint64_t kStagedPieces = 4;     // sets in flight from staging
 struct Room {
   std::uint64_t buffer_bytes = 0;   // of one batch
   std::uint64_t piece_samples = 0;  // in one set of reads
-  // Batches that are read or ready, beside the one in the consumer's hand.
-  std::uint64_t ahead = 0;  // of data on a disk; `slots` come with them
-  std::uint64_t slots = 0;  // of Staging; 0: no room for it, or no use
-  std::uint64_t hot_ahead =
-      0;  // of data in memory: a group being read and what is left of the last
+  // Batches that are read or ready, beside the one in the consumer's hand: of data on a disk, where
+  // the slots of Staging come with them (0: no room, or no use), and of data in memory.
+  std::uint64_t ahead = 0;
+  std::uint64_t slots = 0;
+  std::uint64_t hot_ahead = 0;
   std::uint64_t elastic_bytes = 0;  // what either costs, whichever is more
 };
 
