@@ -91,11 +91,14 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   room.ahead = std::min({wanted, affordable, std::max<std::uint64_t>(1, schedule.steps())});
   room.elastic_bytes = room.ahead * each;
 
-  const std::uint64_t plans = kStagedPieces * kPieceSamples * kPlanBytes;
+  // No more than the epoch has: what a short one cannot use is for other loaders.
+  const std::uint64_t steps = std::max<std::uint64_t>(1, schedule.steps());
+  const std::uint64_t staged_samples = std::min(kPieceSamples, steps * rows);
+  const std::uint64_t plans = kStagedPieces * staged_samples * kPlanBytes;
   const std::uint64_t left = elastic - room.elastic_bytes;
   room.slots = left > plans ? plan_slots(dataset, order, schedule, left - plans) : 0;
   if (room.slots > 0) {
-    room.piece_samples = kPieceSamples;
+    room.piece_samples = staged_samples;
     room.elastic_bytes +=
         plans + room.slots * (dataset.sample_bytes() + Staging::kSlotOverheadBytes);
   }
@@ -106,7 +109,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
       order.sequential() ? 3 : 2 * std::max<std::uint64_t>(1, kGroupRows / rows);
   const std::uint64_t hot_each = batch + rows * Direct::kRowOverheadBytes;
   const std::uint64_t hot_free = elastic > plans ? elastic - plans : 0;
-  room.hot_ahead = std::min({groups, kMostAhead, hot_free / hot_each});
+  room.hot_ahead = std::min({groups, kMostAhead, steps + 1, hot_free / hot_each});
   if (room.hot_ahead == 0) room.hot_ahead = std::min(room.ahead, groups);
   room.elastic_bytes =
       std::max(room.elastic_bytes, std::min(elastic, plans + room.hot_ahead * hot_each));

@@ -83,7 +83,12 @@ def test_many_threads_read_one_array(matrix):
     wrong = []
 
     def work(seed):
-        rng = np.random.default_rng(seed)
+        try:
+            read(np.random.default_rng(seed), seed)
+        except Exception as error:
+            wrong.append(error)
+
+    def read(rng, seed):
         for _ in range(30):
             rows = rng.integers(0, 1000, 50)
             if not np.array_equal(a.take(rows), data[rows]):
@@ -102,6 +107,15 @@ def test_many_threads_read_one_array(matrix):
         for worker in workers:
             worker.join()
     assert wrong == []
+
+
+def test_eight_iterations_of_a_short_array_share_a_small_budget(matrix):
+    path, data = matrix
+    with lt.open(path, memory="4MiB") as a:
+        iterations = [a.batches(100, seed=seed) for seed in range(8)]
+        for batches in iterations:
+            idx, rows = next(batches)
+            np.testing.assert_array_equal(rows, data[idx])
 
 
 def test_many_threads_share_one_epoch(matrix):
@@ -149,26 +163,24 @@ def test_ctrl_c_ends_an_iteration(matrix):
 
 
 def test_ctrl_c_ends_a_stalled_wait(tmp_path):
-    """The disk is slowed down so far that the batch would take minutes."""
+    """The disk is slowed down so far that one batch takes twelve seconds: none is delivered."""
     path = tmp_path / "m.f32"
     np.zeros((4 << 20,), np.uint8).tofile(path)
     with open(path, "rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     code = """
-import signal, sys, time
+import signal, sys
 import lowtide as lt
 a = lt.open(sys.argv[1], dtype="u1", shape=(1024, 4096), memory="2MiB", cache="drop")
 signal.signal(signal.SIGALRM, signal.default_int_handler)
-due = time.monotonic() + 0.5
+batches = a.batches(200)
 signal.setitimer(signal.ITIMER_REAL, 0.5)
 try:
-    for _ in range(100):
-        for _ in a.batches(200):
-            pass
+    next(batches)
     print("not stalled")
 except KeyboardInterrupt:
-    print(time.monotonic() - due)
+    print("delivered", batches.position)
 sys.stdout.flush()
 import os
 os._exit(0)
@@ -180,8 +192,7 @@ os._exit(0)
     except Unavailable as error:
         pytest.skip(str(error))
     assert found.returncode == 0, found.stderr
-    # The batch would take twelve seconds; 0.2 is the aim, and a busy machine may miss it.
-    assert float(found.stdout) < 5
+    assert found.stdout == "delivered 0\n"  # a wait that is deaf would deliver it first
 
 
 @pytest.mark.parametrize("ending", ["pass", "raise SystemExit(0)", "del a", "del b, first"])
