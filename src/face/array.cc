@@ -1,21 +1,18 @@
 #include "lowtide/array.h"
 
 #include <algorithm>
-#include <new>
 #include <numeric>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "face/array_impl.h"
-#include "os/limits.h"
+#include "lowtide/bytes.h"
 #include "os/paths.h"
 
 namespace lowtide {
 namespace {
 
 constexpr std::size_t kTakeRows = 4096;  // planned at a time
-constexpr int kNoticing = -1;            // no process has this id
 
 [[noreturn]] void throw_out_of_bounds(const std::string& index, std::uint64_t rows) {
   throw std::out_of_range("index " + index + " is out of bounds for axis 0 with size " +
@@ -49,8 +46,8 @@ std::vector<std::byte*> targets_of(std::byte* out, std::size_t count, std::uint6
 }
 
 // Fortran order: sorted by row, so that the cells of each column come sorted and merge.
-void take_columns(Source& source, std::vector<std::uint64_t>& samples, std::byte* out) {
-  const Rows& rows = source.rows();
+void take_columns(Store& store, const Rows& rows, std::vector<std::uint64_t>& samples,
+                  std::byte* out) {
   std::vector<std::size_t> by_row(samples.size());
   std::iota(by_row.begin(), by_row.end(), std::size_t{0});
   std::sort(by_row.begin(), by_row.end(),
@@ -65,7 +62,7 @@ void take_columns(Source& source, std::vector<std::uint64_t>& samples, std::byte
   for (std::uint64_t part = 0; part < rows.parts(); ++part) {
     rows.locate(part, sorted, targets, reads);
     if (reads.size() + sorted.size() > Engine::kMaxReads || part + 1 == rows.parts()) {
-      source.read(reads);
+      store.read(reads);
       reads.clear();
     }
   }
@@ -73,126 +70,81 @@ void take_columns(Source& source, std::vector<std::uint64_t>& samples, std::byte
 
 }  // namespace
 
-Array::Impl::Impl(std::shared_ptr<Source> source)
-    : description(source->shared_description()), pid_(process_id()), source_(std::move(source)) {}
-
-Array::Impl::~Impl() {
-  notice_fork();
-}
-
-// The parent's source is leaked on purpose: its threads do not run in this process, so nothing of
-// it can be ended, and the lock may have been held by one of them.
-void Array::Impl::notice_fork() {
-  const int now = process_id();
-  int known = pid_.load(std::memory_order_acquire);
-  if (known == now) return;
-  if (known == kNoticing || !pid_.compare_exchange_strong(known, kNoticing)) {
-    while (pid_.load(std::memory_order_acquire) != now) std::this_thread::yield();
-    return;
-  }
-  new (&mutex_) std::mutex;
-  if (source_) (void)new std::shared_ptr<Source>(std::move(source_));
-  source_.reset();
-  pid_.store(now, std::memory_order_release);
-}
-
-std::shared_ptr<Source> Array::Impl::source() {
-  notice_fork();
-  const std::lock_guard lock(mutex_);
-  if (closed_) throw std::invalid_argument(description->paths.front() + ": the array is closed");
-  if (!source_) source_ = std::make_shared<Source>(description);
-  return source_;
-}
-
-void Array::Impl::close() {
-  notice_fork();
-  std::shared_ptr<Source> last;
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
-  last = std::move(source_);
-}
-
-bool Array::Impl::closed() {
-  notice_fork();
-  const std::lock_guard lock(mutex_);
-  return closed_;
-}
-
 Array::Array(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Array Array::open(const std::string& path, const OpenOptions& options) {
-  return Array(std::make_shared<Impl>(Source::open(expand_path(path), options)));
+  return Array(Impl::open(expand_path(path), options));
 }
 
 Array Array::open(std::span<const std::string> paths, const OpenOptions& options) {
-  return Array(std::make_shared<Impl>(Source::open({paths.begin(), paths.end()}, options)));
+  return Array(Impl::open({paths.begin(), paths.end()}, options));
 }
 
 const DType& Array::dtype() const {
-  return impl_->description->rows->dtype();
+  return impl_->rows->dtype();
 }
 const std::vector<std::uint64_t>& Array::shape() const {
-  return impl_->description->rows->shape();
+  return impl_->rows->shape();
 }
 const std::string& Array::format() const {
-  return impl_->description->format;
+  return impl_->format;
 }
 bool Array::fortran_order() const {
-  return impl_->description->rows->fortran_order();
+  return impl_->rows->fortran_order();
 }
 std::uint64_t Array::rows() const {
-  return impl_->description->rows->size();
+  return impl_->rows->size();
 }
 std::uint64_t Array::row_bytes() const {
-  return impl_->description->rows->sample_bytes();
+  return impl_->rows->sample_bytes();
 }
 const std::vector<std::string>& Array::paths() const {
-  return impl_->description->paths;
+  return impl_->paths;
 }
 std::uint64_t Array::memory_bytes() const {
-  return impl_->description->options.memory_bytes;
+  return impl_->holder->options.memory_bytes;
 }
 
 void Array::read(std::uint64_t first, std::uint64_t count, std::byte* out) const {
-  const std::shared_ptr<Source> source = impl_->source();
-  const Rows& rows = source->rows();
+  const std::shared_ptr<Store> store = impl_->holder->store();
+  const Rows& rows = *impl_->rows;
   if (first > rows.size() || count > rows.size() - first)
     throw_out_of_bounds(std::to_string(first + count), rows.size());
   if (rows.sample_bytes() == 0) return;
   if (rows.parts() == 1) {
     std::vector<Read> reads;
     rows.locate_run(first, count, out, reads);
-    source->read(reads);
+    store->read(reads);
     return;
   }
   std::vector<std::uint64_t> samples;
   for (std::uint64_t done = 0; done < count; done += samples.size()) {
     samples.resize(std::min<std::uint64_t>(kTakeRows, count - done));
     std::iota(samples.begin(), samples.end(), first + done);
-    take_columns(*source, samples, out + done * rows.sample_bytes());
+    take_columns(*store, rows, samples, out + done * rows.sample_bytes());
   }
 }
 
 void Array::take(RowList list, std::byte* out) const {
-  const std::shared_ptr<Source> source = impl_->source();
-  const Rows& rows = source->rows();
+  const std::shared_ptr<Store> store = impl_->holder->store();
+  const Rows& rows = *impl_->rows;
   const std::uint64_t row_bytes = rows.sample_bytes();
   for_pieces(list, rows.size(), [&](std::size_t first, std::vector<std::uint64_t>& samples) {
     if (row_bytes == 0) return;
     if (rows.parts() > 1) {
-      take_columns(*source, samples, out + first * row_bytes);
+      take_columns(*store, rows, samples, out + first * row_bytes);
       return;
     }
     std::vector<Read> reads;
     rows.locate(0, samples, targets_of(out + first * row_bytes, samples.size(), row_bytes), reads);
-    source->read(reads);
+    store->read(reads);
   });
 }
 
 void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t size_bytes,
                       std::byte* out) const {
-  const std::shared_ptr<Source> source = impl_->source();
-  const Rows& rows = source->rows();
+  const std::shared_ptr<Store> store = impl_->holder->store();
+  const Rows& rows = *impl_->rows;
   if (rows.parts() > 1) throw std::invalid_argument("take_part: the array is in Fortran order");
   if (offset_bytes > rows.sample_bytes() || size_bytes > rows.sample_bytes() - offset_bytes) {
     throw std::out_of_range("take_part: bytes " + std::to_string(offset_bytes) + " to " +
@@ -203,31 +155,32 @@ void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t si
     std::vector<Read> reads;
     rows.locate_inside(offset_bytes, size_bytes, samples,
                        targets_of(out + first * size_bytes, samples.size(), size_bytes), reads);
-    source->read(reads);
+    store->read(reads);
   });
 }
 
 Array Array::flat(std::uint64_t memory_bytes) const {
-  const Description& mine = *impl_->description;
-  auto flat = std::make_shared<Description>();
-  flat->paths = mine.paths;
-  flat->shards = mine.shards;
-  flat->rows = std::make_unique<const Rows>(mine.rows->flat());
-  flat->format = mine.format;
-  flat->options = mine.options;
-  flat->options.memory_bytes = memory_bytes;
-  flat->options.engine = EngineKind::automatic;
-  return Array(std::make_shared<Impl>(std::make_shared<Source>(std::move(flat))));
+  const StoreHolder& mine = *impl_->holder;
+  const StoreOptions options{memory_bytes, EngineKind::automatic, mine.options.cache};
+  return Array(std::make_shared<Impl>(
+      mine.shards, std::make_shared<const Rows>(impl_->rows->flat()), impl_->format, options));
 }
 
 Stats Array::stats() const {
-  return impl_->source()->stats();
+  Stats stats = impl_->holder->store()->stats();
+  const Rows& rows = *impl_->rows;
+  stats.layout = rows.parts() == 1
+                     ? "C"
+                     : "F: the elements of a row lie a column apart, so gathering rows reads up to "
+                       "all of " +
+                           format_bytes(rows.data_bytes()) + " for each look-ahead";
+  return stats;
 }
 void Array::close() {
-  impl_->close();
+  impl_->holder->close();
 }
 bool Array::closed() const {
-  return impl_->closed();
+  return impl_->holder->closed();
 }
 
 }  // namespace lowtide

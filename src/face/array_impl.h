@@ -1,34 +1,28 @@
-// array_impl.h - the part of an Array that Batches share with it.
+// array_impl.h - what an open array is made of, shared by its copies and the Batches made from it.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <mutex>
+#include <string>
+#include <vector>
 
-#include "face/source.h"
+#include "dataset/rows.h"
+#include "face/store.h"
+#include "lowtide/array.h"
 
 namespace lowtide {
 
 class Array::Impl {
  public:
-  explicit Impl(std::shared_ptr<Source> source);
-  ~Impl();
+  // Reads the headers. Throws IoError, FormatError, std::invalid_argument.
+  [[nodiscard]] static std::shared_ptr<Impl> open(std::vector<std::string> paths,
+                                                  const OpenOptions& options);
+  Impl(std::vector<Shard> shards, std::shared_ptr<const Rows> rows, std::string format,
+       const StoreOptions& options);
 
-  // The source of this process. After a fork the parent's, whose threads do not exist here, is left
-  // alone and a new one is opened. Throws std::invalid_argument when closed.
-  [[nodiscard]] std::shared_ptr<Source> source();
-  void close();
-  [[nodiscard]] bool closed();
-
-  const std::shared_ptr<const Description> description;
-
- private:
-  void notice_fork();
-
-  std::mutex mutex_;
-  std::atomic<int> pid_;
-  std::shared_ptr<Source> source_;  // nullptr: closed, or a child that has not reopened yet
-  bool closed_ = false;
+  const std::shared_ptr<const Rows> rows;
+  const std::string format;
+  std::vector<std::string> paths;
+  const std::shared_ptr<StoreHolder> holder;
 };
 
 }  // namespace lowtide

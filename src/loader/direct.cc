@@ -7,12 +7,12 @@
 
 namespace lowtide {
 
-void Direct::plan(std::span<Buffer* const> buffers, bool sort) {
+void Direct::plan(std::span<Buffer* const> buffers, std::uint64_t offset_bytes, bool sort) {
   batch_size_ = std::max<std::uint64_t>(1, buffers.front()->samples.size());
   rows_.clear();
   keys_.clear();
   for (const Buffer* buffer : buffers) {
-    rows_.push_back(buffer->memory.data());
+    rows_.push_back(buffer->memory.data() + offset_bytes);
     keys_.insert(keys_.end(), buffer->samples.begin(), buffer->samples.end());
   }
   part_ = dataset_.sample_bytes() == 0 || keys_.empty() ? dataset_.parts() : 0;

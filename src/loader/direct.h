@@ -26,9 +26,10 @@ class Direct {
       : dataset_(dataset), order_(order), part_(dataset.parts()) {}
 
   // Makes the batches in `buffers`, whose samples are filled in, the group that is read next, in
-  // the order in which the rows lie if `sort` and the order is not that already. Only the last may
-  // be shorter than the first. All of the previous group must be submitted.
-  void plan(std::span<Buffer* const> buffers, bool sort);
+  // the order in which the rows lie if `sort` and the order is not that already. Rows go to the
+  // buffers from `offset_bytes` on. Only the last may be shorter than the first. All of the
+  // previous group must be submitted.
+  void plan(std::span<Buffer* const> buffers, std::uint64_t offset_bytes, bool sort);
 
   [[nodiscard]] bool exhausted() const { return part_ == dataset_.parts(); }
 

@@ -20,6 +20,7 @@ constexpr std::uint64_t kMostAhead = 64;
 constexpr std::uint64_t kMostSpareBytes = 2 * 1024 * 1024;
 constexpr std::uint64_t kLeastAhead = 4;
 constexpr std::uint64_t kGroupRows = 64 * 1024;  // sorted together; more brings little
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
 constexpr std::uint64_t kPlanBytes =
     sizeof(Read) + sizeof(std::uint64_t) + sizeof(std::byte*);  // a sample
@@ -33,6 +34,11 @@ std::uint64_t piece_samples(const Schedule& schedule) {
   return std::min(batch_rows(schedule), kPieceSamples);
 }
 
+// The delivered batch, and behind it, where that is not the same, its samples as they are read.
+std::uint64_t raw_offset_bytes(const Dataset& dataset, const Schedule& schedule) {
+  return dataset.as_read() ? 0 : round_up(dataset.batch_bytes(batch_rows(schedule)), 64);
+}
+
 std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
   std::uint64_t bytes = 0;
   if (!checked_mul(batch_rows(schedule), dataset.sample_bytes(), &bytes) ||
@@ -40,16 +46,21 @@ std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
     throw std::invalid_argument("batch_size: " + std::to_string(schedule.batch_size) +
                                 " rows are more than can be addressed");
   }
-  return round_up(std::max<std::uint64_t>(bytes, 1), 4096);
+  return round_up(std::max<std::uint64_t>(raw_offset_bytes(dataset, schedule) + bytes, 1), 4096);
 }
 
 std::uint64_t batch_bytes(const Dataset& dataset, const Schedule& schedule) {
   return buffer_bytes(dataset, schedule) + batch_rows(schedule) * sizeof(std::uint64_t);
 }
 
+// Steps that a look-ahead can make use of: a saturated count must not overflow what is made of it.
+std::uint64_t steps_ahead(const Schedule& schedule) {
+  return std::clamp<std::uint64_t>(schedule.turns(), 1, kMostSteps);
+}
+
 // As many slots as `bytes` hold; 0 where sorting ahead has no use.
 std::uint64_t plan_slots(const Dataset& dataset, const Order& order, const Schedule& schedule,
-                         std::uint64_t bytes) {
+                         std::uint64_t steps, std::uint64_t bytes) {
   const bool unsorted = !order.sequential() || dataset.parts() > 1;
   if (!unsorted || dataset.sample_bytes() == 0) return 0;
   // A place in the window and a sample share one 64-bit key.
@@ -57,7 +68,7 @@ std::uint64_t plan_slots(const Dataset& dataset, const Order& order, const Sched
   const std::uint64_t most_places = (std::uint64_t{1} << std::min(31U, 64U - sample_bits)) - 1;
   const std::uint64_t slots =
       std::min({bytes / (dataset.sample_bytes() + Staging::kSlotOverheadBytes),
-                schedule.steps() * schedule.batch_size, most_places});
+                steps * batch_rows(schedule), most_places});
   return slots < 2 * batch_rows(schedule) ? 0 : slots;
 }
 
@@ -71,7 +82,7 @@ std::vector<Budget::Entry> least_room(const Dataset& dataset, const Schedule& sc
 }
 
 Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
-               std::uint64_t free_bytes) {
+               std::uint64_t free_bytes, std::uint64_t most_ahead) {
   const std::uint64_t rows = batch_rows(schedule);
   const std::uint64_t batch = batch_bytes(dataset, schedule);
   // Other loaders of the same array must find room for themselves.
@@ -80,6 +91,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   const std::uint64_t elastic = free_bytes - spare;
   Room room;
   room.buffer_bytes = buffer_bytes(dataset, schedule);
+  room.raw_offset_bytes = raw_offset_bytes(dataset, schedule);
   room.piece_samples = piece_samples(schedule);
 
   const std::uint64_t wanted =
@@ -88,15 +100,16 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   const std::uint64_t each = batch + room.piece_samples * kPlanBytes;
   const std::uint64_t affordable = std::max(elastic / (order.sequential() ? 2 : 4) / each,
                                             std::min<std::uint64_t>(elastic / each, 2));
-  room.ahead = std::min({wanted, affordable, std::max<std::uint64_t>(1, schedule.steps())});
+  // No more than there is to come: what a short run cannot use is for other loaders.
+  const std::uint64_t cap = most_ahead == 0 ? kMostSteps : most_ahead;
+  const std::uint64_t steps = std::min(steps_ahead(schedule), cap);
+  room.ahead = std::min({wanted, affordable, steps});
   room.elastic_bytes = room.ahead * each;
 
-  // No more than the epoch has: what a short one cannot use is for other loaders.
-  const std::uint64_t steps = std::max<std::uint64_t>(1, schedule.steps());
   const std::uint64_t staged_samples = std::min(kPieceSamples, steps * rows);
   const std::uint64_t plans = kStagedPieces * staged_samples * kPlanBytes;
   const std::uint64_t left = elastic - room.elastic_bytes;
-  room.slots = left > plans ? plan_slots(dataset, order, schedule, left - plans) : 0;
+  room.slots = left > plans ? plan_slots(dataset, order, schedule, steps, left - plans) : 0;
   if (room.slots > 0) {
     room.piece_samples = staged_samples;
     room.elastic_bytes +=

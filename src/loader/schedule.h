@@ -1,34 +1,80 @@
-// schedule.h - which positions of the one global order belong to which step of which rank.
+// schedule.h - which positions of the one global order belong to which step of which rank, over as
+// many epochs as wanted.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "order/order.h"
 
 namespace lowtide {
 
-// Rank r of W at step s gets positions (s * W + r) * B up to B further. Every position belongs to
-// one step of one rank; the last batch may be short. With drop_last every rank has the same number
-// of steps and every step is full.
-struct Schedule {
-  std::uint64_t size = 0;  // positions in an epoch
+// Positions first .. last - 1 of an epoch that nobody gets.
+struct Skip {
   std::uint64_t epoch = 0;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+
+  [[nodiscard]] bool operator==(const Skip& other) const = default;
+};
+
+// Rank r of W at step s of an epoch gets positions (s * W + r) * B up to B further. Every position
+// belongs to one step of one rank; the last batch of an epoch may be short. With drop_last every
+// rank has the same number of steps, every step is full, and the rest of the epoch is left out.
+//
+// A schedule may start anywhere in its first epoch: the positions from there on are dealt out as
+// above, so a run goes on under another batch size or world size and no position comes twice.
+// `turn` counts the steps of this rank from the start of the schedule, over all epochs. Everything
+// is arithmetic: O(1), but for the list of skips. Any thread.
+struct Schedule {
+  static constexpr std::uint64_t kForever = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t size = 0;   // positions in an epoch
+  std::uint64_t epoch = 0;  // the first one
   std::uint64_t batch_size = 1;
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   bool drop_last = false;
 
-  [[nodiscard]] std::uint64_t steps() const {
-    const std::uint64_t full = size / batch_size;
-    if (drop_last) return full / world_size;
-    const std::uint64_t batches = full + (size % batch_size != 0 ? 1 : 0);
-    return batches / world_size + (rank < batches % world_size ? 1 : 0);
-  }
-  [[nodiscard]] std::uint64_t first(std::uint64_t step) const {
-    return (step * world_size + rank) * batch_size;
-  }
-  [[nodiscard]] std::uint64_t count(std::uint64_t step) const {
-    return std::min(batch_size, size - first(step));
-  }
+  std::uint64_t epochs = 1;    // how many, the first included; kForever
+  std::uint64_t position = 0;  // of the first epoch: what comes before it is done
+  std::uint64_t step = 0;      // what the first step is called
+  // The order does not start again with each epoch: its positions go on, nothing is left out
+  // between two epochs, and `base` of them came before the first epoch of this schedule.
+  bool continuous = false;
+  std::uint64_t base = 0;
+  std::vector<Skip> skips = {};  // sorted, disjoint
+
+  // What a turn is: the epoch and the step in it that a user knows it by, and the position of that
+  // epoch at which all ranks together start it.
+  struct Turn {
+    std::uint64_t epoch = 0;
+    std::uint64_t step = 0;
+    std::uint64_t position = 0;
+    std::uint64_t base = 0;
+    std::uint64_t left = 0;  // turns of this rank in this epoch, this one included
+  };
+
+  [[nodiscard]] std::uint64_t turns() const;  // of this rank; kForever where there is no end
+  [[nodiscard]] Turn at(std::uint64_t turn) const;
+  [[nodiscard]] std::uint64_t count(std::uint64_t turn) const;  // samples of this rank
+  void fill(const Order& order, std::uint64_t turn, std::span<std::uint64_t> samples) const;
+
+  // Steps of this rank in a whole epoch from which nothing is skipped.
+  [[nodiscard]] std::uint64_t steps_in_epoch() const { return steps_of(size); }
+  // Of all ranks together; saturates.
+  [[nodiscard]] std::uint64_t positions_per_step() const;
+
+ private:
+  struct Place;  // a turn as the number of its epoch, from 0, and of its step in what is left of it
+  [[nodiscard]] Place find(std::uint64_t turn) const;
+  [[nodiscard]] Place epoch_at(std::uint64_t number, std::uint64_t base_of) const;
+  [[nodiscard]] std::uint64_t steps_of(std::uint64_t positions) const;
+  [[nodiscard]] std::uint64_t skipped_before(const Place& place, std::uint64_t available) const;
+  [[nodiscard]] std::uint64_t next_skip(std::uint64_t of_epoch, std::uint64_t after) const;
+  [[nodiscard]] std::uint64_t next_skipping_epoch(std::uint64_t from) const;
 };
 
 }  // namespace lowtide

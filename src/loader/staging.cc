@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <numeric>
 
 #include "loader/sort.h"
 
 namespace lowtide {
-namespace {
-
-constexpr std::uint32_t kPrefetchAhead = 4;
-constexpr std::uint64_t kPrefetchBytes = 1024;
-constexpr std::uint64_t kCacheLineBytes = 64;
-
-}  // namespace
 
 Staging::Staging(const Dataset& dataset, const Order& order, const Schedule& schedule,
                  std::uint32_t slots)
@@ -35,6 +27,7 @@ void Staging::plan(std::uint64_t first, std::uint64_t last, Window* window) {
   window->first_step = window->next_step = first;
   window->last_step = last;
   window->submitted = 0;
+  window->gathered = 0;
   window->part = 0;
   window->landed = 0;
   std::uint32_t count = 0;
@@ -48,7 +41,7 @@ void Staging::plan(std::uint64_t first, std::uint64_t last, Window* window) {
   std::uint64_t place = 0;
   for (std::uint64_t step = first; step < last; ++step) {
     const std::span<std::uint64_t> samples(scratch_.data() + place, schedule_.count(step));
-    order_.fill(schedule_.epoch, schedule_.first(step), samples);
+    schedule_.fill(order_, step, samples);
     for (const std::uint64_t sample : samples) {
       keys_[place] = sample << place_bits_ | place;
       ++place;
@@ -87,20 +80,14 @@ void Staging::take_piece(std::uint32_t count, Window* window, std::vector<std::u
   }
 }
 
-void Staging::gather(Window* window, std::uint32_t count, std::byte* out) {
-  const auto place =
-      static_cast<std::uint32_t>((window->next_step - window->first_step) * schedule_.batch_size);
-  const std::span<const std::uint32_t> slots(window->slot_of.data() + place, count);
-  const std::uint64_t prefetch = std::min(sample_bytes_, kPrefetchBytes);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (i + kPrefetchAhead < count) {
-      const std::byte* coming = memory_.data() + slots[i + kPrefetchAhead] * sample_bytes_;
-      for (std::uint64_t at = 0; at < prefetch; at += kCacheLineBytes)
-        __builtin_prefetch(coming + at);
-    }
-    std::memcpy(out + i * sample_bytes_, memory_.data() + slots[i] * sample_bytes_, sample_bytes_);
-    free_.push_back(slots[i]);
-  }
+void Staging::gather(Window* window, std::span<const std::uint64_t> samples, std::byte* out) {
+  const std::span<const std::uint32_t> slots(window->slot_of.data() + window->gathered,
+                                             samples.size());
+  staged_.clear();
+  for (const std::uint32_t slot : slots) staged_.push_back(memory_.data() + slot * sample_bytes_);
+  dataset_.deliver(samples, staged_, out);
+  free_.insert(free_.end(), slots.begin(), slots.end());
+  window->gathered += static_cast<std::uint32_t>(samples.size());
   ++window->next_step;
 }
 

@@ -26,6 +26,7 @@ struct Window {
   std::uint64_t next_step = 0;  // to be gathered
   std::uint32_t samples = 0;
   std::uint32_t submitted = 0;  // of the present part, in file order
+  std::uint32_t gathered = 0;   // delivered, in the order of the steps
   std::uint64_t part = 0;
   std::uint64_t landed = 0;            // sample parts that have come
   std::vector<std::uint32_t> slot_of;  // by place in the window
@@ -54,9 +55,9 @@ class Staging {
   void take_piece(std::uint32_t count, Window* window, std::vector<std::uint64_t>* samples,
                   std::vector<std::byte*>* targets, std::vector<Read>* reads);
 
-  // Copies the rows of the window's next step to `out` and frees their slots. All of the window
-  // must have landed.
-  void gather(Window* window, std::uint32_t count, std::byte* out);
+  // Delivers the samples of the window's next step to `out` and frees their slots. All of the
+  // window must have landed.
+  void gather(Window* window, std::span<const std::uint64_t> samples, std::byte* out);
 
  private:
   const Dataset& dataset_;
@@ -67,6 +68,7 @@ class Staging {
   unsigned place_bits_ = 1;
   Memory memory_;
   std::vector<std::uint32_t> free_;
+  std::vector<const std::byte*> staged_;       // of the step that is gathered
   std::vector<std::uint64_t> keys_, scratch_;  // sample << place_bits_ | place in the window
 };
 

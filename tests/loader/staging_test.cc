@@ -39,7 +39,7 @@ TEST(Staging, SortsTheSamplesOfAWindowLikeStdSort) {
     const Rows rows = rows_of(size, 1);
     const auto order = make_shuffle(size, 3);
     const Schedule schedule{.size = size, .epoch = 2, .batch_size = 100};
-    const std::uint64_t steps = std::min<std::uint64_t>(schedule.steps(), 9);
+    const std::uint64_t steps = std::min<std::uint64_t>(schedule.turns(), 9);
     Staging staging(rows, *order, schedule, 1000);
     Window window;
     staging.plan(0, steps, &window);
@@ -67,8 +67,8 @@ void run_epoch(bool fortran_order, std::uint32_t slots, std::uint32_t piece_samp
   Staging staging(rows, *order, schedule, slots);
   std::string batch(kBatch * kRowBytes, '\0');
   Window window;
-  for (std::uint64_t first = 0; first < schedule.steps(); first += 2) {
-    const std::uint64_t last = std::min(first + 2, schedule.steps());
+  for (std::uint64_t first = 0; first < schedule.turns(); first += 2) {
+    const std::uint64_t last = std::min(first + 2, schedule.turns());
     staging.plan(first, last, &window);
     Piece piece;
     while (const std::uint32_t can = staging.submittable(window)) {
@@ -78,9 +78,8 @@ void run_epoch(bool fortran_order, std::uint32_t slots, std::uint32_t piece_samp
     }
     for (std::uint64_t step = first; step < last; ++step) {
       std::vector<std::uint64_t> samples(schedule.count(step));
-      order->fill(0, schedule.first(step), samples);
-      staging.gather(&window, static_cast<std::uint32_t>(samples.size()),
-                     reinterpret_cast<std::byte*>(batch.data()));
+      schedule.fill(*order, step, samples);
+      staging.gather(&window, samples, reinterpret_cast<std::byte*>(batch.data()));
       for (std::size_t i = 0; i < samples.size(); ++i) {
         for (std::uint64_t column = 0; column < kColumns; ++column) {
           const std::uint64_t cell =
@@ -115,7 +114,8 @@ TEST(Staging, WaitsForSlotsThatAnotherWindowStillHas) {
   staging.plan(2, 4, &two);
   EXPECT_EQ(staging.submittable(two), 10U) << "what is free";
   std::vector<std::byte> batch(20);
-  staging.gather(&one, 10, batch.data());
+  const std::vector<std::uint64_t> first{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  staging.gather(&one, first, batch.data());
   EXPECT_EQ(staging.submittable(two), 20U);
 }
 
@@ -132,7 +132,7 @@ TEST(Staging, TakesASampleThatComesTwiceTwice) {
   staging.take_piece(6, &window, &piece.samples, &piece.targets, &piece.reads);
   serve(piece.reads, held);
   std::string batch(12, '\0');
-  staging.gather(&window, 6, reinterpret_cast<std::byte*>(batch.data()));
+  staging.gather(&window, mine, reinterpret_cast<std::byte*>(batch.data()));
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(batch.substr(i * 2, 2), held.substr(mine[i] * 2, 2));
   }

@@ -1,4 +1,4 @@
-#include "loader/loader.h"
+#include "loader/lookahead.h"
 
 #include <algorithm>
 #include <span>
@@ -18,21 +18,24 @@ constexpr double kLeastMergeShare = 0.1;  // of gap to spacing: below, looking f
 }  // namespace
 
 // Batches that are read together: they are ready together.
-struct Loader::Group {
+struct Lookahead::Group {
   std::uint64_t left = 0;  // sample parts that have not come
 };
 
 // A batch on its way to the consumer.
-struct Loader::Coming {
+struct Lookahead::Coming {
   Lease lease;
-  std::shared_ptr<Group> group;  // nullptr: gathered from a window, ready
+  std::uint64_t step = 0;
+  std::shared_ptr<Group> group;  // nullptr: gathered from a window
+  bool made = true;              // false: it must be made of what was read
 
-  [[nodiscard]] bool ready() const { return group == nullptr || group->left == 0; }
+  [[nodiscard]] bool landed() const { return group == nullptr || group->left == 0; }
+  [[nodiscard]] bool ready() const { return made && landed(); }
 };
 
 // One set of reads on its way, for a group or for the window that is being read.
-struct Loader::Piece final : ReadSet {
-  Loader* loader = nullptr;
+struct Lookahead::Piece final : ReadSet {
+  Lookahead* loader = nullptr;
   std::shared_ptr<Group> group;                 // nullptr: the window
   std::uint64_t first_step = 0, last_step = 0;  // to which its samples belong
   bool flying = false;
@@ -43,18 +46,20 @@ struct Loader::Piece final : ReadSet {
   void done(const Outcome& outcome) noexcept override { loader->landed(*this, outcome); }
 };
 
-Loader::Loader(const LoaderInputs& inputs, const Schedule& schedule, std::uint64_t first_step)
+Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
+                     std::uint64_t first_step, std::uint64_t most_ahead)
     : in_(inputs),
       schedule_(schedule),
-      last_step_(schedule.steps()),
+      last_step_(schedule.turns()),
       direct_(inputs.dataset, inputs.order),
       next_plan_step_(first_step),
       next_step_(first_step) {
   claims_ = in_.budget.claim_all(least_room(in_.dataset, schedule_));
-  const Room room = claim_room();
+  const Room room = claim_room(most_ahead);
   ahead_ = room.ahead;
   hot_ahead_ = room.hot_ahead;
   slots_ = static_cast<std::uint32_t>(room.slots);
+  raw_offset_bytes_ = room.raw_offset_bytes;
   piece_samples_ =
       std::min<std::uint64_t>(room.piece_samples, Engine::kMaxReads / in_.dataset.reads_per_part());
   pool_ = std::make_shared<Pool>(room.buffer_bytes, std::min(schedule_.batch_size, schedule_.size),
@@ -69,9 +74,10 @@ Loader::Loader(const LoaderInputs& inputs, const Schedule& schedule, std::uint64
   planner_ = std::thread([this] { run(); });
 }
 
-Room Loader::claim_room() {
+Room Lookahead::claim_room(std::uint64_t most_ahead) {
   for (;;) {
-    const Room room = plan_room(in_.dataset, in_.order, schedule_, in_.budget.free_bytes());
+    const Room room =
+        plan_room(in_.dataset, in_.order, schedule_, in_.budget.free_bytes(), most_ahead);
     if (room.elastic_bytes == 0) return room;
     try {
       claims_.push_back(in_.budget.claim(room.elastic_bytes, "batches ahead"));
@@ -82,7 +88,7 @@ Room Loader::claim_room() {
   }
 }
 
-Loader::~Loader() {
+Lookahead::~Lookahead() {
   cancel();
   planner_.join();
   std::unique_lock lock(mutex_);
@@ -94,14 +100,14 @@ Loader::~Loader() {
   pool_->keep(0);  // batches that are kept must not keep the rest of it
 }
 
-void Loader::cancel() noexcept {
+void Lookahead::cancel() noexcept {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
   planner_wakes_.notify_all();
   consumer_wakes_.notify_all();
 }
 
-std::optional<Lease> Loader::next(std::chrono::milliseconds timeout, bool* timed_out) {
+std::optional<Lease> Lookahead::next(std::chrono::milliseconds timeout, bool* timed_out) {
   std::unique_lock lock(mutex_);
   *timed_out = false;
   const auto ready = [&] {
@@ -130,7 +136,7 @@ std::optional<Lease> Loader::next(std::chrono::milliseconds timeout, bool* timed
   return lease;
 }
 
-void Loader::run() {
+void Lookahead::run() {
   std::unique_lock lock(mutex_);
   try {
     while (!stopping_ && !error_) {
@@ -141,16 +147,24 @@ void Loader::run() {
       if (stopping_ || error_) break;
       if (!advance(lock)) planner_wakes_.wait(lock);
     }
+  } catch (const std::invalid_argument& misfit) {
+    fail(lock, std::make_exception_ptr(std::invalid_argument(std::string(misfit.what()) + " (" +
+                                                             step_text(making_step_) + ")")));
   } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
-    if (!error_) error_ = std::current_exception();
+    fail(lock, std::current_exception());
   }
+}
+
+void Lookahead::fail(std::unique_lock<std::mutex>& lock, std::exception_ptr error) {
+  if (!lock.owns_lock()) lock.lock();
+  if (!error_) error_ = std::move(error);
   consumer_wakes_.notify_all();
 }
 
 // Does one thing that can be done now, in the order of urgency; false: there is nothing to do until
 // something changes.
-bool Loader::advance(std::unique_lock<std::mutex>& lock) {
+bool Lookahead::advance(std::unique_lock<std::mutex>& lock) {
+  if (finish(lock)) return true;
   if (gather(lock)) return true;
   if (read_window(lock)) return true;
   const bool window_landed =
@@ -168,7 +182,7 @@ bool Loader::advance(std::unique_lock<std::mutex>& lock) {
   return between && read_direct(lock);
 }
 
-bool Loader::staging_pays() {
+bool Lookahead::staging_pays() {
   if (slots_ == 0) return false;
   if (in_.dataset.parts() > 1) return true;
   if (prospect_.resident) return false;
@@ -176,7 +190,7 @@ bool Loader::staging_pays() {
   return prospect_.gap_bytes > kLeastMergeShare * spacing;
 }
 
-bool Loader::plan_window(std::unique_lock<std::mutex>& lock) {
+bool Lookahead::plan_window(std::unique_lock<std::mutex>& lock) {
   if (coming_.size() > ahead_) return false;  // batches in memory make way first
   const std::uint64_t batch = schedule_.batch_size;
   const std::uint64_t spare = std::min(kSpareBatches, slots_ / batch / 4);
@@ -194,32 +208,54 @@ bool Loader::plan_window(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-std::unique_ptr<Loader::Coming> Loader::make_batch(std::uint64_t step) {
+std::unique_ptr<Lookahead::Coming> Lookahead::make_batch(std::uint64_t step) {
   auto batch = std::make_unique<Coming>();
+  const Schedule::Turn turn = schedule_.at(step);
   batch->lease = pool_->take();
-  batch->lease.step = step;
-  batch->lease.epoch = schedule_.epoch;
+  batch->step = step;
+  batch->lease.step = turn.step;
+  batch->lease.epoch = turn.epoch;
   batch->lease->samples.resize(schedule_.count(step));
-  in_.order.fill(schedule_.epoch, schedule_.first(step), batch->lease->samples);
+  schedule_.fill(in_.order, step, batch->lease->samples);
   return batch;
 }
 
+// Makes the next batch of samples that have come as they were stored.
+bool Lookahead::finish(std::unique_lock<std::mutex>& lock) {
+  const auto next = std::find_if(coming_.begin(), coming_.end(),
+                                 [](const auto& batch) { return batch->landed() && !batch->made; });
+  if (next == coming_.end()) return false;
+  Coming& batch = **next;  // stays where it is: the consumer takes only what is made
+  lock.unlock();
+  const std::byte* const raw = batch.lease->memory.data() + raw_offset_bytes_;
+  staged_.clear();
+  for (std::size_t i = 0; i < batch.lease->samples.size(); ++i) {
+    staged_.push_back(raw + i * in_.dataset.sample_bytes());
+  }
+  making_step_ = batch.step;
+  in_.dataset.deliver(batch.lease->samples, staged_, batch.lease->memory.data());
+  lock.lock();
+  batch.made = true;
+  consumer_wakes_.notify_one();
+  return true;
+}
+
 // Copies the next batch of a window that is all there.
-bool Loader::gather(std::unique_lock<std::mutex>& lock) {
+bool Lookahead::gather(std::unique_lock<std::mutex>& lock) {
   if (delivering_.next_step == delivering_.last_step) return false;
   if (coming_.size() >= std::min(std::max<std::size_t>(ahead_, waiting_ ? 1 : 0), kReadyAhead))
     return false;
   lock.unlock();
   std::unique_ptr<Coming> batch = make_batch(delivering_.next_step);
-  staging_->gather(&delivering_, static_cast<std::uint32_t>(batch->lease->samples.size()),
-                   batch->lease->memory.data());
+  making_step_ = batch->step;
+  staging_->gather(&delivering_, batch->lease->samples, batch->lease->memory.data());
   lock.lock();
   coming_.push_back(std::move(batch));
   consumer_wakes_.notify_one();
   return true;
 }
 
-bool Loader::read_window(std::unique_lock<std::mutex>& lock) {
+bool Lookahead::read_window(std::unique_lock<std::mutex>& lock) {
   if (reading_.empty()) return false;
   const std::uint32_t can = staging_->submittable(reading_);
   const std::uint32_t rest = reading_.samples - reading_.submitted;
@@ -239,7 +275,7 @@ bool Loader::read_window(std::unique_lock<std::mutex>& lock) {
 }
 
 // Reads the next group of batches, or the next piece of it, straight into their buffers.
-bool Loader::read_direct(std::unique_lock<std::mutex>& lock) {
+bool Lookahead::read_direct(std::unique_lock<std::mutex>& lock) {
   if (direct_.exhausted() && !plan_group(lock)) return false;
   if (direct_.exhausted()) return true;  // rows of no bytes
   Piece* piece = free_piece();
@@ -254,7 +290,7 @@ bool Loader::read_direct(std::unique_lock<std::mutex>& lock) {
 }
 
 // Where the data is in memory as many batches as there is room for, else one.
-bool Loader::plan_group(std::unique_lock<std::mutex>& lock) {
+bool Lookahead::plan_group(std::unique_lock<std::mutex>& lock) {
   const bool hot = prospect_.resident;
   const bool together = hot && !prospect_.held;
   const std::size_t most = std::max<std::size_t>(together ? hot_ahead_ : ahead_, waiting_ ? 1 : 0);
@@ -263,7 +299,8 @@ bool Loader::plan_group(std::unique_lock<std::mutex>& lock) {
   const std::size_t free = most > 1 ? most - 1 : most;
   const std::uint64_t room = free - std::min(free, coming_.size());
   if (next_plan_step_ == last_step_ || room < (coming_.empty() ? 1 : wanted)) return false;
-  const std::uint64_t steps = std::min({wanted, room, last_step_ - next_plan_step_});
+  // Within one epoch, where only the last batch may be short.
+  const std::uint64_t steps = std::min({wanted, room, schedule_.at(next_plan_step_).left});
   group_steps_ = std::clamp<std::uint64_t>(hot_ahead_ * 2 / 3, 1, group_steps_ * 2);
   group_step_ = std::exchange(next_plan_step_, next_plan_step_ + steps);
   const bool sort = !prospect_.held;
@@ -276,25 +313,26 @@ bool Loader::plan_group(std::unique_lock<std::mutex>& lock) {
   for (std::uint64_t step = group_step_; step < group_step_ + steps; ++step) {
     batches.push_back(make_batch(step));
     batches.back()->group = group;
+    batches.back()->made = in_.dataset.as_read();
     buffers.push_back(&*batches.back()->lease);
     if (in_.dataset.sample_bytes() > 0) {
       group->left += buffers.back()->samples.size() * in_.dataset.parts();
     }
   }
-  direct_.plan(buffers, sort);
+  direct_.plan(buffers, raw_offset_bytes_, sort);
   lock.lock();
   for (auto& batch : batches) coming_.push_back(std::move(batch));
   if (group->left == 0) consumer_wakes_.notify_one();
   return true;
 }
 
-Loader::Piece* Loader::free_piece() {
+Lookahead::Piece* Lookahead::free_piece() {
   const auto free = std::find_if(pieces_.begin(), pieces_.end(),
                                  [](const auto& piece) { return !piece->flying; });
   return free == pieces_.end() ? nullptr : free->get();
 }
 
-void Loader::submit(Piece& piece, std::unique_lock<std::mutex>& lock) {
+void Lookahead::submit(Piece& piece, std::unique_lock<std::mutex>& lock) {
   piece.reads = piece.storage;
   lock.lock();
   piece.flying = true;
@@ -304,7 +342,7 @@ void Loader::submit(Piece& piece, std::unique_lock<std::mutex>& lock) {
 }
 
 // On a thread of the engine, or inside submit.
-void Loader::landed(Piece& piece, const Outcome& outcome) noexcept {
+void Lookahead::landed(Piece& piece, const Outcome& outcome) noexcept {
   const std::lock_guard lock(mutex_);
   if (!outcome.ok()) {
     record(piece, outcome);
@@ -318,7 +356,7 @@ void Loader::landed(Piece& piece, const Outcome& outcome) noexcept {
   planner_wakes_.notify_one();
 }
 
-void Loader::record(const Piece& piece, const Outcome& outcome) {
+void Lookahead::record(const Piece& piece, const Outcome& outcome) {
   if (error_ || outcome.cancelled) return;
   const Read& read = piece.storage[outcome.read];
   try {
@@ -331,7 +369,7 @@ void Loader::record(const Piece& piece, const Outcome& outcome) {
 
 // "step 17" of the sample that the failed read was for. Samples were sorted, so the steps are
 // searched.
-std::string Loader::step_text(const Piece& piece, const std::byte* into) const {
+std::string Lookahead::step_text(const Piece& piece, const std::byte* into) const {
   std::uint64_t step = piece.first_step;
   std::size_t which = 0;
   while (
@@ -342,10 +380,15 @@ std::string Loader::step_text(const Piece& piece, const std::byte* into) const {
   std::vector<std::uint64_t> samples;
   for (; step + 1 < piece.last_step; ++step) {
     samples.resize(schedule_.count(step));
-    in_.order.fill(schedule_.epoch, schedule_.first(step), samples);
+    schedule_.fill(in_.order, step, samples);
     if (std::find(samples.begin(), samples.end(), piece.samples[which]) != samples.end()) break;
   }
-  return "epoch " + std::to_string(schedule_.epoch) + ", step " + std::to_string(step);
+  return step_text(step);
+}
+
+std::string Lookahead::step_text(std::uint64_t step) const {
+  const Schedule::Turn turn = schedule_.at(step);
+  return "epoch " + std::to_string(turn.epoch) + ", step " + std::to_string(turn.step);
 }
 
 }  // namespace lowtide

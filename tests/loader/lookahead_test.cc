@@ -1,4 +1,4 @@
-#include "loader/loader.h"
+#include "loader/lookahead.h"
 
 #include <gtest/gtest.h>
 
@@ -56,17 +56,18 @@ struct LoaderRig {
         order(shuffle ? make_shuffle(kRows, 5) : make_sequential(kRows)),
         budget(budget_bytes) {}
 
-  std::unique_ptr<Loader> load(std::uint64_t batch_size, std::uint64_t first_step = 0,
-                               Engine* other = nullptr) {
+  std::unique_ptr<Lookahead> load(std::uint64_t batch_size, std::uint64_t first_step = 0,
+                                  Engine* other = nullptr) {
     schedule = {.size = kRows, .epoch = 1, .batch_size = batch_size};
-    return std::make_unique<Loader>(
-        LoaderInputs{rows, *order, other != nullptr ? *other : fake, budget}, schedule, first_step);
+    return std::make_unique<Lookahead>(
+        LookaheadInputs{rows, *order, other != nullptr ? *other : fake, budget}, schedule,
+        first_step);
   }
   void expect_batch(const Lease& lease, std::uint64_t step) const {
     ASSERT_EQ(lease.step, step);
     ASSERT_EQ(lease.epoch, 1U);
     std::vector<std::uint64_t> samples(schedule.count(step));
-    order->fill(1, schedule.first(step), samples);
+    order->fill(1, step * schedule.batch_size, samples);
     ASSERT_EQ(lease->samples, samples);
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const std::string row = row_in_c_order(samples[i], fortran);
@@ -75,8 +76,8 @@ struct LoaderRig {
     }
   }
   // Everything that is left, each batch checked.
-  void drain(Loader& loader, std::uint64_t step = 0) const {
-    for (; step < schedule.steps(); ++step) {
+  void drain(Lookahead& loader, std::uint64_t step = 0) const {
+    for (; step < schedule.turns(); ++step) {
       bool timed_out = false;
       const auto lease = loader.next(std::chrono::minutes(1), &timed_out);
       ASSERT_TRUE(lease) << "step " << step << (timed_out ? " timed out" : "");
@@ -95,7 +96,7 @@ struct LoaderRig {
   Schedule schedule;
 };
 
-TEST(Loader, DeliversEverySampleOnceWhateverTheOrderOfCompletion) {
+TEST(Lookahead, DeliversEverySampleOnceWhateverTheOrderOfCompletion) {
   for (const bool shuffle : {true, false}) {
     for (const bool fortran_order : {false, true}) {
       for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
@@ -112,7 +113,7 @@ TEST(Loader, DeliversEverySampleOnceWhateverTheOrderOfCompletion) {
   }
 }
 
-TEST(Loader, WorksWithAnEngineThatEndsSetsAtOnce) {
+TEST(Lookahead, WorksWithAnEngineThatEndsSetsAtOnce) {
   for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
     LoaderRig rig;
     rig.fake.inline_ = true;
@@ -121,7 +122,7 @@ TEST(Loader, WorksWithAnEngineThatEndsSetsAtOnce) {
   }
 }
 
-TEST(Loader, WorksUnderEveryBudgetThatHoldsABatch) {
+TEST(Lookahead, WorksUnderEveryBudgetThatHoldsABatch) {
   const std::vector<Budget::Entry> needs =
       least_room(rows_of(), {.size = kRows, .batch_size = 100});
   std::uint64_t least = 0;
@@ -137,7 +138,7 @@ TEST(Loader, WorksUnderEveryBudgetThatHoldsABatch) {
   }
 }
 
-TEST(Loader, SaysWhatItNeedsWhenTheBudgetIsTooSmall) {
+TEST(Lookahead, SaysWhatItNeedsWhenTheBudgetIsTooSmall) {
   LoaderRig rig(4096);
   try {
     (void)rig.load(1000);
@@ -153,7 +154,7 @@ TEST(Loader, SaysWhatItNeedsWhenTheBudgetIsTooSmall) {
   plenty.drain(*plenty.load(~std::uint64_t{0}));  // no more than there are rows
 }
 
-TEST(Loader, FollowsAProspectThatChanges) {
+TEST(Lookahead, FollowsAProspectThatChanges) {
   LoaderRig rig;
   const auto loader = rig.load(10);
   std::atomic<bool> ended{false};
@@ -168,7 +169,7 @@ TEST(Loader, FollowsAProspectThatChanges) {
   weather.join();
 }
 
-TEST(Loader, StartsAtAnyStep) {
+TEST(Lookahead, StartsAtAnyStep) {
   for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
     for (const std::uint64_t first : {0, 1, 19, 20, 21}) {
       LoaderRig rig;
@@ -178,7 +179,7 @@ TEST(Loader, StartsAtAnyStep) {
   }
 }
 
-TEST(Loader, GivesAnErrorWithStepAndPathAgainAndAgain) {
+TEST(Lookahead, GivesAnErrorWithStepAndPathAgainAndAgain) {
   for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
     for (const bool inside_submit : {false, true}) {
       LoaderRig rig;
@@ -217,7 +218,7 @@ TEST(Loader, GivesAnErrorWithStepAndPathAgainAndAgain) {
   }
 }
 
-TEST(Loader, SaysThatAFileEnded) {
+TEST(Lookahead, SaysThatAFileEnded) {
   LoaderRig rig;
   Outcome failure;
   failure.ended = true;
@@ -235,7 +236,7 @@ TEST(Loader, SaysThatAFileEnded) {
   }
 }
 
-TEST(Loader, GivesUpAfterTheTimeoutAndGoesOnLater) {
+TEST(Lookahead, GivesUpAfterTheTimeoutAndGoesOnLater) {
   LoaderRig rig;
   rig.fake.hold();
   const auto loader = rig.load(100);
@@ -248,7 +249,7 @@ TEST(Loader, GivesUpAfterTheTimeoutAndGoesOnLater) {
   rig.drain(*loader);
 }
 
-TEST(Loader, EndsAWaitingNextWhenCancelled) {
+TEST(Lookahead, EndsAWaitingNextWhenCancelled) {
   for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
     LoaderRig rig;
     rig.fake.set_prospect(prospect);
@@ -266,7 +267,7 @@ TEST(Loader, EndsAWaitingNextWhenCancelled) {
   }
 }
 
-TEST(Loader, WaitsInItsDestructorForReadsThatFly) {
+TEST(Lookahead, WaitsInItsDestructorForReadsThatFly) {
   for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
     LoaderRig rig;
     rig.fake.set_prospect(prospect);
@@ -286,12 +287,12 @@ TEST(Loader, WaitsInItsDestructorForReadsThatFly) {
   }
 }
 
-TEST(Loader, GoesOnForAConsumerThatKeepsEverything) {
+TEST(Lookahead, GoesOnForAConsumerThatKeepsEverything) {
   for (const std::uint64_t budget_bytes : {100'000UL, 4 * kMiB}) {
     LoaderRig rig(budget_bytes);
     const auto loader = rig.load(50);
     std::vector<Lease> kept;
-    for (std::uint64_t step = 0; step < rig.schedule.steps(); ++step) {
+    for (std::uint64_t step = 0; step < rig.schedule.turns(); ++step) {
       bool timed_out = false;
       auto lease = loader->next(std::chrono::minutes(1), &timed_out);
       ASSERT_TRUE(lease) << step;
@@ -304,7 +305,7 @@ TEST(Loader, GoesOnForAConsumerThatKeepsEverything) {
   }
 }
 
-TEST(Loader, LetsLeasesOutliveIt) {
+TEST(Lookahead, LetsLeasesOutliveIt) {
   LoaderRig rig;
   auto loader = rig.load(50);
   bool timed_out = false;
@@ -314,7 +315,7 @@ TEST(Loader, LetsLeasesOutliveIt) {
   rig.expect_batch(*lease, 0);
 }
 
-TEST(Loader, LooksFarAheadOnlyWhereNeighboursMerge) {
+TEST(Lookahead, LooksFarAheadOnlyWhereNeighboursMerge) {
   // Batches of one row: a window fetches many of them with one set, and so does a group of cached
   // batches; what we hold ourselves is copied batch by batch.
   LoaderRig held, near, far;
@@ -328,7 +329,7 @@ TEST(Loader, LooksFarAheadOnlyWhereNeighboursMerge) {
   EXPECT_LT(far.fake.submitted(), 100U);
 }
 
-TEST(Loader, TellsTheEngineWhenMostOfTheDataWillBeRead) {
+TEST(Lookahead, TellsTheEngineWhenMostOfTheDataWillBeRead) {
   LoaderRig many, one;
   many.drain(*many.load(10));
   EXPECT_EQ(many.fake.expected_all_, 1);
@@ -357,7 +358,7 @@ class SlowRows final : public Dataset {
   Rows rows_ = rows_of();
 };
 
-TEST(Loader, SharesABudgetWithOthersMadeAtTheSameTime) {
+TEST(Lookahead, SharesABudgetWithOthersMadeAtTheSameTime) {
   LoaderRig rig(2 * kMiB);
   const SlowRows slow;
   rig.schedule = {.size = kRows, .epoch = 1, .batch_size = 500};
@@ -366,7 +367,7 @@ TEST(Loader, SharesABudgetWithOthersMadeAtTheSameTime) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       try {
-        const Loader loader({slow, *rig.order, rig.fake, rig.budget}, rig.schedule, 4);
+        const Lookahead loader({slow, *rig.order, rig.fake, rig.budget}, rig.schedule, 4);
       } catch (const std::invalid_argument&) {
         ++refused;
       }

@@ -1,10 +1,10 @@
-// loader.h - WHEN: a data set, an order and an engine meet here and become batches, ahead of the
+// lookahead.h - WHEN: a data set, an order and an engine meet here and become batches, ahead of the
 // consumer and under the budget.
 //
 // One thread plans. Bytes in memory are read straight into the batches to come, a few ahead (enough
 // to keep the engine busy). Bytes on a disk are read through Staging, as far ahead as the budget
 // allows, where the coming reads lie so dense that neighbours merge. It starts with one batch and
-// doubles, so that the first comes at once.
+// doubles, so that the first comes at once. It does not stop between two epochs.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@
 namespace lowtide {
 
 // What a loader works on. All of it stays alive for as long as the loader.
-struct LoaderInputs {
+struct LookaheadInputs {
   const Dataset& dataset;
   const Order& order;
   Engine& engine;
@@ -41,14 +41,16 @@ struct LoaderInputs {
 };
 
 // One consumer at a time; cancel() from any thread.
-class Loader {
+class Lookahead {
  public:
   // Claims its memory: at least one batch, else std::invalid_argument that says what was needed;
-  // beyond that most of what is free, as look-ahead. Starts at `first_step`.
-  Loader(const LoaderInputs& inputs, const Schedule& schedule, std::uint64_t first_step);
-  ~Loader();  // cancels; waits for the reads that the kernel has already
-  Loader(const Loader&) = delete;
-  Loader& operator=(const Loader&) = delete;
+  // beyond that most of what is free, as look-ahead, but for at most `most_ahead` batches (0: as
+  // many as pay). Starts at the turn `first_step` of the schedule; a step is a turn in here.
+  Lookahead(const LookaheadInputs& inputs, const Schedule& schedule, std::uint64_t first_step,
+            std::uint64_t most_ahead = 0);
+  ~Lookahead();  // cancels; waits for the reads that the kernel has already
+  Lookahead(const Lookahead&) = delete;
+  Lookahead& operator=(const Lookahead&) = delete;
 
   // The next batch; nullopt at the end, after cancel(), or with *timed_out after `timeout`.
   // Rethrows the first error of a read, again and again.
@@ -62,9 +64,11 @@ class Loader {
   struct Coming;
   struct Piece;
 
-  [[nodiscard]] Room claim_room();
+  [[nodiscard]] Room claim_room(std::uint64_t most_ahead);
   void run();
+  void fail(std::unique_lock<std::mutex>& lock, std::exception_ptr error);
   [[nodiscard]] bool advance(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool finish(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool gather(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool read_window(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool read_direct(std::unique_lock<std::mutex>& lock);
@@ -76,15 +80,17 @@ class Loader {
   void submit(Piece& piece, std::unique_lock<std::mutex>& lock);
   void landed(Piece& piece, const Outcome& outcome) noexcept;
   void record(const Piece& piece, const Outcome& outcome);
+  [[nodiscard]] std::string step_text(std::uint64_t step) const;
   [[nodiscard]] std::string step_text(const Piece& piece, const std::byte* into) const;
 
-  const LoaderInputs in_;
+  const LookaheadInputs in_;
   const Schedule schedule_;
   const std::uint64_t last_step_;
   std::vector<Claim> claims_;
-  std::size_t ahead_ = 0;            // batches that are read or ready
-  std::size_t hot_ahead_ = 0;        // the same where the data is in memory
-  std::uint64_t piece_samples_ = 0;  // in one set of reads
+  std::size_t ahead_ = 0;               // batches that are read or ready
+  std::size_t hot_ahead_ = 0;           // the same where the data is in memory
+  std::uint64_t piece_samples_ = 0;     // in one set of reads
+  std::uint64_t raw_offset_bytes_ = 0;  // in a buffer: samples as read, where they are made over
   std::shared_ptr<Pool> pool_;
   std::uint32_t slots_ = 0;
   std::unique_ptr<Staging> staging_;  // made when first needed, given up while data is in memory
@@ -93,8 +99,10 @@ class Loader {
   std::uint64_t window_steps_ = 1;  // of the next window; doubles
   Prospect prospect_;               // as of the planner's last look
   Window delivering_, reading_;
-  std::uint64_t group_steps_ = 1;  // of the next group; doubles
-  std::uint64_t group_step_ = 0;   // the first step of this one
+  std::uint64_t group_steps_ = 1;         // of the next group; doubles
+  std::uint64_t group_step_ = 0;          // the first step of this one
+  std::vector<const std::byte*> staged_;  // samples of the batch that is made
+  std::uint64_t making_step_ = 0;
 
   std::mutex mutex_;
   std::condition_variable planner_wakes_, consumer_wakes_;

@@ -1,0 +1,98 @@
+#include <stdexcept>
+#include <utility>
+
+#include "face/array_impl.h"
+#include "format/descr.h"
+#include "format/registry.h"
+#include "os/limits.h"
+
+namespace lowtide {
+namespace {
+
+using Shape = std::vector<std::uint64_t>;
+
+// A flat file of several that are joined: the given shape tells the further axes, the file how many
+// rows.
+void give_rows(Layout* layout, const Shape& shape, const std::string& path) {
+  std::uint64_t inner = 1;
+  for (std::size_t axis = 1; axis < shape.size(); ++axis) inner *= shape[axis];
+  const std::uint64_t elements = layout->shape.at(0);
+  if (inner == 0 || elements % inner != 0) {
+    throw FormatError(path + ": " + std::to_string(elements) +
+                      " elements are not a multiple of the " + std::to_string(inner) +
+                      " of a row of shape " + shape_text(shape));
+  }
+  layout->shape = shape;
+  layout->shape[0] = elements / inner;
+}
+
+struct Opened {
+  std::shared_ptr<File> file;
+  Layout layout;
+};
+
+Opened open_one(const std::string& path, const OpenOptions& options, bool several) {
+  Opened opened{.file = std::make_shared<File>(path), .layout = {}};
+  raw::Description given;
+  if (options.dtype) given.dtype = parse_descr(*options.dtype);
+  if (!several) given.shape = options.shape;
+  given.offset_bytes = options.offset_bytes;
+  given.fortran_order = options.fortran_order;
+  const File& file = *opened.file;
+  opened.layout = open_layout(
+      path, file.shard().size_bytes,
+      [&](std::uint64_t offset, std::span<std::byte> out) { file.read_exact(offset, out); }, given);
+  if (several && options.shape && !options.shape->empty() && opened.layout.format == "raw") {
+    if (options.fortran_order.value_or(false)) {
+      throw std::invalid_argument("several raw files in Fortran order: open each by itself");
+    }
+    give_rows(&opened.layout, *options.shape, path);
+  }
+  return opened;
+}
+
+}  // namespace
+
+std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
+                                               const OpenOptions& options) {
+  if (paths.empty()) throw std::invalid_argument("open: the list of files is empty");
+  const bool several = paths.size() > 1;
+  std::vector<Shard> shards;
+  std::vector<RowsPart> parts;
+  std::string format;
+  std::shared_ptr<File> last;  // the file whose header was read is the one that is read on
+  for (const std::string& path : paths) {
+    if (several && File(path).shard().size_bytes == 0) continue;
+    Opened opened = open_one(path, options, several);
+    shards.push_back(opened.file->shard());
+    format = opened.layout.format;
+    parts.push_back({std::move(opened.layout), path});
+    last = std::move(opened.file);
+  }
+  if (parts.empty())
+    throw FormatError("every one of the " + std::to_string(paths.size()) + " files is empty");
+  auto rows = std::make_shared<const Rows>(std::move(parts));
+  if (several && options.shape && *options.shape != rows->shape()) {
+    throw FormatError("shape given is " + shape_text(*options.shape) +
+                      ", but the files together have " + shape_text(rows->shape()));
+  }
+  const auto shard = static_cast<std::uint32_t>(shards.size() - 1);
+  const std::uint64_t memory_bytes = options.memory_bytes == 0
+                                         ? lowtide::default_memory_bytes(SystemRoot{})
+                                         : options.memory_bytes;
+  auto impl = std::make_shared<Impl>(std::move(shards), std::move(rows), std::move(format),
+                                     StoreOptions{memory_bytes, options.engine, options.cache});
+  impl->holder->store()->files().adopt(shard, std::move(last));
+  return impl;
+}
+
+Array::Impl::Impl(std::vector<Shard> shards, std::shared_ptr<const Rows> of, std::string named,
+                  const StoreOptions& options)
+    : rows(std::move(of)),
+      format(std::move(named)),
+      holder(std::make_shared<StoreHolder>("the array", std::move(shards), options,
+                                           Budget::Entry{"one row", rows->sample_bytes()})) {
+  for (const Shard& shard : holder->shards) paths.push_back(shard.path);
+}
+
+}  // namespace lowtide

@@ -1,0 +1,112 @@
+#include "face/run.h"
+
+#include <new>
+#include <utility>
+
+#include "core/clock.h"
+#include "loader/room.h"
+#include "os/limits.h"
+
+namespace lowtide {
+
+Run::Run(RunInputs inputs, Schedule schedule)
+    : in_(std::move(inputs)),
+      pid_(process_id()),
+      store_(in_.holder->store()),
+      order_(in_.make_order()),
+      schedule_(std::move(schedule)),
+      turns_(schedule_.turns()) {
+  start();
+}
+
+Run::~Run() {
+  if (process_id() == pid_) {
+    end();
+  } else {
+    leave_to_parent();
+  }
+}
+
+std::optional<Lease> Run::next(std::chrono::milliseconds timeout, bool* timed_out) {
+  *timed_out = false;
+  notice_fork();
+  if (!lookahead_) {
+    if (turn_ == turns_ || cancelled_) return std::nullopt;
+    start();  // in a forked child, or where a restart could not
+  }
+  const std::uint64_t before = now_ns();
+  std::optional<Lease> lease = lookahead_->next(timeout, timed_out);
+  const std::uint64_t waited = now_ns() - before;
+  if (!lease) {
+    // What it claimed is free for others as soon as the last batch was taken.
+    if (!*timed_out && turn_ == turns_) end();
+    return std::nullopt;
+  }
+  store_->count_delivered((*lease)->samples.size() * in_.dataset->sample_bytes(), waited);
+  ++turn_;
+  return lease;
+}
+
+void Run::restart(Schedule schedule, std::uint64_t turn) {
+  notice_fork();
+  end();
+  schedule_ = std::move(schedule);
+  turns_ = schedule_.turns();
+  turn_ = turn;
+  start();
+}
+
+void Run::cancel() noexcept {
+  if (process_id() != pid_) return;
+  const std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  if (lookahead_) lookahead_->cancel();
+}
+
+void Run::start() {
+  store_->files().verify_open();
+  engine_ = store_->begin_run(least_room(*in_.dataset, schedule_));
+  try {
+    auto lookahead = std::make_unique<Lookahead>(
+        LookaheadInputs{*in_.dataset, *order_, *engine_, store_->budget()}, schedule_, turn_,
+        in_.most_ahead);
+    store_->watch(lookahead->pool());
+    const std::lock_guard lock(mutex_);
+    if (cancelled_) lookahead->cancel();
+    lookahead_ = std::move(lookahead);
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+void Run::end() {
+  std::unique_ptr<Lookahead> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended = std::move(lookahead_);
+  }
+  ended.reset();
+  if (!engine_) return;
+  engine_.reset();
+  store_->end_run();
+}
+
+void Run::notice_fork() {
+  if (process_id() == pid_) return;
+  leave_to_parent();
+  store_ = in_.holder->store_of_run();
+  order_ = in_.make_order();
+  pid_ = process_id();
+}
+
+// Its threads do not exist in this process: nothing of it can be ended here.
+void Run::leave_to_parent() {
+  new (&mutex_) std::mutex;
+  (void)lookahead_.release();
+  (void)order_.release();
+  if (engine_) (void)new std::shared_ptr<Engine>(std::move(engine_));
+  if (store_) (void)new std::shared_ptr<Store>(std::move(store_));
+}
+
+}  // namespace lowtide

@@ -1,0 +1,179 @@
+#include "face/store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "core/clock.h"
+#include "engine/outcome.h"
+#include "lowtide/bytes.h"
+#include "os/limits.h"
+
+namespace lowtide {
+namespace {
+
+constexpr int kNoticing = -1;  // no process has this id
+
+}  // namespace
+
+Store::Store(std::vector<Shard> shards, const StoreOptions& options, Budget::Entry least)
+    : options_(options),
+      files_(std::make_shared<Files>(std::move(shards))),
+      budget_(options.memory_bytes) {
+  // Checked and given back: what is read by index lies in the caller's memory.
+  (void)budget_.claim_all(
+      {std::move(least), {"read buffers", engine_buffer_bytes(budget_.limit_bytes())}});
+  decide_cache();
+  engine_ = open_engine(files_, {.kind = options_.engine, .cache = cache_}, budget_);
+}
+
+void Store::decide_cache() {
+  cache_ = options_.cache;
+  cache_reason_ = "asked for";
+  if (cache_ != CacheMode::automatic) return;
+  const std::uint64_t total = files_->total_bytes();
+  const auto available = available_bytes();
+  cache_ = available && total < *available / 2 ? CacheMode::keep : CacheMode::drop;
+  cache_reason_ =
+      !available ? "the available memory is unknown"
+                 : format_bytes(total) + (cache_ == CacheMode::keep ? " are under" : " are over") +
+                       " half of the available memory (" + format_bytes(*available) + ")";
+}
+
+std::shared_ptr<Engine> Store::engine() {
+  const std::lock_guard lock(mutex_);
+  if (!engine_) engine_ = open_engine(files_, {.cache = cache_, .allow_memory = false}, budget_);
+  return engine_;
+}
+
+std::shared_ptr<Engine> Store::begin_run(const std::vector<Budget::Entry>& needs) {
+  std::uint64_t bytes = 0;
+  for (const Budget::Entry& need : needs) bytes += need.bytes;
+  const bool own_choice = options_.engine == EngineKind::automatic;
+  // A run that has it would not give it back; a plain read is over soon.
+  const bool others = runs_.fetch_add(1, std::memory_order_relaxed) > 0;
+  if (own_choice && !others && budget_.free_bytes() < bytes) make_way();
+  return engine();
+}
+
+void Store::make_way() {
+  std::weak_ptr<Engine> leaving;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!engine_ || !engine_->holds_data()) return;
+    const Traffic traffic = engine_->traffic();
+    past_.bytes_read += traffic.bytes_read;
+    past_.reads += traffic.reads;
+    past_.merged += traffic.merged;
+    leaving = engine_;
+    engine_.reset();
+  }
+  while (!leaving.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void Store::read(std::span<const Read> reads) {
+  if (reads.empty()) return;
+  std::uint64_t bytes = 0;
+  for (const Read& read : reads) bytes += read.from.size_bytes;
+  const std::uint64_t before = now_ns();
+  const Outcome outcome = engine()->read(reads);
+  count_delivered(bytes, now_ns() - before);
+  if (outcome.ok()) return;
+  const Read& failed = reads[outcome.read];
+  throw_outcome(outcome, failed, files_->shards()[failed.from.shard].path, "");
+}
+
+void Store::count_delivered(std::uint64_t bytes, std::uint64_t wait_ns) {
+  bytes_asked_.fetch_add(bytes, std::memory_order_relaxed);
+  wait_ns_.fetch_add(wait_ns, std::memory_order_relaxed);
+}
+
+void Store::watch(std::shared_ptr<const Pool> pool) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(pools_, [](const auto& known) { return known.expired(); });
+  pools_.push_back(std::move(pool));
+}
+
+Stats Store::stats() {
+  const std::shared_ptr<Engine> engine = this->engine();
+  const Traffic traffic = engine->traffic();
+  const std::lock_guard lock(mutex_);
+  Stats stats;
+  stats.bytes_asked = bytes_asked_.load(std::memory_order_relaxed);
+  stats.wait_ns = wait_ns_.load(std::memory_order_relaxed);
+  stats.bytes_read = past_.bytes_read + traffic.bytes_read;
+  stats.reads = past_.reads + traffic.reads;
+  stats.merged = past_.merged + traffic.merged;
+  stats.gap_bytes = engine->prospect().gap_bytes;
+  stats.engine = engine->name();
+  stats.engine_reason = engine->reason();
+  stats.cache = cache_ == CacheMode::keep ? "keep" : "drop";
+  stats.cache_reason = cache_reason_;
+  stats.memory_limit_bytes = budget_.limit_bytes();
+  for (const Budget::Entry& claim : budget_.claims())
+    stats.memory_claims.emplace_back(claim.what, claim.bytes);
+  for (const auto& known : pools_) {
+    if (const auto pool = known.lock()) stats.held_by_you_bytes += pool->held_bytes();
+  }
+  return stats;
+}
+
+StoreHolder::StoreHolder(std::string what, std::vector<Shard> of, const StoreOptions& with,
+                         Budget::Entry least)
+    : shards(std::move(of)),
+      options(with),
+      what_(std::move(what)),
+      least_(std::move(least)),
+      pid_(process_id()),
+      store_(std::make_shared<Store>(shards, options, least_)) {}
+
+StoreHolder::~StoreHolder() {
+  notice_fork();
+}
+
+// The parent's store is leaked on purpose: its threads do not run in this process, so nothing of
+// it can be ended, and the lock may have been held by one of them.
+void StoreHolder::notice_fork() {
+  const int now = process_id();
+  int known = pid_.load(std::memory_order_acquire);
+  if (known == now) return;
+  if (known == kNoticing || !pid_.compare_exchange_strong(known, kNoticing)) {
+    while (pid_.load(std::memory_order_acquire) != now) std::this_thread::yield();
+    return;
+  }
+  new (&mutex_) std::mutex;
+  if (store_) (void)new std::shared_ptr<Store>(std::move(store_));
+  store_.reset();
+  pid_.store(now, std::memory_order_release);
+}
+
+std::shared_ptr<Store> StoreHolder::store() {
+  notice_fork();
+  const std::lock_guard lock(mutex_);
+  if (closed_) throw std::invalid_argument(shards.front().path + ": " + what_ + " is closed");
+  if (!store_) store_ = std::make_shared<Store>(shards, options, least_);
+  return store_;
+}
+
+std::shared_ptr<Store> StoreHolder::store_of_run() {
+  return closed() ? std::make_shared<Store>(shards, options, least_) : store();
+}
+
+void StoreHolder::close() {
+  notice_fork();
+  std::shared_ptr<Store> last;
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  last = std::move(store_);
+}
+
+bool StoreHolder::closed() {
+  notice_fork();
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+}  // namespace lowtide

@@ -1,0 +1,97 @@
+// store.h - some open files with one budget and one engine: what an Array, a Tokens and a Loader
+// read from. Shared with the batches made from it, so that each may be the last to go.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/budget.h"
+#include "engine/engine.h"
+#include "loader/pool.h"
+#include "lowtide/array.h"
+#include "os/files.h"
+
+namespace lowtide {
+
+struct StoreOptions {
+  std::uint64_t memory_bytes = 0;
+  EngineKind engine = EngineKind::automatic;
+  CacheMode cache = CacheMode::automatic;
+};
+
+// Any thread.
+class Store {
+ public:
+  // Throws std::invalid_argument where `least`, which is given back, and the engine's buffers do
+  // not fit; IoError for an engine that is not available here.
+  Store(std::vector<Shard> shards, const StoreOptions& options, Budget::Entry least);
+
+  [[nodiscard]] Files& files() { return *files_; }
+  [[nodiscard]] Budget& budget() { return budget_; }
+  [[nodiscard]] const StoreOptions& options() const { return options_; }
+
+  [[nodiscard]] std::shared_ptr<Engine> engine();
+  // The engine for a run that needs `needs`, until end_run(): one that holds all of the data by its
+  // own choice makes way if both do not fit and no other run has it.
+  [[nodiscard]] std::shared_ptr<Engine> begin_run(const std::vector<Budget::Entry>& needs);
+  void end_run() { runs_.fetch_sub(1, std::memory_order_relaxed); }
+
+  // Reads and waits; turns a failure into an exception. Counts.
+  void read(std::span<const Read> reads);
+
+  void count_delivered(std::uint64_t bytes, std::uint64_t wait_ns);
+  void watch(std::shared_ptr<const Pool> pool);  // its kept batches are the user's
+  [[nodiscard]] Stats stats();
+
+ private:
+  void decide_cache();
+  void make_way();
+
+  const StoreOptions options_;
+  std::shared_ptr<Files> files_;
+  Budget budget_;
+  CacheMode cache_ = CacheMode::keep;
+  std::string cache_reason_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Engine> engine_;
+  Traffic past_;  // of an engine that made way
+  std::vector<std::weak_ptr<const Pool>> pools_;
+  std::atomic<std::uint64_t> bytes_asked_{0}, wait_ns_{0};
+  std::atomic<int> runs_{0};
+};
+
+// A Store, opened again in a forked child, where the parent's threads do not exist. Any thread.
+class StoreHolder {
+ public:
+  // `what` is what a user calls it: "the array".
+  StoreHolder(std::string what, std::vector<Shard> shards, const StoreOptions& options,
+              Budget::Entry least);
+  ~StoreHolder();
+
+  // The store of this process. Throws std::invalid_argument when closed.
+  [[nodiscard]] std::shared_ptr<Store> store();
+  // The same for what was begun before it was closed.
+  [[nodiscard]] std::shared_ptr<Store> store_of_run();
+  void close();
+  [[nodiscard]] bool closed();
+
+  const std::vector<Shard> shards;
+  const StoreOptions options;
+
+ private:
+  void notice_fork();
+
+  const std::string what_;
+  const Budget::Entry least_;
+  std::mutex mutex_;
+  std::atomic<int> pid_;
+  std::shared_ptr<Store> store_;  // nullptr: closed, or a child that has not reopened yet
+  bool closed_ = false;
+};
+
+}  // namespace lowtide
