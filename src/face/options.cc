@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lowtide/array.h"
+#include "lowtide/tokens.h"
 #include "os/limits.h"
 #include "os/ring.h"
 
@@ -42,6 +43,26 @@ OrderKind parse_order(std::string_view word) {
   using enum OrderKind;
   return parse_word<OrderKind, 2>("order", word,
                                   {{{"shuffle", shuffle}, {"sequential", sequential}}});
+}
+
+WindowOrder parse_window_order(std::string_view word) {
+  return parse_word<WindowOrder, 3>(
+      "order", word,
+      {{{window_order_word(WindowOrder::shuffle), WindowOrder::shuffle},
+        {window_order_word(WindowOrder::random), WindowOrder::random},
+        {window_order_word(WindowOrder::sequential), WindowOrder::sequential}}});
+}
+
+std::string_view window_order_word(WindowOrder order) {
+  switch (order) {
+    case WindowOrder::shuffle:
+      return "shuffle";
+    case WindowOrder::random:
+      return "random";
+    case WindowOrder::sequential:
+      break;
+  }
+  return "sequential";
 }
 
 std::string why_no_uring() {

@@ -139,4 +139,25 @@ void Schedule::fill(const Order& order, std::uint64_t turn,
   }
 }
 
+std::optional<Schedule::Owner> Schedule::owner(std::uint64_t of_epoch,
+                                               std::uint64_t at_position) const {
+  // What lies before the schedule is told as if these sizes had held from the start of the epoch.
+  const bool behind = of_epoch < epoch || (of_epoch == epoch && at_position < position);
+  const std::uint64_t start = of_epoch == epoch && !behind ? position : 0;
+  std::uint64_t available = size - start, before = at_position - start, skipped = 0;
+  for (const Skip& skip : skips) {
+    if (skip.epoch != of_epoch || skip.last <= start || behind) continue;
+    const std::uint64_t first = std::max(skip.first, start);
+    if (at_position >= first && at_position < skip.last) return std::nullopt;
+    available -= skip.last - first;
+    if (first < at_position) skipped += skip.last - first;
+  }
+  before -= skipped;
+  const std::uint64_t each = positions_per_step();
+  if (drop_last && before / each >= available / each) return std::nullopt;
+  return Owner{.step = (start == 0 ? 0 : step) + before / each + skipped / each,
+               .rank = before / batch_size % world_size,
+               .row = before % batch_size};
+}
+
 }  // namespace lowtide

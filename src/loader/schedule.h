@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -61,6 +62,15 @@ struct Schedule {
   [[nodiscard]] Turn at(std::uint64_t turn) const;
   [[nodiscard]] std::uint64_t count(std::uint64_t turn) const;  // samples of this rank
   void fill(const Order& order, std::uint64_t turn, std::span<std::uint64_t> samples) const;
+
+  // Who gets a position of an epoch, under these sizes, and in which of its rows; nullopt where
+  // nobody does: it is skipped, or belongs to the rest that is left out.
+  struct Owner {
+    std::uint64_t step = 0;
+    std::uint64_t rank = 0;
+    std::uint64_t row = 0;
+  };
+  [[nodiscard]] std::optional<Owner> owner(std::uint64_t of_epoch, std::uint64_t at_position) const;
 
   // Steps of this rank in a whole epoch from which nothing is skipped.
   [[nodiscard]] std::uint64_t steps_in_epoch() const { return steps_of(size); }

@@ -8,28 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "order/mix.h"
+
 namespace lowtide {
 namespace {
-
-constexpr std::uint64_t kGolden64 = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio, odd
-
-// A bijection of 64 bits in which every input bit moves every output bit.
-constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
-
-// Mixed one after the other, not summed first: (seed, epoch + 1) and (seed + 1, epoch) are
-// unrelated.
-constexpr std::uint64_t key_of(std::uint64_t size, std::uint64_t seed,
-                               std::uint64_t epoch) noexcept {
-  return mix64(mix64(mix64(size + kGolden64) + seed) + epoch);
-}
-
-constexpr std::uint64_t draw(std::uint64_t key, std::uint64_t index) noexcept {
-  return mix64(key + (index + 1) * kGolden64);
-}
 
 // A keyed hash of `half`, scaled to 0 .. modulus - 1 by its high bits: a multiplication where a
 // remainder would need a division. 32-bit lanes, because SIMD has no 64-bit multiplication

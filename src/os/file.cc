@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/checked.h"
+#include "core/hash.h"
 #include "lowtide/error.h"
 #include "os/sys.h"
 
@@ -71,19 +72,12 @@ std::uint64_t device_of(const struct statx& facts) {
   return (std::uint64_t{facts.stx_dev_major} << 32) | facts.stx_dev_minor;
 }
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  std::uint64_t z = hash + value + 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
 Shard shard_of(const struct statx& facts, const std::string& path) {
-  std::uint64_t version = mix(0, device_of(facts));
-  version = mix(version, facts.stx_ino);
-  version = mix(version, facts.stx_size);
-  version = mix(version, static_cast<std::uint64_t>(facts.stx_mtime.tv_sec));
-  version = mix(version, facts.stx_mtime.tv_nsec);
+  std::uint64_t version = hash_with(0, device_of(facts));
+  version = hash_with(version, facts.stx_ino);
+  version = hash_with(version, facts.stx_size);
+  version = hash_with(version, static_cast<std::uint64_t>(facts.stx_mtime.tv_sec));
+  version = hash_with(version, facts.stx_mtime.tv_nsec);
   return {path, facts.stx_size, version};
 }
 

@@ -1,11 +1,13 @@
 #include "os/paths.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 
 #include "lowtide/error.h"
 #include "os/sys.h"
@@ -52,6 +54,32 @@ std::vector<std::string> matches_of(const std::string& pattern) {
 }
 
 }  // namespace
+
+bool path_exists(const std::string& path) {
+  struct statx facts {};
+  return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &facts) == 0;
+}
+
+bool is_folder(const std::string& path) {
+  struct statx facts {};
+  return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &facts) == 0 &&
+         S_ISDIR(facts.stx_mode);
+}
+
+std::vector<std::string> list_folder(const std::string& path) {
+  const auto close = [](DIR* folder) { ::closedir(folder); };
+  const std::unique_ptr<DIR, decltype(close)> folder(::opendir(path.c_str()), close);
+  if (!folder) throw IoError(errno, "opendir", path);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  if (errno != 0) throw IoError(errno, "readdir", path);
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 std::vector<std::string> expand_path(const std::string& path) {
   if (path.find('\0') != std::string::npos) {

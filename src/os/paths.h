@@ -11,4 +11,9 @@ namespace lowtide {
 // IoError(ENOENT).
 [[nodiscard]] std::vector<std::string> expand_path(const std::string& path);
 
+[[nodiscard]] bool path_exists(const std::string& path);
+[[nodiscard]] bool is_folder(const std::string& path);
+// The names in a folder, sorted by bytes, without "." and "..". Throws IoError.
+[[nodiscard]] std::vector<std::string> list_folder(const std::string& path);
+
 }  // namespace lowtide

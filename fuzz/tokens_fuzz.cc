@@ -1,0 +1,136 @@
+// tokens_fuzz.cc - any bytes as a token file, and cut in two as an index and its data: a
+// FormatError or a TokenLayout that keeps its promises, nothing else. Seeds: tests/golden/tokens.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "format/tokens.h"
+#include "lowtide/error.h"
+
+namespace lowtide {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+// assert() is compiled out of release builds; a broken promise must end the fuzzer in every build.
+void require(bool promise) {
+  if (!promise) std::abort();
+}
+
+// Behind its bytes a file goes on with zeros up to its size.
+struct Held {
+  Bytes bytes;
+  std::uint64_t file_bytes = 0;
+};
+
+using Folder = std::map<std::string, Held>;
+
+void read(const Held& held, std::uint64_t offset_bytes, std::span<std::byte> out) {
+  require(offset_bytes <= held.file_bytes && out.size() <= held.file_bytes - offset_bytes);
+  require(out.size() <= 1024 * 1024);
+  std::ranges::fill(out, std::byte{0});
+  if (offset_bytes >= held.bytes.size()) return;
+  const Bytes from = held.bytes.subspan(offset_bytes);
+  std::ranges::copy(from.first(std::min(from.size(), out.size())), out.begin());
+}
+
+std::optional<TokenFile> find(const Folder& folder, const std::string& path) {
+  const auto at = folder.find(path);
+  if (at == folder.end()) return std::nullopt;
+  const Held& held = at->second;
+  return TokenFile{path, held.file_bytes,
+                   [&held](std::uint64_t offset_bytes, std::span<std::byte> out) {
+                     read(held, offset_bytes, out);
+                   }};
+}
+
+std::uint64_t entry(const Held& index, std::uint64_t array_bytes, std::uint64_t i) {
+  std::byte bytes[8];
+  read(index, array_bytes + 8 * i, bytes);
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes, sizeof(value));
+  return value;
+}
+
+// What DocumentIndex says of the pointers and of the boundaries.
+void check_documents(const TokenLayout& layout, const Held& held) {
+  const DocumentIndex& index = *layout.documents;
+  const std::uint64_t item_bytes = layout.dtype.itemsize_bytes;
+  std::size_t run = 0;
+  for (std::uint64_t s = 0; s < index.sequences && !layout.runs.empty(); ++s) {
+    while (run + 1 < layout.runs.size() && layout.runs[run + 1].first_sequence <= s) ++run;
+    const TokenRun& in = layout.runs[run];
+    require(in.first_sequence <= s);
+    const std::uint64_t pointer = entry(held, index.pointers_offset_bytes, s);
+    require(pointer >= in.offset_bytes && (pointer - in.offset_bytes) % item_bytes == 0);
+    require((pointer - in.offset_bytes) / item_bytes <= in.tokens);
+  }
+  std::uint64_t before = 0;
+  for (std::uint64_t d = 0; d <= index.documents; ++d) {
+    const std::uint64_t sequence = entry(held, index.documents_offset_bytes, d);
+    require(d > 0 || sequence == 0);
+    require(sequence >= before);
+    before = sequence;
+  }
+  require(before == index.sequences);
+}
+
+void check_layout(const TokenLayout& layout, const Folder& folder) {
+  const Held& data = folder.at(layout.data_path);
+  const std::uint64_t item_bytes = layout.dtype.itemsize_bytes;
+  require(layout.dtype.kind == 'u' || layout.dtype.kind == 'i');
+  require(layout.dtype.byte_order != '>');
+  require(item_bytes == 1 || item_bytes == 2 || item_bytes == 4 || item_bytes == 8);
+  require(layout.runs.size() <= kMostRuns);
+  std::uint64_t tokens = 0;
+  for (const TokenRun& run : layout.runs) {
+    require(run.tokens > 0 && run.offset_bytes <= data.file_bytes);
+    require(run.tokens <= (data.file_bytes - run.offset_bytes) / item_bytes);
+    tokens += run.tokens;
+  }
+  require(tokens == layout.tokens && tokens < kMostTokens);
+  if (layout.documents) check_documents(layout, folder.at(layout.documents->path));
+}
+
+void open_all(const Folder& folder, const TokenGiven& given) {
+  for (const auto& [path, held] : folder) {
+    try {
+      const OpenBeside beside = [&](const std::string& other) { return find(folder, other); };
+      check_layout(open_token_layout(*find(folder, path), beside, given), folder);
+    } catch (const FormatError& error) {
+      require(std::strlen(error.what()) < 4096);
+    }
+  }
+}
+
+void fuzz(Bytes bytes) {
+  const Held whole{bytes, bytes.size()};
+  const TokenGiven nothing;
+  open_all({{"f.bin", whole}, {"g.npy", whole}}, nothing);
+  open_all({{"f.bin", whole}}, {.dtype = DType::parse("<u4"), .format = std::nullopt});
+  for (const char* word : {"nanogpt", "llmc", "megatron", "olmo", "npy"}) {
+    open_all({{"f.bin", whole}, {"g.npy", whole}}, {.dtype = std::nullopt, .format = word});
+  }
+  // The data of a Megatron pair is never read: its size is all that counts.
+  for (const std::uint64_t data_bytes : {std::uint64_t{64}, std::uint64_t{1} << 62}) {
+    open_all({{"f.idx", whole}, {"f.bin", {{}, data_bytes}}}, nothing);
+  }
+  if (bytes.empty()) return;
+  const std::size_t cut = std::min(std::to_integer<std::size_t>(bytes[0]), bytes.size() - 1);
+  const Bytes data = bytes.subspan(1, cut);
+  const Bytes index = bytes.subspan(1 + cut);
+  open_all({{"f.idx", {index, index.size()}}, {"f.bin", {data, data.size()}}}, nothing);
+}
+
+}  // namespace
+}  // namespace lowtide
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  lowtide::fuzz(std::as_bytes(std::span(data, size)));
+  return 0;
+}

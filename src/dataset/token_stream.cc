@@ -1,0 +1,100 @@
+#include "dataset/token_stream.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "core/hash.h"
+#include "lowtide/error.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 30;
+
+}  // namespace
+
+TokenStream::TokenStream(const std::vector<TokenLayout>& layouts) {
+  if (layouts.empty()) throw std::invalid_argument("tokens: at least one file is needed");
+  if (layouts.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw std::invalid_argument("too many files: " + std::to_string(layouts.size()));
+  }
+  const TokenLayout& first = layouts.front();
+  format_ = first.format;
+  dtype_ = first.dtype;
+  type_ = token_type(dtype_).value();
+  for (const TokenLayout& layout : layouts) {
+    const std::string and_first = ", but " + first.data_path + " has ";
+    if (layout.format != format_) {
+      throw FormatError(layout.data_path + ": format is " + layout.format + and_first + format_);
+    }
+    if (!(layout.dtype == dtype_)) {
+      throw FormatError(layout.data_path + ": dtype is " + layout.dtype.descr() + and_first +
+                        dtype_.descr());
+    }
+    const auto shard = static_cast<std::uint32_t>(paths_.size());
+    paths_.push_back(layout.data_path);
+    first_of_.push_back(tokens_);
+    for (const TokenRun& run : layout.runs) {
+      runs_.push_back({tokens_, run.offset_bytes, shard});
+      tokens_ += run.tokens;
+      if (tokens_ > kMostTokens) throw FormatError(layout.data_path + ": too many tokens in all");
+    }
+  }
+  runs_.push_back({tokens_, 0, static_cast<std::uint32_t>(paths_.size())});
+}
+
+std::size_t TokenStream::run_of(std::uint64_t token) const {
+  const auto after =
+      std::upper_bound(runs_.begin(), runs_.end(), token,
+                       [](std::uint64_t place, const Run& run) { return place < run.first_token; });
+  return static_cast<std::size_t>(after - runs_.begin() - 1);
+}
+
+const std::string& TokenStream::path_of(std::uint64_t token) const {
+  return paths_[runs_[run_of(token)].shard];
+}
+
+void TokenStream::locate(std::uint64_t first, std::uint64_t count, std::uint32_t first_shard,
+                         std::byte* into, std::vector<Read>& out) const {
+  const std::uint64_t item = item_bytes();
+  for (std::size_t at = run_of(first); count > 0; ++at) {
+    const Run& run = runs_[at];
+    std::uint64_t here = std::min(count, runs_[at + 1].first_token - first);
+    count -= here;
+    while (here > 0) {
+      const std::uint64_t now = std::min(here, kMostReadBytes / item);
+      const std::uint64_t offset_bytes = run.offset_bytes + (first - run.first_token) * item;
+      out.push_back({.from = {.offset_bytes = offset_bytes,
+                              .size_bytes = static_cast<std::uint32_t>(now * item),
+                              .shard = first_shard + run.shard},
+                     .into = into});
+      into += now * item;
+      first += now;
+      here -= now;
+    }
+  }
+}
+
+std::uint64_t TokenStream::most_reads(std::uint64_t count) const {
+  // Runs that so many tokens touch, wherever they start: two ends that walk along the runs.
+  std::uint64_t most = 1;
+  for (std::size_t first = 0, last = 0; first + 1 < runs_.size(); ++first) {
+    const std::uint64_t farthest = runs_[first + 1].first_token - 1;  // the last start in this run
+    while (last + 2 < runs_.size() && runs_[last + 1].first_token < farthest + count) ++last;
+    most = std::max<std::uint64_t>(most, last - first + 1);
+  }
+  return most + count / (kMostReadBytes / item_bytes());
+}
+
+std::uint64_t TokenStream::layout_hash() const {
+  std::uint64_t hash = hash_with(0, std::as_bytes(std::span(format_)));
+  hash = hash_with(hash, static_cast<std::uint64_t>(type_));
+  for (std::size_t shard = 0; shard < first_of_.size(); ++shard) {
+    const std::uint64_t end = shard + 1 < first_of_.size() ? first_of_[shard + 1] : tokens_;
+    hash = hash_with(hash, end - first_of_[shard]);
+  }
+  return hash;
+}
+
+}  // namespace lowtide

@@ -1,0 +1,43 @@
+// widen.h - tokens as stored become tokens as delivered: one pass, each token read once.
+//
+// Pure functions over the caller's memory: nothing is allocated (but for texts), any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lowtide/dtype.h"
+
+namespace lowtide {
+
+// The integer types that tokens are stored and delivered in.
+enum class TokenType : std::uint8_t { u8, i8, u16, i16, u32, i32, u64, i64 };
+
+// nullopt: not a little-endian (or one-byte) integer of at most 8 bytes.
+[[nodiscard]] std::optional<TokenType> token_type(const DType& dtype);
+[[nodiscard]] std::size_t token_bytes(TokenType type);
+// "uint16", "int64".
+[[nodiscard]] std::string_view token_type_name(TokenType type);
+
+// Which code widens. The results are the same; kPortable is for tests.
+enum class WidenKernel : std::uint8_t { kBest, kPortable };
+
+// Widens `count` tokens at `from` (no alignment needed) into `x` (tokens 0 .. count - 2) and `y`
+// (tokens 1 .. count - 1), each count - 1 entries; count >= 1. Either may be nullptr, and with y
+// nullptr x gets all `count` tokens. x and y are aligned for their type, and from, x and y do not
+// overlap. False: one of the `count` tokens does not fit `to` (negative, or too big), whether or
+// not it was to be written; then what was written means nothing.
+[[nodiscard]] bool widen(TokenType type, const std::byte* from, std::size_t count, TokenType to,
+                         std::byte* x, std::byte* y, WidenKernel kernel = WidenKernel::kBest);
+
+// The first of `count` tokens that does not fit `to`; count where all do. For the text of an error.
+[[nodiscard]] std::size_t first_misfit(TokenType type, const std::byte* from, std::size_t count,
+                                       TokenType to);
+
+// Token i as text: "70000", "-1".
+[[nodiscard]] std::string token_text(TokenType type, const std::byte* from, std::size_t i);
+
+}  // namespace lowtide

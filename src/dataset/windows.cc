@@ -1,0 +1,148 @@
+#include "dataset/windows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "core/checked.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kLineBytes = 64;
+constexpr std::uint64_t kMostBatchTokens = std::uint64_t{1} << 56;
+
+}  // namespace
+
+std::uint64_t Windows::count(std::uint64_t tokens, const WindowsOptions& options) {
+  if (tokens <= options.block_size) return 0;
+  return options.anywhere ? tokens - options.block_size : (tokens - 1) / options.block_size;
+}
+
+Windows::Windows(std::vector<WindowsSource> sources, const WindowsOptions& options)
+    : sources_(std::move(sources)), options_(options), first_{0} {
+  const std::uint64_t tokens = options_.block_size + 1;
+  for (const WindowsSource& source : sources_) {
+    const TokenStream& stream = *source.stream;
+    first_.push_back(first_.back() + count(stream.size(), options_));
+    sample_bytes_ = std::max(sample_bytes_, tokens * stream.item_bytes());
+    most_reads_ = std::max(most_reads_, stream.most_reads(tokens));
+    data_bytes_ += stream.size() * stream.item_bytes();
+  }
+}
+
+Windows::Shape Windows::shape(std::uint64_t rows) const {
+  std::uint64_t tokens = 0;
+  if (!checked_mul(rows, options_.block_size, &tokens) || tokens > kMostBatchTokens) {
+    throw std::invalid_argument("batch_size: " + std::to_string(rows) +
+                                " windows are more than can be addressed");
+  }
+  Shape shape;
+  shape.y_bytes = round_up(tokens * token_bytes(options_.to), kLineBytes);
+  shape.positions_bytes = shape.end_bytes = 2 * shape.y_bytes;
+  if (!options_.separate) return shape;
+  if (tokens >= std::numeric_limits<std::int32_t>::max()) {
+    throw std::invalid_argument("documents=\"separate\": " + std::to_string(tokens) +
+                                " tokens in a batch are more than cu_seqlens (int32) can count");
+  }
+  shape.cu_count_bytes =
+      round_up(shape.positions_bytes + tokens * sizeof(std::int32_t), kLineBytes);
+  shape.cu_seqlens_bytes = shape.cu_count_bytes + kLineBytes;
+  shape.end_bytes = shape.cu_seqlens_bytes + (tokens + 1) * sizeof(std::int32_t);
+  return shape;
+}
+
+const std::string& Windows::path(std::uint32_t shard) const noexcept {
+  std::size_t at = 0;
+  while (at + 1 < sources_.size() && sources_[at + 1].first_shard <= shard) ++at;
+  return sources_[at].stream->paths()[shard - sources_[at].first_shard];
+}
+
+Windows::Place Windows::place_of(std::uint64_t sample) const {
+  std::size_t at = 0;
+  if (sources_.size() > 1) {
+    at = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), sample) -
+                                  first_.begin() - 1);
+  }
+  const std::uint64_t inside = sample - first_[at];
+  return {sources_[at], options_.anywhere ? inside : inside * options_.block_size};
+}
+
+void Windows::locate(std::uint64_t /*part*/, std::span<const std::uint64_t> samples,
+                     std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const Place place = place_of(samples[i]);
+    place.source.stream->locate(place.first_token, options_.block_size + 1,
+                                place.source.first_shard, targets[i], out);
+  }
+}
+
+void Windows::deliver(std::span<const std::uint64_t> samples,
+                      std::span<const std::byte* const> staged, std::byte* out) const {
+  const std::uint64_t row_bytes = options_.block_size * token_bytes(options_.to);
+  std::byte* const y = out + shape(samples.size()).y_bytes;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const Place place = place_of(samples[i]);
+    const std::uint64_t at = i * row_bytes;
+    if (!widen(place.source.stream->type(), staged[i], options_.block_size + 1, options_.to,
+               out + at, y + at)) {
+      throw_misfit(place, staged[i]);
+    }
+  }
+  if (options_.separate) deliver_documents(samples, staged, out);
+}
+
+void Windows::throw_misfit(const Place& place, const std::byte* staged) const {
+  const TokenStream& stream = *place.source.stream;
+  const std::size_t at = first_misfit(stream.type(), staged, options_.block_size + 1, options_.to);
+  const std::uint64_t token = place.first_token + at;
+  throw std::invalid_argument(
+      stream.path_of(token) + ": token " + token_text(stream.type(), staged, at) + " at place " +
+      std::to_string(token) + " of the stream does not fit dtype " +
+      std::string(token_type_name(options_.to)) + "; ask for a wider one, such as int64");
+}
+
+// Tokens of x, counted from its first one, at which a document starts: always 0.
+void Windows::starts_in(const Place& place, const std::byte* staged,
+                        std::vector<std::uint64_t>* starts) const {
+  starts->assign(1, place.first_token);
+  const std::uint64_t end = place.first_token + options_.block_size;
+  const WindowsSource& source = place.source;
+  if (source.documents) {
+    source.documents->starts_between(place.first_token, end, starts);
+  } else if (source.eot) {
+    const bool begins = source.stream->format() == "llmc";
+    const std::uint64_t item = source.stream->item_bytes();
+    for (std::uint64_t i = begins ? 1 : 0; i < options_.block_size; ++i) {
+      std::uint64_t token = 0;  // little-endian, and an end mark is never negative
+      std::memcpy(&token, staged + i * item, item);
+      const std::uint64_t start = place.first_token + i + (begins ? 0 : 1);
+      if (token == *source.eot && start < end) starts->push_back(start);
+    }
+  }
+  for (std::uint64_t& start : *starts) start -= place.first_token;
+}
+
+void Windows::deliver_documents(std::span<const std::uint64_t> samples,
+                                std::span<const std::byte* const> staged, std::byte* out) const {
+  const Shape shape = this->shape(samples.size());
+  auto* position = reinterpret_cast<std::int32_t*>(out + shape.positions_bytes);
+  auto* const cu_seqlens = reinterpret_cast<std::int32_t*>(out + shape.cu_seqlens_bytes);
+  std::uint64_t entries = 0;
+  std::vector<std::uint64_t> starts;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    starts_in(place_of(samples[i]), staged[i], &starts);
+    starts.push_back(options_.block_size);
+    for (std::size_t document = 0; document + 1 < starts.size(); ++document) {
+      cu_seqlens[entries++] = static_cast<std::int32_t>(i * options_.block_size + starts[document]);
+      const auto length = static_cast<std::int32_t>(starts[document + 1] - starts[document]);
+      for (std::int32_t at = 0; at < length; ++at) *position++ = at;
+    }
+  }
+  cu_seqlens[entries++] = static_cast<std::int32_t>(samples.size() * options_.block_size);
+  std::memcpy(out + shape.cu_count_bytes, &entries, sizeof(entries));
+}
+
+}  // namespace lowtide

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "face/tokens_impl.h"
+#include "format/descr.h"
+#include "lowtide/error.h"
+#include "os/limits.h"
+#include "os/paths.h"
+
+namespace lowtide {
+namespace {
+
+bool ends_in(const std::string& text, std::string_view suffix) {
+  return text.size() > suffix.size() && text.ends_with(suffix);
+}
+
+std::string with_suffix(const std::string& path, std::string_view suffix) {
+  return path.substr(0, path.size() - suffix.size()) + std::string(suffix);
+}
+
+// What a format sees of a file; keeps it open.
+TokenFile token_file(const std::shared_ptr<File>& file) {
+  return {
+      file->shard().path, file->shard().size_bytes,
+      [file](std::uint64_t offset, std::span<std::byte> out) { file->read_exact(offset, out); }};
+}
+
+std::optional<TokenFile> open_beside(const std::string& path) {
+  if (!path_exists(path)) return std::nullopt;
+  return token_file(std::make_shared<File>(path));
+}
+
+// All files of one known format in a folder, sorted by bytes.
+std::vector<std::string> files_in(const std::string& folder) {
+  const std::vector<std::string> names = list_folder(folder);
+  std::vector<std::string> bins, arrays;
+  for (const std::string& name : names) {
+    if (name == "index.json") {
+      throw FormatError(folder +
+                        "/index.json: this is a folder in MDS or LitData format, which is "
+                        "not read; name the token files themselves");
+    }
+    if (ends_in(name, ".bin")) bins.push_back(folder + "/" + name);
+    if (ends_in(name, ".npy")) arrays.push_back(folder + "/" + name);
+  }
+  if (!bins.empty() && !arrays.empty()) {
+    throw FormatError(folder +
+                      ": both .bin and .npy files are in this folder; name those of one "
+                      "format, for example \"" +
+                      folder + "/*.bin\"");
+  }
+  if (bins.empty() && arrays.empty()) {
+    throw FormatError(folder + ": no token files (.bin or .npy) in this folder");
+  }
+  return bins.empty() ? arrays : bins;
+}
+
+// A pair that was named twice, by a pattern that matches both of its files, is one.
+std::vector<std::string> without_twins(std::vector<std::string> paths) {
+  std::vector<std::string> kept;
+  for (const std::string& path : paths) {
+    const bool twin =
+        ends_in(path, ".idx") && std::ranges::find(paths, with_suffix(path, ".bin")) != paths.end();
+    if (!twin) kept.push_back(path);
+  }
+  return kept;
+}
+
+std::vector<std::string> expand(const std::string& path) {
+  if (is_folder(path)) return files_in(path);
+  if (!path_exists(path) && path_exists(path + ".idx")) return {path + ".idx"};
+  return without_twins(expand_path(path));
+}
+
+}  // namespace
+
+Tokens Tokens::open(const std::string& path, const TokensOptions& options) {
+  return Tokens(Impl::open(expand(path), options));
+}
+
+Tokens Tokens::open(std::span<const std::string> paths, const TokensOptions& options) {
+  return Tokens(Impl::open(without_twins({paths.begin(), paths.end()}), options));
+}
+
+std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>& paths,
+                                                 const TokensOptions& options) {
+  if (paths.empty()) throw std::invalid_argument("tokens: the list of files is empty");
+  TokenGiven given;
+  if (options.dtype) given.dtype = parse_descr(*options.dtype);
+  given.format = options.format;
+  std::vector<TokenLayout> layouts;
+  std::vector<Shard> shards, index_shards;
+  std::shared_ptr<File> last;
+  for (const std::string& path : paths) {
+    const auto file = std::make_shared<File>(path);
+    if (paths.size() > 1 && file->shard().size_bytes == 0) continue;
+    TokenLayout layout = open_token_layout(token_file(file), open_beside, given);
+    const bool same = layout.data_path == path;
+    last = same ? file : std::make_shared<File>(layout.data_path);
+    shards.push_back(last->shard());
+    if (layout.documents) {
+      index_shards.push_back(layout.documents->path == path ? file->shard()
+                                                            : File(layout.documents->path).shard());
+    }
+    layouts.push_back(std::move(layout));
+  }
+  if (layouts.empty()) {
+    throw FormatError("every one of the " + std::to_string(paths.size()) + " files is empty");
+  }
+  const auto shard = static_cast<std::uint32_t>(shards.size() - 1);
+  const std::uint64_t memory_bytes = options.memory_bytes == 0
+                                         ? lowtide::default_memory_bytes(SystemRoot{})
+                                         : options.memory_bytes;
+  auto impl = std::make_shared<Impl>(std::move(layouts), std::move(shards), std::move(index_shards),
+                                     options.eot,
+                                     StoreOptions{memory_bytes, options.engine, options.cache});
+  impl->holder->store()->files().adopt(shard, std::move(last));
+  return impl;
+}
+
+Tokens::Impl::Impl(std::vector<TokenLayout> of, std::vector<Shard> shards,
+                   std::vector<Shard> index_shards, std::optional<std::uint64_t> eot_of,
+                   const StoreOptions& options)
+    : layouts(std::move(of)),
+      stream(std::make_shared<const TokenStream>(layouts)),
+      eot(eot_of),
+      holder(std::make_shared<StoreHolder>("this stream of tokens", std::move(shards), options,
+                                           Budget::Entry{"one token", stream->item_bytes()})),
+      index_shards_(std::move(index_shards)),
+      pid_(process_id()) {}
+
+}  // namespace lowtide

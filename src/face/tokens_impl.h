@@ -1,0 +1,80 @@
+// tokens_impl.h - what an open token stream is made of, shared by its copies and the Loaders made
+// from it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataset/documents.h"
+#include "dataset/token_stream.h"
+#include "dataset/windows.h"
+#include "face/store.h"
+#include "format/tokens.h"
+#include "loader/pool.h"
+#include "lowtide/tokens.h"
+
+namespace lowtide {
+
+// Anything but the name of an integer type: std::invalid_argument that lists them.
+[[nodiscard]] TokenType parse_token_type(std::string_view name);
+
+// Throws std::invalid_argument unless a stream of so many tokens has a window of this size.
+void check_block(std::uint64_t block_size, std::uint64_t tokens);
+
+class TokenBatch::Impl {
+ public:
+  Impl(Lease lent, std::shared_ptr<const Windows> from)
+      : lease(std::move(lent)),
+        windows(std::move(from)),
+        shape(windows->shape(lease->samples.size())) {}
+
+  Lease lease;
+  std::shared_ptr<const Windows> windows;
+  Windows::Shape shape;
+};
+
+class Tokens::Impl {
+ public:
+  [[nodiscard]] static std::shared_ptr<Impl> open(const std::vector<std::string>& paths,
+                                                  const TokensOptions& options);
+  Impl(std::vector<TokenLayout> layouts, std::vector<Shard> shards, std::vector<Shard> index_shards,
+       std::optional<std::uint64_t> eot_of, const StoreOptions& options);
+
+  // Made when first asked for; nullptr where the format has none. Claims its table.
+  [[nodiscard]] std::shared_ptr<const Documents> documents();
+  [[nodiscard]] TokenBatch windows(std::vector<std::uint64_t> starts, std::uint64_t block_size,
+                                   TokenType to);
+  [[nodiscard]] std::uint64_t fingerprint();
+  void close();
+
+  const std::vector<TokenLayout> layouts;
+  const std::shared_ptr<const TokenStream> stream;
+  const std::optional<std::uint64_t> eot;
+  const std::shared_ptr<StoreHolder> holder;
+
+ private:
+  // What belongs to one process, and ends with close().
+  struct Live {
+    std::shared_ptr<Store> store;
+    Claim documents_claim;
+    std::shared_ptr<const Documents> documents;
+    std::shared_ptr<const Windows> windows;  // of the last call
+    std::shared_ptr<Pool> pool;              // of its buffers
+    Claim pool_claim;
+    std::uint64_t rows = 0;
+  };
+  void notice_fork();
+  [[nodiscard]] Live& live();  // with the lock held
+  void make_pool(Live* live, std::uint64_t rows, std::uint64_t block_size, TokenType to);
+
+  const std::vector<Shard> index_shards_;
+  std::mutex mutex_;
+  int pid_;
+  std::unique_ptr<Live> live_;
+  std::optional<std::uint64_t> fingerprint_;
+};
+
+}  // namespace lowtide

@@ -1,0 +1,58 @@
+#include "format/nanogpt.h"
+
+#include <vector>
+
+#include "lowtide/error.h"
+
+namespace lowtide::nanogpt {
+namespace {
+
+constexpr std::uint64_t kSampleBytes = 64 * 1024;
+constexpr std::uint16_t kMostHighWord = 8;  // of a uint32 token below 8 * 65536: every vocabulary
+
+// Read as uint16, uint32 tokens are a number and a number next to zero in turn. Text in uint16
+// never looks so for 64 KiB. Where all is next to zero, both readings are possible and uint16
+// stays.
+bool looks_like_uint32(const TokenFile& file) {
+  if (file.file_bytes % sizeof(std::uint32_t) != 0) return false;
+  std::vector<std::byte> sample(std::min(file.file_bytes, kSampleBytes));
+  file.read(0, sample);
+  bool has_large = false;
+  for (std::size_t at = 0; at < sample.size(); at += sizeof(std::uint32_t)) {
+    if (load_little<std::uint16_t>(&sample[at + sizeof(std::uint16_t)]) >= kMostHighWord) {
+      return false;
+    }
+    has_large = has_large || load_little<std::uint16_t>(&sample[at]) >= kMostHighWord;
+  }
+  return has_large;
+}
+
+}  // namespace
+
+bool matches(const TokenSource&) {
+  return true;
+}
+
+TokenLayout open_as(std::string_view format, const TokenSource& source) {
+  const TokenFile& file = source.file;
+  const DType dtype = source.given.dtype.value_or(DType::parse("<u2"));
+  if (file.file_bytes % dtype.itemsize_bytes != 0) {
+    throw FormatError(file.path + ": expected a multiple of " +
+                      std::to_string(dtype.itemsize_bytes) + " bytes for tokens of dtype " +
+                      dtype.descr() + ", found " + std::to_string(file.file_bytes) +
+                      " bytes; give another dtype=");
+  }
+  if (!source.given.dtype && looks_like_uint32(file)) {
+    throw FormatError(file.path +
+                      ": expected uint16 tokens, found what looks like uint32 (every second 16-bit "
+                      "word at the start is below 8); pass dtype=\"uint32\", or dtype=\"uint16\" "
+                      "if they are");
+  }
+  return one_run(format, file.path, dtype, 0, file.file_bytes / dtype.itemsize_bytes);
+}
+
+TokenLayout open(const TokenSource& source) {
+  return open_as("nanogpt", source);
+}
+
+}  // namespace lowtide::nanogpt
