@@ -10,6 +10,7 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "core/checked.h"
@@ -56,7 +57,9 @@ struct Flight {
 class UringLane final : public Lane {
  public:
   UringLane(std::shared_ptr<Files> files, const LaneOptions& options)
-      : opener_(std::move(files), options.access), options_(options) {
+      : opener_(files, options.access),
+        options_(options),
+        most_files_(files->shards().size() > files->max_open() / 2 ? files->max_open() / 2 : 0) {
     if (!options.merge) best_gap_ = 0;
     const std::uint64_t span = options.bounce_bytes > 2 * kAlignmentRoomBytes
                                    ? options.bounce_bytes / 2 - kAlignmentRoomBytes
@@ -120,6 +123,7 @@ class UringLane final : public Lane {
     arena_ = std::make_unique<Arena>(std::max<std::size_t>(
         options_.bounce_bytes, max_span_bytes_ + std::size_t{kAlignmentRoomBytes}));
     flights_.assign(options_.width, {});
+    flying_files_.clear();
     free_.clear();
     for (std::uint32_t i = 0; i < flights_.size(); ++i) free_.push_back(i);
     *ring = std::make_unique<Ring>(options_.width);
@@ -178,6 +182,10 @@ class UringLane final : public Lane {
 
   // Puts span_ of the job into the ring; false when there is no room for it now.
   bool launch(Ring& ring, Job& job) {
+    if (most_files_ > 0 && flying_files_.size() >= most_files_ &&
+        !flying_files_.contains(span_.shard)) {
+      return false;
+    }
     const OpenShard* shard = nullptr;
     if (const int err = opener_.open(span_.shard, &shard)) {
       // Descriptors come back when the reads that hold them are done.
@@ -205,6 +213,7 @@ class UringLane final : public Lane {
       return false;
     }
     free_.pop_back();
+    if (most_files_ > 0) ++flying_files_[span_.shard];
     ++job.flying;
     ++job.requests;
     job.bytes += flight.size_bytes;
@@ -236,6 +245,9 @@ class UringLane final : public Lane {
       const bool aligned = flight.have_bytes % flight.shard.alignment_bytes == 0;
       if (!whole && result > 0 && aligned && relaunch(ring, slot)) return;
       settle(job, flight, whole);
+    }
+    if (most_files_ > 0 && --flying_files_[flight.span.shard] == 0) {
+      flying_files_.erase(flight.span.shard);
     }
     land(flight);
     free_.push_back(slot);
@@ -321,6 +333,10 @@ class UringLane final : public Lane {
   std::deque<std::unique_ptr<Job>> jobs_;
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_;
+  // Reads in flight keep their files open, also those that have left the table of open files: of
+  // many shards only so many may be read at a time (0: all), or descriptors run out.
+  const std::size_t most_files_;
+  std::unordered_map<std::uint32_t, std::uint32_t> flying_files_;  // reads in flight by shard
   std::unique_ptr<Arena> arena_;
   Span span_;  // planned and not yet launched, of the first job that is not fed
   bool has_span_ = false;

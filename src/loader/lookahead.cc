@@ -130,8 +130,9 @@ std::optional<Lease> Lookahead::next(std::chrono::milliseconds timeout, bool* ti
   Lease lease = std::move(coming_.front()->lease);
   coming_.pop_front();
   ++next_step_;
-  planner_wakes_.notify_one();
+  const bool planner_waits_for_this = coming_.size() <= wake_at_;
   lock.unlock();
+  if (planner_waits_for_this) planner_wakes_.notify_one();
   lease.deliver();
   return lease;
 }
@@ -164,6 +165,7 @@ void Lookahead::fail(std::unique_lock<std::mutex>& lock, std::exception_ptr erro
 // Does one thing that can be done now, in the order of urgency; false: there is nothing to do until
 // something changes.
 bool Lookahead::advance(std::unique_lock<std::mutex>& lock) {
+  wake_at_ = 0;
   if (finish(lock)) return true;
   if (gather(lock)) return true;
   if (read_window(lock)) return true;
@@ -182,6 +184,13 @@ bool Lookahead::advance(std::unique_lock<std::mutex>& lock) {
   return between && read_direct(lock);
 }
 
+// Nothing to do until the consumer has taken all but so many batches: it need not wake the planner
+// before.
+bool Lookahead::wait_until_left(std::size_t batches) {
+  wake_at_ = std::max(wake_at_, batches);
+  return false;
+}
+
 bool Lookahead::staging_pays() {
   if (slots_ == 0) return false;
   if (in_.dataset.parts() > 1) return true;
@@ -191,7 +200,7 @@ bool Lookahead::staging_pays() {
 }
 
 bool Lookahead::plan_window(std::unique_lock<std::mutex>& lock) {
-  if (coming_.size() > ahead_) return false;  // batches in memory make way first
+  if (coming_.size() > ahead_) return wait_until_left(ahead_);  // batches in memory make way first
   const std::uint64_t batch = schedule_.batch_size;
   const std::uint64_t spare = std::min(kSpareBatches, slots_ / batch / 4);
   const std::uint64_t most = std::max<std::uint64_t>(1, slots_ / batch - spare);
@@ -243,8 +252,8 @@ bool Lookahead::finish(std::unique_lock<std::mutex>& lock) {
 // Copies the next batch of a window that is all there.
 bool Lookahead::gather(std::unique_lock<std::mutex>& lock) {
   if (delivering_.next_step == delivering_.last_step) return false;
-  if (coming_.size() >= std::min(std::max<std::size_t>(ahead_, waiting_ ? 1 : 0), kReadyAhead))
-    return false;
+  const std::size_t most = std::min(std::max<std::size_t>(ahead_, waiting_ ? 1 : 0), kReadyAhead);
+  if (coming_.size() >= most) return wait_until_left(most > 0 ? most - 1 : 0);
   lock.unlock();
   std::unique_ptr<Coming> batch = make_batch(delivering_.next_step);
   making_step_ = batch->step;
@@ -298,7 +307,10 @@ bool Lookahead::plan_group(std::unique_lock<std::mutex>& lock) {
   // One buffer changes hands: a consumer lets go of a batch only when it has got the next.
   const std::size_t free = most > 1 ? most - 1 : most;
   const std::uint64_t room = free - std::min(free, coming_.size());
-  if (next_plan_step_ == last_step_ || room < (coming_.empty() ? 1 : wanted)) return false;
+  if (next_plan_step_ == last_step_) return false;
+  if (room < (coming_.empty() ? 1 : wanted)) {
+    return wait_until_left(free > wanted ? free - wanted : 0);
+  }
   // Within one epoch, where only the last batch may be short.
   const std::uint64_t steps = std::min({wanted, room, schedule_.at(next_plan_step_).left});
   group_steps_ = std::clamp<std::uint64_t>(hot_ahead_ * 2 / 3, 1, group_steps_ * 2);

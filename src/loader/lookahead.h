@@ -74,6 +74,7 @@ class Lookahead {
   [[nodiscard]] bool read_direct(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool plan_group(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool plan_window(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool wait_until_left(std::size_t batches);
   [[nodiscard]] bool staging_pays();
   [[nodiscard]] std::unique_ptr<Coming> make_batch(std::uint64_t step);
   [[nodiscard]] Piece* free_piece();
@@ -111,6 +112,7 @@ class Lookahead {
   std::exception_ptr error_;
   std::uint64_t next_step_;  // of the consumer
   bool waiting_ = false;     // the consumer
+  std::size_t wake_at_ = 0;  // batches left at which the planner has something to do
   bool stopping_ = false;
   std::thread planner_;
 };

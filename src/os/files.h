@@ -24,6 +24,7 @@ class Files {
   explicit Files(std::vector<Shard> shards, std::size_t max_open = 0);
 
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
+  [[nodiscard]] std::size_t max_open() const { return max_open_; }
   [[nodiscard]] std::uint64_t total_bytes() const;
 
   // The open file, kept open for as long as the pointer is held even if it leaves the table.

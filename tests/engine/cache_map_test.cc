@@ -92,11 +92,14 @@ TEST_F(CacheMapTest, DoesNotTrustAReadBeyondTheEnd) {
 TEST_F(CacheMapTest, AsksAgainByTimeAndNotByRead) {
   CacheMap map(files());
   const int before = questions;
+  const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 1000; ++i) {
     EXPECT_FALSE(map.resident(at(0)));
     map.refresh();
   }
-  EXPECT_LE(questions, before + 1);
+  const auto quarters =  // of a second; many on a machine that has other things to do
+      (std::chrono::steady_clock::now() - began) / std::chrono::milliseconds(250);
+  EXPECT_LE(questions, before + 1 + quarters);
   cached_to = kFileBytes;
   for (int i = 0; i < 1000 && !map.resident(at(0)); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

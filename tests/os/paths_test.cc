@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -88,6 +89,61 @@ TEST(ExpandPath, FailsWhereAnUnreadableFolderCouldHideMatches) {
       as_nobody([&path] { return failure_of(path); }),
       "13: opendir " + (folder / "shut") + ": Permission denied; while looking for '" + path + "'");
   ASSERT_EQ(::chmod((folder / "shut").c_str(), 0700), 0);
+}
+
+TEST(PathExists, TellsFilesFoldersAndLinksFromNothing) {
+  const TempFolder folder;
+  const std::string file = folder.write("a.bin", "x");
+  ASSERT_EQ(::symlink(file.c_str(), (folder / "good").c_str()), 0);
+  ASSERT_EQ(::symlink((folder / "none").c_str(), (folder / "dangling").c_str()), 0);
+  EXPECT_TRUE(path_exists(file));
+  EXPECT_TRUE(path_exists(folder.path()));
+  EXPECT_TRUE(path_exists(folder / "good"));
+  EXPECT_FALSE(path_exists(folder / "dangling"));
+  EXPECT_FALSE(path_exists(folder / "none"));
+  EXPECT_FALSE(path_exists(file + "/below"));
+  EXPECT_FALSE(path_exists(""));
+}
+
+TEST(IsFolder, IsTrueForFoldersAndLinksToThemOnly) {
+  const TempFolder folder;
+  const std::string file = folder.write("deep/a.bin", "x");
+  ASSERT_EQ(::symlink((folder / "deep").c_str(), (folder / "link").c_str()), 0);
+  EXPECT_TRUE(is_folder(folder.path()));
+  EXPECT_TRUE(is_folder(folder.path() + "/"));
+  EXPECT_TRUE(is_folder(folder / "link"));
+  EXPECT_FALSE(is_folder(file));
+  EXPECT_FALSE(is_folder(folder / "none"));
+  EXPECT_FALSE(is_folder(""));
+}
+
+TEST(ListFolder, SortsNamesByBytesAndLeavesOutTheDots) {
+  const TempFolder folder;
+  for (const char* name : {"b.bin", "B.bin", "a10", "a2", "\xc3\xa9", ".hidden", "sub/x"}) {
+    folder.write(name, "");
+  }
+  EXPECT_EQ(list_folder(folder.path()),
+            (Names{".hidden", "B.bin", "a10", "a2", "b.bin", "sub", "\xc3\xa9"}));
+  ASSERT_EQ(::mkdir((folder / "empty").c_str(), 0700), 0);
+  EXPECT_EQ(list_folder(folder / "empty"), Names{});
+}
+
+TEST(ListFolder, SaysWhyItCannot) {
+  const TempFolder folder;
+  const std::string file = folder.write("a.bin", "x");
+  const auto failure = [](const std::string& path) -> std::string {
+    try {
+      return "listed " + std::to_string(list_folder(path).size());
+    } catch (const IoError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(failure(folder / "none"),
+            "opendir " + (folder / "none") + ": No such file or directory");
+  EXPECT_EQ(failure(file), "opendir " + file + ": Not a directory");
+  ASSERT_EQ(::mkdir((folder / "shut").c_str(), 0), 0);
+  const std::string shut = folder / "shut";
+  EXPECT_EQ(as_nobody([&] { return failure(shut); }), "opendir " + shut + ": Permission denied");
 }
 
 }  // namespace

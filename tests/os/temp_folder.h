@@ -2,13 +2,16 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -18,11 +21,13 @@ namespace lowtide {
 class TempFolder {
  public:
   TempFolder() {
-    static std::atomic<unsigned> count{0};
     path_ = testing::TempDir();
     if (!path_.ends_with('/')) path_ += '/';
-    path_ += "lowtide_" + std::to_string(::getpid()) + "_" + std::to_string(count++);
-    std::filesystem::create_directories(path_);
+    path_ += "lowtide_XXXXXX";  // nobody else's, not even one that a crash left behind
+    // Others may look into it: some tests are another user for a while.
+    if (::mkdtemp(path_.data()) == nullptr || ::chmod(path_.c_str(), 0755) != 0) {
+      throw std::system_error(errno, std::generic_category(), "a folder for a test: " + path_);
+    }
   }
   ~TempFolder() {
     std::error_code ignored;
@@ -38,7 +43,10 @@ class TempFolder {
   std::string write(const std::string& name, const std::string& text) const {
     const std::filesystem::path path = *this / name;
     std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << text;
+    std::ofstream out(path, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) throw std::runtime_error("a test cannot write " + path.string() + ": is there room?");
     return path;
   }
 

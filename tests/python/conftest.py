@@ -48,7 +48,7 @@ def threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def run(code: str, *arguments: object, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+def run(code: str, *arguments: object, timeout_s: float = 240) -> subprocess.CompletedProcess[str]:
     """Runs `code` in a fresh interpreter that finds the same package."""
     package = pathlib.Path(lt.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(package)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -141,10 +142,12 @@ def watch(path: str, rows: int, group: MemoryGroup | None = None, **told: Any) -
 
 def assert_within(watched: Watched, budget_bytes: int) -> None:
     bound = budget_bytes + MARGIN
-    assert len(watched.readings) > 10, "too few samples to prove anything"
     assert watched.resident_growth() <= bound
     exact = watched.found["exact_growth"]
-    assert exact is None or exact <= bound
+    if exact is None:
+        assert len(watched.readings) > 10, "too few samples to prove anything"
+    else:
+        assert exact <= bound
 
 
 @pytest.mark.parametrize("cache", ["keep", "drop"])
@@ -214,17 +217,22 @@ def test_drop_leaves_what_was_cached_before(
     control = folder / "control.u32"
     if not control.exists():
         write_rows(control, 32 * MIB, COLUMNS)
-    for _ in range(3):
+    kept = []
+    for _ in range(5):
+        make(str(control), "hot")  # first: it is older, so it is the first that a machine evicts
         make(path, "hot")
-        make(str(control), "hot")
         watched = watch(path, rows, memory="32MiB", engine=engine, order=order, cache="drop")
         if watched.cached_before is None or watched.cached_after is None:
             pytest.skip("cachestat is not available for this file: the page cache is unknown")
         # A file that nobody reads tells whether the machine itself has evicted something.
-        if (residency.cached_fraction(str(control)) or 0.0) >= residency.HOT_FRACTION:
-            assert watched.cached_after >= 0.99 * watched.cached_before
-            return
-    pytest.skip("the machine evicts page cache by itself right now")
+        undisturbed = (residency.cached_fraction(str(control)) or 0.0) >= residency.HOT_FRACTION
+        if undisturbed and watched.cached_before >= 0.99 * FILE_BYTES:
+            kept.append(watched.cached_after / watched.cached_before)
+            if kept[-1] >= 0.99:
+                return
+    if len(kept) < 5:
+        pytest.skip("the machine evicts page cache by itself right now")
+    pytest.fail(f"of what was cached before, these parts stayed: {kept}")
 
 
 def test_virtual_size_does_not_grow_with_the_file(matrix: tuple[str, int], folder: Path) -> None:
@@ -247,6 +255,8 @@ def test_virtual_size_does_not_grow_with_the_file(matrix: tuple[str, int], folde
 
 def test_a_cgroup_of_256_mib_survives_a_shuffled_epoch_over_2_gib(folder: Path) -> None:
     path = folder / "large.u32"
+    if shutil.disk_usage(folder).free < 4 << 30:
+        pytest.skip("less than 4 GiB free on the disk")
     try:
         with MemoryGroup(256 * MIB) as group:
             rows = write_rows(path, 2 << 30, 1024)

@@ -23,6 +23,6 @@ def test_the_curve_of_np_memmap_rises_and_ours_stays_low(tmp_path: Path) -> None
     found = watch(str(path), rows, job="profile", memory="32MiB").found
     path.unlink()
     ours, theirs = found["ours"], found["theirs"]
-    assert len(ours) > 5 and len(theirs) > 5, "memory_profiler took too few samples"
+    assert len(ours) > 2 and len(theirs) > 2, "memory_profiler took too few samples"
     assert (max(theirs) - theirs[0]) * MIB > 0.8 * FILE_BYTES
     assert (max(ours) - ours[0]) * MIB <= 32 * MIB + MARGIN

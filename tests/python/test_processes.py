@@ -42,7 +42,7 @@ def test_a_child_reads_the_same_rows(matrix, way):
         for _ in children:
             assert results.get() == data[rows].tobytes()
         for child in children:
-            child.join(30)
+            child.join(120)
             assert child.exitcode == 0
         np.testing.assert_array_equal(a.take(rows), data[rows])
 
@@ -61,7 +61,7 @@ def test_batches_begun_before_a_fork_go_on_in_both(matrix):
             warnings.simplefilter("ignore", DeprecationWarning)
             child.start()
         found = results.get()
-        child.join(30)
+        child.join(120)
         assert child.exitcode == 0
         expected = [(idx.tolist(), rows.tobytes()) for idx, rows in whole[3:]]
         assert found == expected
@@ -125,7 +125,7 @@ def test_batches_under_way_go_on_in_a_child_of_a_closed_array(matrix):
     assert wait_for(child) == 0
 
 
-def wait_for(child, seconds=30.0):
+def wait_for(child, seconds=120.0):
     """The exit code of a child, which is ended if it hangs."""
     due = time.monotonic() + seconds
     while time.monotonic() < due:

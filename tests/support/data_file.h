@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/extent.h"
@@ -33,6 +35,18 @@ inline void evict(const std::string& path) {
   EXPECT_EQ(::fdatasync(fd), 0);
   EXPECT_EQ(::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
   ::close(fd);
+}
+
+// The same until the kernel says that nothing is left: a page that somebody holds for a moment
+// stays. False where some stays for good (a file system in memory); true where the kernel does not
+// tell.
+inline bool evict_all(const std::string& path) {
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    evict(path);
+    if (cached_bytes(path).value_or(0) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
 }
 
 // Plain pread, the twin of every engine.
