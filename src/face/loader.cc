@@ -30,8 +30,24 @@ std::unique_ptr<Order> make_source_order(WindowOrder kind, std::uint64_t positio
   return make_sequential(limit);
 }
 
+// Sorts, and makes one of those that overlap or touch.
+void join_skips(std::vector<Skip>* skips) {
+  std::ranges::sort(*skips, {}, [](const Skip& skip) { return std::pair(skip.epoch, skip.first); });
+  std::vector<Skip> joined;
+  for (const Skip& skip : *skips) {
+    Skip* const last = joined.empty() ? nullptr : &joined.back();
+    if (last != nullptr && last->epoch == skip.epoch && skip.first <= last->last) {
+      last->last = std::max(last->last, skip.last);
+    } else {
+      joined.push_back(skip);
+    }
+  }
+  *skips = std::move(joined);
+}
+
 void check_options(const LoaderOptions& options) {
   if (options.batch_size == 0) throw std::invalid_argument("batch_size: must be at least 1");
+  if (options.prefetch == 0) throw std::invalid_argument("prefetch: must be at least 1");
   if (options.world_size == 0) throw std::invalid_argument("world_size: must be at least 1");
   if (options.rank >= options.world_size) {
     throw std::invalid_argument("rank: " + std::to_string(options.rank) +
@@ -75,9 +91,7 @@ class Loader::Impl {
   [[nodiscard]] std::unique_ptr<Order> make_order() const;
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] std::uint64_t positions_of(std::size_t source) const;
-  [[nodiscard]] std::optional<std::uint64_t> position_of(std::uint64_t window, std::uint64_t epoch,
-                                                         std::size_t source,
-                                                         const Schedule& schedule) const;
+  [[nodiscard]] std::optional<std::uint64_t> base_of(std::uint64_t epoch) const;
 
   const Sources sources_;
   const LoaderOptions options_;
@@ -91,9 +105,13 @@ Loader::Impl::Impl(Sources sources, const LoaderOptions& options)
     : sources_(std::move(sources)), options_(options) {
   if (sources_.empty()) throw std::invalid_argument("the list of sources is empty");
   check_options(options_);
+  std::vector<double> weights;
   for (const auto& [tokens, weight] : sources_) {
+    if (tokens->holder->closed()) (void)tokens->holder->store();  // says so
     check_block(options_.block_size, tokens->stream->size());
+    weights.push_back(weight);
   }
+  (void)Mixture(weights);  // also of a single source, whose weight is of no use
   holder_ = make_holder();
   make_windows();
   make_schedule();
@@ -105,7 +123,6 @@ Loader::Impl::Impl(Sources sources, const LoaderOptions& options)
 std::shared_ptr<StoreHolder> Loader::Impl::make_holder() const {
   const StoreHolder& first = *sources_.front().first->holder;
   if (!mixed() && options_.memory_bytes == 0) {
-    (void)sources_.front().first->holder->store();
     return sources_.front().first->holder;
   }
   StoreOptions options = first.options;
@@ -144,6 +161,12 @@ void Loader::Impl::make_windows() {
                                          .to = parse_token_type(options_.dtype),
                                          .anywhere = options_.order == WindowOrder::random,
                                          .separate = options_.separate_documents});
+  if (windows_->reads_per_part() > Engine::kMaxReads) {
+    throw std::invalid_argument("block_size: a window of " + std::to_string(options_.block_size) +
+                                " + 1 tokens lies in up to " +
+                                std::to_string(windows_->reads_per_part()) + " files; " +
+                                std::to_string(Engine::kMaxReads) + " are read together at most");
+  }
 }
 
 // Positions that a source has in an epoch: as many as it has windows that do not overlap.
@@ -207,10 +230,10 @@ void Loader::Impl::seek(std::uint64_t step, std::uint64_t epoch) {
                          : ""));
   }
   LoaderState state = this->state();
-  state.base += (epoch - state.epoch) * steps * schedule_.positions_per_step();
+  state.base = base_of(epoch).value_or(0);
   state.epoch = epoch;
   state.step = step;
-  state.position = step * schedule_.positions_per_step();
+  state.position = std::min(step * schedule_.positions_per_step(), schedule_.size);
   restore(state);
 }
 
@@ -222,37 +245,50 @@ void Loader::Impl::skip(std::uint64_t first, std::uint64_t last, std::uint64_t e
                                 std::to_string(next.step) + " of epoch " +
                                 std::to_string(next.epoch));
   }
-  // Steps of this epoch are counted from where it was entered, which need not be at a multiple.
-  const std::uint64_t each = schedule_.positions_per_step();
-  const bool present = epoch == next.epoch;
-  const std::uint64_t from_step = present ? next.step : 0;
-  const std::uint64_t from = present ? next.position : 0;
-  const std::uint64_t most = from_step + (schedule_.size - from) / each;
-  if (first >= last || last > most) {
+  if (options_.epochs && epoch >= *options_.epochs) {
+    throw std::invalid_argument("skip: epoch " + std::to_string(epoch) + " is beyond the " +
+                                std::to_string(*options_.epochs) + " epochs of this loader");
+  }
+  const Schedule& running = run_->schedule();
+  const std::uint64_t steps = running.in_epoch(epoch, 0).left;
+  const std::uint64_t end = running.in_epoch(epoch, steps).step;
+  if (first >= last || last > end) {
     throw std::invalid_argument("skip: steps " + std::to_string(first) + " to " +
                                 std::to_string(last) + " are not a range within the " +
-                                std::to_string(most) + " of the epoch");
+                                std::to_string(end) + " of the epoch");
   }
+  // Where the step of this name starts: by search, because an epoch that was entered under other
+  // sizes, or has skips already, has no plain rule for it.
+  const auto start_of = [&](std::uint64_t step) {
+    std::uint64_t low = 0, high = steps;
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      if (running.in_epoch(epoch, middle).step < step) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return running.in_epoch(epoch, low).position;
+  };
+  const std::uint64_t from = start_of(first), to = start_of(last);
+  if (from == to) return;  // skipped already
   LoaderState state = this->state();
-  state.skipped.push_back(
-      {epoch, from + (first - from_step) * each, from + (last - from_step) * each});
+  state.skipped.push_back({epoch, from, to});
   restore(state);
 }
 
-std::optional<std::uint64_t> Loader::Impl::position_of(std::uint64_t window, std::uint64_t epoch,
-                                                       std::size_t source,
-                                                       const Schedule& schedule) const {
-  const Order& order = run_->order();
-  if (!mixed()) return order.position_of(epoch, window);
-  const auto& mixture = static_cast<const MixedOrder&>(order);
-  const Schedule::Turn next = now();
-  // Epochs of a mixture lie one behind the other; this one is found from the one at hand.
-  const std::uint64_t span = schedule.steps_in_epoch() * schedule.positions_per_step();
-  const std::uint64_t base = next.base + (epoch - next.epoch) * span;
-  const auto found =
-      mixture.position_between(static_cast<std::uint32_t>(source), window, base, base + span);
-  if (!found) return std::nullopt;
-  return *found - base;
+// Positions of a mixture before an epoch; nullopt where that would be before the first.
+std::optional<std::uint64_t> Loader::Impl::base_of(std::uint64_t epoch) const {
+  const Schedule& running = run_->schedule();
+  if (!mixed()) return 0;
+  if (epoch >= running.epoch) return running.in_epoch(epoch, 0).base;
+  // As if the present sizes had held.
+  const std::uint64_t each = schedule_.drop_last
+                                 ? schedule_.steps_in_epoch() * schedule_.positions_per_step()
+                                 : schedule_.size;
+  if (running.epoch - epoch > running.base / each) return std::nullopt;
+  return running.base - (running.epoch - epoch) * each;
 }
 
 std::optional<Loader::When> Loader::Impl::when(std::uint64_t token, std::uint64_t epoch,
@@ -273,11 +309,28 @@ std::optional<Loader::When> Loader::Impl::when(std::uint64_t token, std::uint64_
   if (window == windows && token == windows * options_.block_size) --window;
   if (window >= windows) return std::nullopt;
   const Schedule& running = run_->schedule();
-  const auto position = position_of(window, epoch, source, running);
-  if (!position) return std::nullopt;
-  const auto owner = running.owner(epoch, *position);
-  if (!owner) return std::nullopt;
-  return When{owner->step, owner->rank, owner->row};
+  const auto told = [&](std::uint64_t position) -> std::optional<When> {
+    const auto owner = running.owner(epoch, position);
+    if (!owner) return std::nullopt;
+    return When{owner->step, owner->rank, owner->row};
+  };
+  if (!mixed()) {
+    const auto position = run_->order().position_of(epoch, window);
+    return position ? told(*position) : std::nullopt;
+  }
+  const auto base = base_of(epoch);
+  if (!base) return std::nullopt;
+  // A source that is drawn from often comes round in one epoch: the first that is trained on.
+  const auto& mixture = static_cast<const MixedOrder&>(run_->order());
+  const std::uint64_t end = *base + schedule_.size;
+  for (std::uint64_t from = *base; from < end; ++from) {
+    const auto found =
+        mixture.position_between(static_cast<std::uint32_t>(source), window, from, end);
+    if (!found) return std::nullopt;
+    if (const auto when = told(*found - *base)) return when;
+    from = *found;
+  }
+  return std::nullopt;
 }
 
 std::uint64_t Loader::Impl::fingerprint() const {
@@ -298,7 +351,7 @@ LoaderState Loader::Impl::state() const {
                     .epoch = next.epoch,
                     .position = next.position,
                     .step = next.step,
-                    .base = next.base};
+                    .base = mixed() ? next.base : 0};
   for (const Skip& skip : run_->schedule().skips) {
     const bool behind =
         skip.epoch < next.epoch || (skip.epoch == next.epoch && skip.last <= next.position);
@@ -329,16 +382,19 @@ void Loader::Impl::restore(const LoaderState& state) {
         "state: the data differs: the state was saved with other files, other contents or other "
         "weights");
   }
-  if (state.position > schedule_.size) {
+  // A random epoch is as long as a step needs it: under other sizes it may have been longer.
+  const bool random = options_.order == WindowOrder::random;
+  if (state.position > schedule_.size && !random) {
     throw std::invalid_argument("state: position " + text(state.position) + " is beyond the " +
                                 text(schedule_.size) + " of an epoch");
   }
-  if (state.skipped.size() > kMostSkips) {
-    throw std::invalid_argument("skip: more than " + text(kMostSkips) + " ranges ahead at a time");
+  if (mixed() && state.base > Mixture::kMostPositions - schedule_.size) {
+    throw std::invalid_argument("state: " + text(state.base) +
+                                " windows before this epoch are more than a mixture can have");
   }
   Schedule schedule = schedule_;
   schedule.epoch = state.epoch;
-  schedule.position = state.position;
+  schedule.position = std::min(state.position, schedule_.size);
   schedule.step = state.step;
   schedule.base = mixed() ? state.base : 0;
   if (options_.epochs) schedule.epochs = *options_.epochs - std::min(state.epoch, *options_.epochs);
@@ -349,8 +405,10 @@ void Loader::Impl::restore(const LoaderState& state) {
     }
     schedule.skips.push_back({skip.epoch, skip.first, skip.last});
   }
-  std::ranges::sort(schedule.skips, {},
-                    [](const Skip& skip) { return std::pair(skip.epoch, skip.first); });
+  join_skips(&schedule.skips);
+  if (schedule.skips.size() > kMostSkips) {
+    throw std::invalid_argument("skip: more than " + text(kMostSkips) + " ranges ahead at a time");
+  }
   run_->restart(std::move(schedule), 0);
 }
 

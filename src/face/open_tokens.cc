@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <stdexcept>
+#include <unordered_set>
 #include <utility>
 
 #include "face/tokens_impl.h"
@@ -57,11 +58,11 @@ std::vector<std::string> files_in(const std::string& folder) {
 }
 
 // A pair that was named twice, by a pattern that matches both of its files, is one.
-std::vector<std::string> without_twins(std::vector<std::string> paths) {
+std::vector<std::string> without_twins(const std::vector<std::string>& paths) {
+  const std::unordered_set<std::string> all(paths.begin(), paths.end());
   std::vector<std::string> kept;
   for (const std::string& path : paths) {
-    const bool twin =
-        ends_in(path, ".idx") && std::ranges::find(paths, with_suffix(path, ".bin")) != paths.end();
+    const bool twin = ends_in(path, ".idx") && all.contains(with_suffix(path, ".bin"));
     if (!twin) kept.push_back(path);
   }
   return kept;

@@ -56,6 +56,16 @@ void Run::restart(Schedule schedule, std::uint64_t turn) {
   start();
 }
 
+Store& Run::store() {
+  notice_fork();
+  return *store_;
+}
+
+const Order& Run::order() {
+  notice_fork();
+  return *order_;
+}
+
 void Run::cancel() noexcept {
   if (process_id() != pid_) return;
   const std::lock_guard lock(mutex_);

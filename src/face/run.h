@@ -43,8 +43,8 @@ class Run {
   [[nodiscard]] const Schedule& schedule() const { return schedule_; }
   [[nodiscard]] std::uint64_t turn() const { return turn_; }    // delivered so far
   [[nodiscard]] std::uint64_t turns() const { return turns_; }  // in all
-  [[nodiscard]] Store& store() const { return *store_; }
-  [[nodiscard]] const Order& order() const { return *order_; }
+  [[nodiscard]] Store& store();
+  [[nodiscard]] const Order& order();
 
  private:
   void start();

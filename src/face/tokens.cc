@@ -175,9 +175,10 @@ std::uint64_t Tokens::Impl::fingerprint() {
   const std::uint64_t count = std::min(kFingerprintTokens, stream->size());
   const std::uint64_t last = stream->size() - count;
   for (std::uint64_t i = 0; i < kFingerprintReads; ++i) {
-    const std::uint64_t first = last / (kFingerprintReads - 1) * i;
-    stream->locate(std::min(first, last), count, 0,
-                   sampled.data() + i * count * stream->item_bytes(), reads);
+    // The first tokens, the last ones, and some between; last * i could overflow.
+    constexpr std::uint64_t kSteps = kFingerprintReads - 1;
+    const std::uint64_t first = last / kSteps * i + last % kSteps * i / kSteps;
+    stream->locate(first, count, 0, sampled.data() + i * count * stream->item_bytes(), reads);
   }
   reads.resize(std::min<std::size_t>(reads.size(), kFingerprintReads));
   holder->store_of_run()->read(reads);

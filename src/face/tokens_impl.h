@@ -42,6 +42,7 @@ class Tokens::Impl {
                                                   const TokensOptions& options);
   Impl(std::vector<TokenLayout> layouts, std::vector<Shard> shards, std::vector<Shard> index_shards,
        std::optional<std::uint64_t> eot_of, const StoreOptions& options);
+  ~Impl() { notice_fork(); }
 
   // Made when first asked for; nullptr where the format has none. Claims its table.
   [[nodiscard]] std::shared_ptr<const Documents> documents();

@@ -50,6 +50,7 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
                      std::uint64_t first_step, std::uint64_t most_ahead)
     : in_(inputs),
       schedule_(schedule),
+      first_step_(first_step),
       last_step_(schedule.turns()),
       direct_(inputs.dataset, inputs.order),
       next_plan_step_(first_step),
@@ -303,11 +304,15 @@ bool Lookahead::plan_group(std::unique_lock<std::mutex>& lock) {
   const bool hot = prospect_.resident;
   const bool together = hot && !prospect_.held;
   const std::size_t most = std::max<std::size_t>(together ? hot_ahead_ : ahead_, waiting_ ? 1 : 0);
-  const std::uint64_t wanted = together ? group_steps_ : 1;
+  // In order there is nothing to sort: one by one, so that reading never stops for the hand-over.
+  const std::uint64_t wanted = together && !in_.order.sequential() ? group_steps_ : 1;
   // One buffer changes hands: a consumer lets go of a batch only when it has got the next.
   const std::size_t free = most > 1 ? most - 1 : most;
   const std::uint64_t room = free - std::min(free, coming_.size());
   if (next_plan_step_ == last_step_) return false;
+  // The first batch hurries: until it has come, the processor is for its reads alone.
+  const bool first_comes = group_step_ == first_step_ && !coming_.empty();
+  if (wanted > 1 && first_comes && !coming_.front()->ready()) return false;
   if (room < (coming_.empty() ? 1 : wanted)) {
     return wait_until_left(free > wanted ? free - wanted : 0);
   }

@@ -86,7 +86,7 @@ class Lookahead {
 
   const LookaheadInputs in_;
   const Schedule schedule_;
-  const std::uint64_t last_step_;
+  const std::uint64_t first_step_, last_step_;
   std::vector<Claim> claims_;
   std::size_t ahead_ = 0;               // batches that are read or ready
   std::size_t hot_ahead_ = 0;           // the same where the data is in memory

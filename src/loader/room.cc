@@ -20,10 +20,9 @@ constexpr std::uint64_t kMostAhead = 64;
 constexpr std::uint64_t kMostSpareBytes = 2 * 1024 * 1024;
 constexpr std::uint64_t kLeastAhead = 4;
 constexpr std::uint64_t kGroupRows = 64 * 1024;  // sorted together; more brings little
+constexpr std::uint64_t kMostPlannedReads = 64;  // of one sample
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
-constexpr std::uint64_t kPlanBytes =
-    sizeof(Read) + sizeof(std::uint64_t) + sizeof(std::byte*);  // a sample
 
 // Rows in the largest batch that this schedule really has.
 std::uint64_t batch_rows(const Schedule& schedule) {
@@ -32,6 +31,12 @@ std::uint64_t batch_rows(const Schedule& schedule) {
 
 std::uint64_t piece_samples(const Schedule& schedule) {
   return std::min(batch_rows(schedule), kPieceSamples);
+}
+
+// Of the plan of one sample in a set of reads. Long rows have many reads, but few of them together.
+std::uint64_t plan_bytes(const Dataset& dataset) {
+  const std::uint64_t reads = std::min(dataset.reads_per_part(), kMostPlannedReads);
+  return reads * sizeof(Read) + sizeof(std::uint64_t) + sizeof(std::byte*);
 }
 
 // The delivered batch, and behind it, where that is not the same, its samples as they are read.
@@ -77,7 +82,7 @@ std::uint64_t plan_slots(const Dataset& dataset, const Order& order, const Sched
 std::vector<Budget::Entry> least_room(const Dataset& dataset, const Schedule& schedule) {
   return {{"a batch of " + std::to_string(batch_rows(schedule)) + " rows",
            batch_bytes(dataset, schedule)},
-          {"read plans", piece_samples(schedule) * kPlanBytes +
+          {"read plans", piece_samples(schedule) * plan_bytes(dataset) +
                              batch_rows(schedule) * Direct::kRowOverheadBytes}};
 }
 
@@ -97,7 +102,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   const std::uint64_t wanted =
       std::clamp(std::max((kReadsAhead + rows - 1) / rows, (kBytesAhead + batch - 1) / batch),
                  kLeastAhead, kMostAhead);
-  const std::uint64_t each = batch + room.piece_samples * kPlanBytes;
+  const std::uint64_t each = batch + room.piece_samples * plan_bytes(dataset);
   const std::uint64_t affordable = std::max(elastic / (order.sequential() ? 2 : 4) / each,
                                             std::min<std::uint64_t>(elastic / each, 2));
   // No more than there is to come: what a short run cannot use is for other loaders.
@@ -107,7 +112,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   room.elastic_bytes = room.ahead * each;
 
   const std::uint64_t staged_samples = std::min(kPieceSamples, steps * rows);
-  const std::uint64_t plans = kStagedPieces * staged_samples * kPlanBytes;
+  const std::uint64_t plans = kStagedPieces * staged_samples * plan_bytes(dataset);
   const std::uint64_t left = elastic - room.elastic_bytes;
   room.slots = left > plans ? plan_slots(dataset, order, schedule, steps, left - plans) : 0;
   if (room.slots > 0) {

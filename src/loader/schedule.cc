@@ -48,22 +48,30 @@ std::uint64_t Schedule::next_skipping_epoch(std::uint64_t from) const {
   return kForever;
 }
 
+Schedule::Place Schedule::epoch_after(const Place& place) const {
+  const std::uint64_t dealt = drop_last ? place.steps * positions_per_step() : place.available;
+  const std::uint64_t before = skipped_before(place, dealt);
+  return epoch_at(place.number + 1, place.base + place.start + dealt + before);
+}
+
+// So many epochs further, all like `place`: nothing is skipped from them.
+Schedule::Place Schedule::epochs_on(const Place& place, std::uint64_t number) const {
+  const std::uint64_t span = drop_last ? place.steps * positions_per_step() : size;
+  return epoch_at(place.number + number, place.base + number * span);
+}
+
 Schedule::Place Schedule::find(std::uint64_t turn) const {
+  const std::uint64_t each = steps_of(size);
   Place place = epoch_at(0, base);
   while (turn >= place.steps) {
     turn -= place.steps;
-    const std::uint64_t dealt = drop_last ? place.steps * positions_per_step() : place.available;
-    const std::uint64_t before = skipped_before(place, dealt);
-    place = epoch_at(place.number + 1, place.base + place.start + dealt + before);
-    // Epochs from which nothing is skipped are all alike.
+    place = epoch_after(place);
+    if (each == 0) break;
     const std::uint64_t alike = next_skipping_epoch(place.number) - place.number;
-    if (place.steps == 0) break;
-    if (alike > 0) {
-      const std::uint64_t passed = std::min(turn / place.steps, alike);
-      const std::uint64_t span = drop_last ? place.steps * positions_per_step() : size;
-      place = epoch_at(place.number + passed, place.base + passed * span);
-      turn -= passed * steps_of(size);
-    }
+    const std::uint64_t passed = std::min(turn / each, alike);
+    if (passed == 0) continue;
+    place = epochs_on(place, passed);
+    turn -= passed * each;
   }
   place.step = turn;
   return place;
@@ -107,15 +115,30 @@ std::uint64_t Schedule::turns() const {
   return all;
 }
 
-Schedule::Turn Schedule::at(std::uint64_t turn) const {
-  const Place place = find(turn);
-  const std::uint64_t available = place.step * positions_per_step();
+Schedule::Turn Schedule::turn_of(const Place& place) const {
+  const std::uint64_t available = std::min(place.step * positions_per_step(), place.available);
   const std::uint64_t skipped = skipped_before(place, available);
   return {.epoch = epoch + place.number,
           .step = (place.number == 0 ? step : 0) + place.step + skipped / positions_per_step(),
           .position = place.start + available + skipped,
           .base = place.base,
           .left = place.steps - place.step};
+}
+
+Schedule::Turn Schedule::at(std::uint64_t turn) const {
+  return turn_of(find(turn));
+}
+
+Schedule::Turn Schedule::in_epoch(std::uint64_t of_epoch, std::uint64_t number) const {
+  Place place = epoch_at(0, base);
+  while (place.number < of_epoch - epoch) {
+    place = epoch_after(place);
+    const std::uint64_t alike =
+        std::min(next_skipping_epoch(place.number), of_epoch - epoch) - place.number;
+    if (alike > 0) place = epochs_on(place, alike);
+  }
+  place.step = number;
+  return turn_of(place);
 }
 
 std::uint64_t Schedule::count(std::uint64_t turn) const {
@@ -141,21 +164,23 @@ void Schedule::fill(const Order& order, std::uint64_t turn,
 
 std::optional<Schedule::Owner> Schedule::owner(std::uint64_t of_epoch,
                                                std::uint64_t at_position) const {
+  if (at_position >= size) return std::nullopt;
   // What lies before the schedule is told as if these sizes had held from the start of the epoch.
   const bool behind = of_epoch < epoch || (of_epoch == epoch && at_position < position);
-  const std::uint64_t start = of_epoch == epoch && !behind ? position : 0;
-  std::uint64_t available = size - start, before = at_position - start, skipped = 0;
+  const Place place = behind ? Place{.available = size} : epoch_at(of_epoch - epoch, 0);
+  std::uint64_t before = at_position - place.start;
   for (const Skip& skip : skips) {
-    if (skip.epoch != of_epoch || skip.last <= start || behind) continue;
-    const std::uint64_t first = std::max(skip.first, start);
+    if (skip.epoch != of_epoch || skip.last <= place.start || behind) continue;
+    const std::uint64_t first = std::max(skip.first, place.start);
     if (at_position >= first && at_position < skip.last) return std::nullopt;
-    available -= skip.last - first;
-    if (first < at_position) skipped += skip.last - first;
+    if (first < at_position) before -= skip.last - first;
   }
-  before -= skipped;
   const std::uint64_t each = positions_per_step();
-  if (drop_last && before / each >= available / each) return std::nullopt;
-  return Owner{.step = (start == 0 ? 0 : step) + before / each + skipped / each,
+  const std::uint64_t number = before / each;
+  if (drop_last && number >= place.available / each) return std::nullopt;
+  // A step is named by where it starts: a skip inside it counts for the next one.
+  const std::uint64_t skipped = behind ? 0 : skipped_before(place, number * each);
+  return Owner{.step = (behind || of_epoch != epoch ? 0 : step) + number + skipped / each,
                .rank = before / batch_size % world_size,
                .row = before % batch_size};
 }

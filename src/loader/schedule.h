@@ -60,6 +60,9 @@ struct Schedule {
 
   [[nodiscard]] std::uint64_t turns() const;  // of this rank; kForever where there is no end
   [[nodiscard]] Turn at(std::uint64_t turn) const;
+  // The number-th step of what this schedule has of an epoch, at most `left` of number 0: there it
+  // is where that epoch ends. Requires of_epoch >= epoch.
+  [[nodiscard]] Turn in_epoch(std::uint64_t of_epoch, std::uint64_t number) const;
   [[nodiscard]] std::uint64_t count(std::uint64_t turn) const;  // samples of this rank
   void fill(const Order& order, std::uint64_t turn, std::span<std::uint64_t> samples) const;
 
@@ -81,6 +84,9 @@ struct Schedule {
   struct Place;  // a turn as the number of its epoch, from 0, and of its step in what is left of it
   [[nodiscard]] Place find(std::uint64_t turn) const;
   [[nodiscard]] Place epoch_at(std::uint64_t number, std::uint64_t base_of) const;
+  [[nodiscard]] Place epoch_after(const Place& place) const;
+  [[nodiscard]] Place epochs_on(const Place& place, std::uint64_t number) const;
+  [[nodiscard]] Turn turn_of(const Place& place) const;
   [[nodiscard]] std::uint64_t steps_of(std::uint64_t positions) const;
   [[nodiscard]] std::uint64_t skipped_before(const Place& place, std::uint64_t available) const;
   [[nodiscard]] std::uint64_t next_skip(std::uint64_t of_epoch, std::uint64_t after) const;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "lowtide/error.h"
@@ -21,6 +23,17 @@ std::size_t default_max_open() {
   return std::clamp<std::size_t>(limit.rlim_cur / 4, kLeast, kMost);
 }
 
+// A shard is opened again by its name, and by then the process may stand in another folder.
+std::vector<Shard> with_whole_paths(std::vector<Shard> shards) {
+  for (Shard& shard : shards) {
+    if (shard.path.starts_with('/')) continue;
+    std::error_code unknown;
+    const std::filesystem::path whole = std::filesystem::absolute(shard.path, unknown);
+    if (!unknown) shard.path = whole.string();
+  }
+  return shards;
+}
+
 [[noreturn]] void throw_stale(const Shard& shard) {
   throw IoError(ESTALE, "open", shard.path, std::nullopt,
                 "the file was replaced or rewritten since it was first opened");
@@ -29,7 +42,7 @@ std::size_t default_max_open() {
 }  // namespace
 
 Files::Files(std::vector<Shard> shards, std::size_t max_open)
-    : shards_(std::move(shards)),
+    : shards_(with_whole_paths(std::move(shards))),
       max_open_(max_open != 0 ? max_open : default_max_open()),
       where_(shards_.size(), recent_.end()) {}
 

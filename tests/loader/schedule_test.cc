@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 namespace lowtide {
@@ -185,6 +186,135 @@ TEST(Schedule, LeavesNothingOutBetweenEpochsOfAContinuousOrder) {
     expected += 12;
   }
   EXPECT_EQ(schedule.turns(), 3U + 4U + 3U + 27U * 4U);
+}
+
+// Who gets each position of an epoch, by listening to all ranks; no entry where nobody does.
+struct Heard {
+  std::uint64_t step, rank, row;
+};
+std::map<std::uint64_t, Heard> hear(Schedule schedule, std::uint64_t epoch) {
+  const auto order = make_sequential(schedule.size);
+  std::map<std::uint64_t, Heard> heard;
+  for (schedule.rank = 0; schedule.rank < schedule.world_size; ++schedule.rank) {
+    for (std::uint64_t turn = 0; turn < schedule.turns(); ++turn) {
+      const Schedule::Turn at = schedule.at(turn);
+      if (at.epoch > epoch) break;
+      if (at.epoch < epoch) continue;
+      const Samples samples = samples_of(schedule, *order, turn);
+      for (std::size_t row = 0; row < samples.size(); ++row) {
+        EXPECT_TRUE(heard.insert({samples[row], {at.step, schedule.rank, row}}).second);
+      }
+    }
+  }
+  return heard;
+}
+
+void expect_owners(const Schedule& schedule, std::uint64_t epoch) {
+  const std::map<std::uint64_t, Heard> heard = hear(schedule, epoch);
+  EXPECT_FALSE(heard.empty());
+  const std::uint64_t first = epoch == schedule.epoch ? schedule.position : 0;
+  for (std::uint64_t at = first; at < schedule.size + 3; ++at) {
+    const auto owner = schedule.owner(epoch, at);
+    const auto known = heard.find(at);
+    ASSERT_EQ(owner.has_value(), known != heard.end()) << at << " of epoch " << epoch;
+    if (!owner) continue;
+    EXPECT_EQ(owner->step, known->second.step) << at;
+    EXPECT_EQ(owner->rank, known->second.rank) << at;
+    EXPECT_EQ(owner->row, known->second.row) << at;
+  }
+}
+
+TEST(Schedule, TellsTheOwnerOfEveryPositionThatItDealsOut) {
+  for (const std::uint64_t start : {0, 1, 12, 25, 33}) {
+    for (const std::uint64_t batch_size : {1, 3, 4}) {
+      for (const std::uint64_t world_size : {1, 2, 3}) {
+        for (const bool drop_last : {true, false}) {
+          SCOPED_TRACE(testing::Message() << "from " << start << " by " << batch_size << " over "
+                                          << world_size << (drop_last ? "" : ", all"));
+          const Schedule schedule{.size = 100,
+                                  .epoch = 5,
+                                  .batch_size = batch_size,
+                                  .world_size = world_size,
+                                  .drop_last = drop_last,
+                                  .epochs = 4,
+                                  .position = start,
+                                  .step = start == 0 ? 0U : 7U,
+                                  .skips = {{5, 20, 32}, {5, 40, 47}, {7, 0, 9}, {7, 97, 100}}};
+          for (const std::uint64_t epoch : {5, 6, 7, 8}) expect_owners(schedule, epoch);
+        }
+      }
+    }
+  }
+}
+
+TEST(Schedule, TellsWhatLiesBehindItAsIfItsSizesHadHeld) {
+  const Schedule schedule{.size = 100,
+                          .epoch = 5,
+                          .batch_size = 4,
+                          .world_size = 2,
+                          .drop_last = true,
+                          .position = 48,
+                          .step = 6};
+  for (const std::uint64_t at : {0, 11, 47}) {
+    for (const std::uint64_t epoch : {3, 5}) {
+      const auto owner = schedule.owner(epoch, at);
+      ASSERT_TRUE(owner);
+      EXPECT_EQ(owner->step, at / 8);
+      EXPECT_EQ(owner->rank, at / 4 % 2);
+      EXPECT_EQ(owner->row, at % 4);
+    }
+  }
+  EXPECT_FALSE(schedule.owner(3, 96)) << "the rest of an epoch is left out";
+}
+
+TEST(Schedule, PassesEpochsThatAreSkippedAsAWhole) {
+  const auto order = make_sequential(40);
+  const Schedule schedule{.size = 40,
+                          .epoch = 2,
+                          .batch_size = 4,
+                          .drop_last = true,
+                          .epochs = 6,
+                          .position = 20,
+                          .step = 5,
+                          .skips = {{2, 20, 40}, {4, 0, 40}, {5, 0, 40}}};
+  ASSERT_EQ(schedule.turns(), 30U);
+  for (std::uint64_t turn = 0; turn < 30; ++turn) {
+    const std::uint64_t epoch = turn < 10 ? 3 : turn / 10 + 5;
+    EXPECT_EQ(schedule.at(turn).epoch, epoch) << turn;
+    EXPECT_EQ(schedule.at(turn).step, turn % 10);
+    EXPECT_EQ(schedule.at(turn).left, 10 - turn % 10);
+    EXPECT_EQ(samples_of(schedule, *order, turn).front(), turn % 10 * 4);
+  }
+  EXPECT_EQ(schedule.at(30).epoch, 8U);
+}
+
+TEST(Schedule, FindsTheStepsOfAnyEpochWithoutWalking) {
+  const Schedule schedule{.size = 50,
+                          .epoch = 4,
+                          .batch_size = 4,
+                          .world_size = 3,
+                          .drop_last = true,
+                          .epochs = 40,
+                          .position = 13,
+                          .step = 9,
+                          .continuous = true,
+                          .base = 200,
+                          .skips = {{6, 12, 24}, {20, 0, 48}}};
+  for (std::uint64_t turn = 0; turn < schedule.turns(); ++turn) {
+    const Schedule::Turn at = schedule.at(turn);
+    const std::uint64_t all = schedule.in_epoch(at.epoch, 0).left;
+    const Schedule::Turn same = schedule.in_epoch(at.epoch, all - at.left);
+    EXPECT_EQ(same.epoch, at.epoch);
+    EXPECT_EQ(same.step, at.step);
+    EXPECT_EQ(same.position, at.position);
+    EXPECT_EQ(same.base, at.base);
+    EXPECT_EQ(same.left, at.left);
+  }
+  const Schedule::Turn end = schedule.in_epoch(6, 3);
+  EXPECT_EQ(end.step, 4U);
+  EXPECT_EQ(end.position, 48U);
+  EXPECT_EQ(end.left, 0U);
+  EXPECT_EQ(schedule.in_epoch(4 + (std::uint64_t{1} << 40), 0).left, 4U);
 }
 
 }  // namespace

@@ -179,6 +179,18 @@ TEST(Files, ReadsOnInTheFileThatWasAdopted) {
   EXPECT_THROW(files.adopt(0, file), IoError);
 }
 
+TEST(Files, OpensARelativeNameAlsoFromAnotherFolder) {
+  const TempFolder folder;
+  (void)folder.write("a", "here");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  Files files({File("a").shard()});
+  std::filesystem::current_path(before);
+  std::string text(4, ' ');
+  files.open(0)->read_exact(0, std::as_writable_bytes(std::span(text)));
+  EXPECT_EQ(text, "here");
+}
+
 TEST(Files, RefusesAShardThatIsNotThere) {
   const TempFolder folder;
   Files files(make_shards(folder, 2));

@@ -27,9 +27,7 @@ inline std::vector<std::uint16_t> made_tokens(std::size_t count, std::uint32_t s
 
 struct TokenRig {
   explicit TokenRig(std::size_t count, std::uint64_t memory_bytes = 4 << 20)
-      : held(made_tokens(count)),
-        budget_bytes(memory_bytes),
-        tokens(open("train.bin", held)) {}
+      : held(made_tokens(count)), budget_bytes(memory_bytes), tokens(open("train.bin", held)) {}
 
   [[nodiscard]] Tokens open(const std::string& name,
                             const std::vector<std::uint16_t>& values) const {
@@ -60,13 +58,14 @@ struct TokenRig {
 };
 
 // Epoch, step, windows and x of a batch.
-using Heard =
-    std::tuple<std::uint64_t, std::uint64_t, std::vector<std::uint64_t>, std::string>;
+using Heard = std::tuple<std::uint64_t, std::uint64_t, std::vector<std::uint64_t>, std::string>;
 inline Heard hear(Loader& loader) {
   const auto batch = loader.next();
   if (!batch) return {};
   const std::size_t bytes = batch->rows() * batch->block_size() * 8;
-  return {batch->epoch(), batch->step(), {batch->samples().begin(), batch->samples().end()},
+  return {batch->epoch(),
+          batch->step(),
+          {batch->samples().begin(), batch->samples().end()},
           std::string(reinterpret_cast<const char*>(batch->x()), bytes)};
 }
 

@@ -1,0 +1,167 @@
+#include "dataset/token_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "lowtide/error.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+TokenLayout layout_of(const std::string& path, std::vector<TokenRun> runs,
+                      const std::string& dtype = "uint16", const std::string& format = "nanogpt") {
+  TokenLayout layout;
+  layout.format = format;
+  layout.data_path = path;
+  layout.dtype = DType::parse(dtype);
+  layout.runs = std::move(runs);
+  for (const TokenRun& run : layout.runs) layout.tokens += run.tokens;
+  return layout;
+}
+
+std::string error_of(const std::vector<TokenLayout>& layouts) {
+  try {
+    return "no error, " + std::to_string(TokenStream(layouts).size());
+  } catch (const FormatError& error) {
+    return error.what();
+  } catch (const std::invalid_argument& error) {
+    return std::string("argument: ") + error.what();
+  }
+}
+
+// Shard and byte of every token, one by one.
+struct Byte {
+  std::uint32_t shard;
+  std::uint64_t offset_bytes;
+};
+std::vector<Byte> naive_places(const std::vector<TokenLayout>& layouts, std::uint64_t item) {
+  std::vector<Byte> places;
+  for (std::size_t shard = 0; shard < layouts.size(); ++shard) {
+    for (const TokenRun& run : layouts[shard].runs) {
+      for (std::uint64_t i = 0; i < run.tokens; ++i) {
+        places.push_back({static_cast<std::uint32_t>(shard), run.offset_bytes + i * item});
+      }
+    }
+  }
+  return places;
+}
+
+TEST(TokenStream, LocatesEveryRangeWhereItsTokensLie) {
+  const std::vector<TokenLayout> layouts = {
+      layout_of("a", {{0, 3, 0}, {11, 1, 0}, {20, 5, 0}}, "uint32"), layout_of("b", {}, "uint32"),
+      layout_of("c", {{1, 1, 0}}, "uint32"), layout_of("d", {{1024, 30, 0}}, "uint32")};
+  const TokenStream stream(layouts);
+  const std::vector<Byte> places = naive_places(layouts, 4);
+  ASSERT_EQ(stream.size(), places.size());
+  for (std::uint64_t first = 0; first <= places.size(); ++first) {
+    for (std::uint64_t count = 0; count <= places.size() - first; ++count) {
+      std::vector<std::byte> memory(count * 4 + 1);
+      std::vector<Read> reads;
+      stream.locate(first, count, 7, memory.data(), reads);
+      ASSERT_LE(reads.size(), stream.most_reads(count));
+      std::uint64_t token = first;
+      std::byte* into = memory.data();
+      for (const Read& read : reads) {
+        ASSERT_GT(read.from.size_bytes, 0U);
+        ASSERT_EQ(read.into, into);
+        for (std::uint64_t at = 0; at < read.from.size_bytes; at += 4, ++token) {
+          ASSERT_EQ(read.from.shard, 7 + places[token].shard);
+          ASSERT_EQ(read.from.offset_bytes + at, places[token].offset_bytes);
+        }
+        into += read.from.size_bytes;
+      }
+      ASSERT_EQ(token, first + count);
+    }
+  }
+  for (std::uint64_t token = 0; token < places.size(); ++token) {
+    EXPECT_EQ(stream.path_of(token), layouts[places[token].shard].data_path);
+  }
+  EXPECT_EQ(stream.first_token(0), 0U);
+  EXPECT_EQ(stream.first_token(2), 9U);
+  EXPECT_EQ(stream.first_token(3), 10U);
+}
+
+TEST(TokenStream, KnowsTheMostReadsThatARangeNeeds) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<TokenLayout> layouts;
+    for (std::size_t i = 0; i < 1 + random() % 8; ++i) {
+      std::vector<TokenRun> runs;
+      for (std::size_t r = 0; r < 1 + random() % 2; ++r)
+        runs.push_back({r * 99, 1 + random() % 9, 0});
+      layouts.push_back(layout_of("s", runs));
+    }
+    const TokenStream stream(layouts);
+    for (std::uint64_t count = 1; count <= stream.size(); ++count) {
+      std::size_t most = 0;
+      std::vector<std::byte> memory(count * 2);
+      for (std::uint64_t first = 0; first + count <= stream.size(); ++first) {
+        std::vector<Read> reads;
+        stream.locate(first, count, 0, memory.data(), reads);
+        most = std::max(most, reads.size());
+      }
+      ASSERT_LE(most, stream.most_reads(count));
+      ASSERT_LE(stream.most_reads(count), most + 1) << "of " << count << " in " << stream.size();
+    }
+  }
+}
+
+TEST(TokenStream, SplitsReadsThatAreTooLongForOne) {
+  const TokenStream stream({layout_of("big", {{64, 3 * kGiB, 0}}, "uint16")});
+  std::vector<Read> reads;
+  stream.locate(5, 2 * kGiB + 3, 0, nullptr, reads);
+  ASSERT_EQ(reads.size(), 5U);
+  std::uint64_t at = 64 + 5 * 2;
+  for (const Read& read : reads) {
+    EXPECT_EQ(read.from.offset_bytes, at);
+    at += read.from.size_bytes;
+  }
+  EXPECT_EQ(at, 64 + 2 * (5 + 2 * kGiB + 3));
+  EXPECT_LE(reads.size(), stream.most_reads(2 * kGiB + 3));
+}
+
+TEST(TokenStream, GoesBeyond32Bits) {
+  const TokenStream stream(
+      {layout_of("a", {{0, 5 * kGiB, 0}}), layout_of("b", {{0, 5 * kGiB, 0}})});
+  std::vector<Read> reads;
+  std::byte memory[8];
+  stream.locate(5 * kGiB - 2, 4, 0, memory, reads);
+  ASSERT_EQ(reads.size(), 2U);
+  EXPECT_EQ(reads[0].from.offset_bytes, 2 * (5 * kGiB - 2));
+  EXPECT_EQ(reads[1].from.offset_bytes, 0U);
+  EXPECT_EQ(stream.size(), 10 * kGiB);
+}
+
+TEST(TokenStream, RefusesFilesThatDoNotAgree) {
+  const TokenLayout first = layout_of("a.bin", {{0, 3, 0}});
+  EXPECT_EQ(error_of({first, layout_of("b.bin", {{0, 3, 0}}, "uint32")}),
+            "b.bin: dtype is '<u4', but a.bin has '<u2'");
+  EXPECT_EQ(error_of({first, first, layout_of("c.bin", {{0, 3, 0}}, "uint16", "llmc")}),
+            "c.bin: format is llmc, but a.bin has nanogpt");
+  EXPECT_EQ(error_of({}), "argument: tokens: at least one file is needed");
+  const TokenLayout huge = layout_of("h", {{0, kMostTokens - 1, 0}});
+  EXPECT_EQ(error_of({huge, huge}), "h: too many tokens in all");
+}
+
+TEST(TokenStream, HashesTheLayoutAndNotThePaths) {
+  std::set<std::uint64_t> seen;
+  const auto hash = [](const std::vector<TokenLayout>& layouts) {
+    return TokenStream(layouts).layout_hash();
+  };
+  const TokenLayout five = layout_of("a", {{0, 5, 0}}), three = layout_of("b", {{0, 3, 0}});
+  seen.insert(hash({five, three}));
+  seen.insert(hash({three, five}));
+  seen.insert(hash({five}));
+  seen.insert(hash({layout_of("a", {{0, 8, 0}})}));
+  seen.insert(hash({layout_of("a", {{0, 5, 0}}, "uint32")}));
+  seen.insert(hash({layout_of("a", {{0, 5, 0}}, "uint16", "llmc")}));
+  EXPECT_EQ(seen.size(), 6U);
+  EXPECT_EQ(hash({five}), hash({layout_of("elsewhere", {{1024, 5, 0}})}));
+}
+
+}  // namespace
+}  // namespace lowtide

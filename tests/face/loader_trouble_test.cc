@@ -1,0 +1,292 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <thread>
+
+#include "lowtide/error.h"
+#include "lowtide/tokens.h"
+#include "support/token_stream.h"
+
+namespace lowtide {
+namespace {
+
+constexpr LoaderOptions kSmall{.batch_size = 3, .block_size = 10, .seed = 5};
+
+template <typename Change>
+std::string refused(const Tokens& tokens, const Change& change) {
+  LoaderOptions options = kSmall;
+  change(options);
+  return error_of([&] { const Loader loader(tokens, options); });
+}
+
+TEST(LoaderTrouble, RefusesBadOptionsAndSaysWhy) {
+  const TokenRig rig(1003);
+  const auto with = [&](const auto& change) { return refused(rig.tokens, change); };
+  EXPECT_EQ(with([](auto& o) { o.batch_size = 0; }), "batch_size: must be at least 1");
+  EXPECT_EQ(with([](auto& o) { o.block_size = 0; }), "block_size: must be at least 1");
+  EXPECT_EQ(with([](auto& o) { o.block_size = 1003; }),
+            "block_size: a window of 1003 + 1 tokens does not fit into a stream of 1003");
+  EXPECT_EQ(with([](auto& o) { o.world_size = 0; }), "world_size: must be at least 1");
+  EXPECT_EQ(with([](auto& o) { o.rank = o.world_size = 2; }), "rank: 2 is not below world_size 2");
+  EXPECT_NE(with([](auto& o) {
+              o.drop_last = false;
+              o.world_size = 2;
+            }).find("drop_last: False needs world_size 1"),
+            std::string::npos);
+  EXPECT_EQ(
+      with([](auto& o) { o.batch_size = 101; }),
+      "batch_size: one step of 1 ranks needs 101 windows of block_size 10, but there are 100");
+  EXPECT_EQ(
+      with([](auto& o) {
+        o.batch_size = 51;
+        o.world_size = 2;
+      }),
+      "batch_size: one step of 2 ranks needs 102 windows of block_size 10, but there are 100");
+  EXPECT_EQ(with([](auto& o) { o.dtype = "float32"; }),
+            "dtype: tokens cannot be delivered as \"float32\"; known are uint8, int8, uint16, "
+            "int16, uint32, int32, uint64, int64");
+  EXPECT_NE(with([](auto& o) { o.separate_documents = true; }).find("eot="), std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.batch_size = ~std::uint64_t{0}; }), "no error");
+  EXPECT_EQ(with([](auto&) {}), "no error");
+}
+
+TEST(LoaderTrouble, RefusesSourcesAndWeightsThatAreNone) {
+  const TokenRig rig(1003);
+  using Sources = std::vector<std::pair<Tokens, double>>;
+  const auto with = [&](const Sources& sources) {
+    return error_of([&] { const Loader loader(sources, kSmall); });
+  };
+  EXPECT_EQ(with({}), "the list of sources is empty");
+  for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_NE(with({{rig.tokens, 1}, {rig.tokens, bad}}), "no error") << bad;
+    EXPECT_NE(with({{rig.tokens, bad}}), "no error") << bad << " alone";
+  }
+  EXPECT_EQ(with({{rig.tokens, 3}}), "no error");
+  EXPECT_EQ(with({{rig.tokens, 1}, {rig.tokens, 1}}), "no error") << "twice the same";
+  const Tokens tiny = rig.open("tiny.bin", made_tokens(10));
+  EXPECT_EQ(with({{rig.tokens, 1}, {tiny, 1}}),
+            "block_size: a window of 10 + 1 tokens does not fit into a stream of 10");
+  Tokens closed = rig.open("closed.bin", made_tokens(100));
+  closed.close();
+  EXPECT_NE(with({{rig.tokens, 1}, {closed, 1}}).find("closed"), std::string::npos);
+}
+
+TEST(LoaderTrouble, RefusesAStateOfSomethingElse) {
+  const TokenRig rig(1003);
+  Loader loader(rig.tokens, kSmall);
+  const LoaderState good = loader.state();
+  const auto with = [&](const auto& change) {
+    LoaderState state = good;
+    change(state);
+    return error_of([&] { loader.restore(state); });
+  };
+  EXPECT_EQ(with([](auto&) {}), "no error");
+  EXPECT_EQ(with([](auto& s) { s.block_size = 11; }),
+            "state: block_size differs: the state has 11, this loader 10");
+  EXPECT_EQ(with([](auto& s) { s.order = WindowOrder::random; }),
+            "state: order differs: the state has random, this loader shuffle");
+  EXPECT_EQ(with([](auto& s) { s.seed = 6; }),
+            "state: seed differs: the state has 6, this loader 5");
+  EXPECT_EQ(with([](auto& s) { s.format = 2; }),
+            "state: format differs: the state has 2, this loader 1");
+  EXPECT_EQ(with([](auto& s) { ++s.fingerprint; }).find("state: the data differs"), 0U);
+  EXPECT_EQ(with([](auto& s) { s.position = 101; }),
+            "state: position 101 is beyond the 100 of an epoch");
+  EXPECT_EQ(with([](auto& s) { s.skipped = {{0, 5, 101}}; }),
+            "state: the skipped range 5 to 101 is not within an epoch");
+  EXPECT_NE(with([](auto& s) {
+              for (std::uint64_t i = 0; i < 9; ++i) s.skipped.push_back({i, 0, 3});
+            }),
+            "no error");
+  auto other = rig.held;
+  other.back() = 1;
+  EXPECT_EQ(error_of([&] {
+              Loader(rig.open("changed.bin", other), kSmall).restore(good);
+            }).find("state: the data differs"),
+            0U)
+      << "the last token";
+  EXPECT_EQ(error_of([&] { Loader(rig.open("copy.bin", rig.held), kSmall).restore(good); }),
+            "no error")
+      << "a copy under another name";
+  EXPECT_TRUE(loader.next()) << "a refused state changes nothing";
+}
+
+TEST(LoaderTrouble, RefusesSkipsThatAreBehindOrOutside) {
+  const TokenRig rig(1003);
+  LoaderOptions options = kSmall;
+  options.epochs = 2;
+  Loader loader(rig.tokens, options);
+  for (int i = 0; i < 3; ++i) (void)loader.next();
+  EXPECT_EQ(error_of([&] { loader.skip(2, 5); }),
+            "skip: step 2 of epoch 0 is behind; the next is step 3 of epoch 0");
+  EXPECT_EQ(error_of([&] { loader.skip(5, 5); }),
+            "skip: steps 5 to 5 are not a range within the 33 of the epoch");
+  EXPECT_EQ(error_of([&] { loader.skip(5, 34); }),
+            "skip: steps 5 to 34 are not a range within the 33 of the epoch");
+  EXPECT_EQ(error_of([&] { loader.skip(0, 1, 2); }),
+            "skip: epoch 2 is beyond the 2 epochs of this loader");
+  loader.skip(3, 33);
+  EXPECT_EQ(loader.epoch(), 1U);
+}
+
+TEST(LoaderTrouble, HasABudgetOfItsOwnOrThatOfItsTokens) {
+  const TokenRig rig(1003);
+  Loader shared(rig.tokens, kSmall);
+  EXPECT_EQ(shared.stats().memory_limit_bytes, std::uint64_t{4} << 20);
+  LoaderOptions options = kSmall;
+  options.memory_bytes = 2 << 20;
+  Loader own(rig.tokens, options);
+  EXPECT_EQ(own.stats().memory_limit_bytes, std::uint64_t{2} << 20);
+  EXPECT_EQ(hear(own), hear(shared));
+  options.memory_bytes = 4096;
+  EXPECT_EQ(error_of([&] { const Loader tiny(rig.tokens, options); }).find("memory: 4 KiB is too "),
+            0U);
+  const TokenRig long_one(1 << 20, 1 << 20);
+  LoaderOptions wide{.batch_size = 200, .block_size = 1024};
+  EXPECT_EQ(error_of([&] { const Loader big(long_one.tokens, wide); }).find("memory: "), 0U);
+  wide.batch_size = 4;
+  Loader fits(long_one.tokens, wide);
+  for (int i = 0; i < 200; ++i) long_one.expect_windows(*fits.next());
+}
+
+TEST(LoaderTrouble, NamesATokenThatDoesNotFit) {
+  const TempFolder folder;
+  std::vector<std::uint32_t> tokens(1000, 7);
+  tokens[777] = 70000;
+  const std::string path = folder.write("t.bin", little_endian(tokens));
+  const Tokens stream = Tokens::open(path, {.dtype = "uint32", .memory_bytes = 4 << 20});
+  for (const bool separate_budget : {false, true}) {
+    Loader loader(stream, {.batch_size = 2,
+                           .block_size = 10,
+                           .order = WindowOrder::sequential,
+                           .dtype = "uint16",
+                           .memory_bytes = separate_budget ? 2U << 20 : 0U});
+    std::string first;
+    for (int i = 0; i < 60; ++i) {
+      const std::string now = error_of([&] { (void)loader.next(); });
+      if (first.empty() && now != "no error") first = now;
+      if (!first.empty()) {
+        EXPECT_EQ(now, first) << "again and again";
+      }
+    }
+    EXPECT_EQ(first, path +
+                         ": token 70000 at place 777 of the stream does not fit dtype uint16; "
+                         "ask for a wider one, such as int64 (epoch 0, step 38)");
+  }
+  EXPECT_THROW((void)stream.windows(std::vector<std::int64_t>{770}, 10, "int16"),
+               std::invalid_argument);
+}
+
+TEST(LoaderTrouble, SaysThatAShardWasTruncatedInTheEpoch) {
+  const TempFolder folder;
+  std::vector<std::string> paths;
+  for (const char* name : {"a.bin", "b.bin"}) {
+    paths.push_back(folder.write(name, little_endian(made_tokens(500'000))));
+  }
+  const Tokens tokens = Tokens::open(
+      paths, {.dtype = "uint16", .memory_bytes = 1 << 20, .engine = EngineKind::pread});
+  Loader loader(
+      tokens,
+      {.batch_size = 4, .block_size = 100, .order = WindowOrder::sequential, .prefetch = 2});
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(loader.next());
+  std::filesystem::resize_file(paths[1], 200'000);
+  std::string text;
+  for (int i = 0; i < 3000 && text.empty(); ++i) {
+    try {
+      ASSERT_TRUE(loader.next());
+    } catch (const FormatError& error) {
+      text = error.what();
+    }
+  }
+  EXPECT_EQ(text.find(paths[1] + ": "), 0U) << text;
+  EXPECT_NE(text.find("truncated"), std::string::npos) << text;
+  EXPECT_NE(text.find("epoch 0, step "), std::string::npos) << text;
+}
+
+TEST(LoaderTrouble, GoesOnInAForkedChild) {
+  const TokenRig rig(1003);
+  Loader plain(rig.tokens, kSmall), loader(rig.tokens, kSmall);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(hear(loader), hear(plain));
+  std::vector<Heard> rest;
+  for (int i = 0; i < 40; ++i) rest.push_back(hear(plain));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    for (const Heard& one : rest) {
+      if (hear(loader) != one) ::_exit(1);
+    }
+    const LoaderState state = loader.state();
+    loader.restore(state);
+    ::_exit(loader.next() ? 0 : 2);
+  }
+  for (const Heard& one : rest) EXPECT_EQ(hear(loader), one) << "and so does the parent";
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(LoaderTrouble, GoesOnWhenItsTokensAreClosedOrGone) {
+  std::optional<TokenRig> rig(1003);
+  Loader loader(rig->tokens, kSmall);
+  Loader plain(rig->tokens, kSmall);
+  rig->tokens.close();
+  EXPECT_TRUE(rig->tokens.closed());
+  EXPECT_THROW((void)rig->tokens.batch(1, 10, 0), std::invalid_argument);
+  EXPECT_NE(refused(rig->tokens, [](auto&) {}).find("closed"), std::string::npos);
+  const auto batch = loader.next();
+  ASSERT_TRUE(batch);
+  rig->expect_windows(*batch);
+  const LoaderState state = loader.state();
+  rig.reset();
+  EXPECT_TRUE(loader.next());
+  (void)plain.next();
+  plain.restore(state);
+  EXPECT_TRUE(plain.next());
+}
+
+TEST(LoaderTrouble, EndsAWaitingNextWhenCancelledFromAnotherThread) {
+  const TokenRig rig(100'003);
+  Loader loader(rig.tokens, kSmall);
+  std::atomic<int> got{0};
+  std::thread consumer([&] {
+    while (loader.next()) ++got;
+  });
+  while (got < 10) std::this_thread::yield();
+  loader.cancel();
+  consumer.join();
+  EXPECT_FALSE(loader.next());
+  bool timed_out = true;
+  EXPECT_FALSE(loader.next_for(std::chrono::milliseconds(1), &timed_out));
+  EXPECT_FALSE(timed_out);
+}
+
+TEST(LoaderTrouble, ServesManyThreadsWithALoaderEachWhileTokensAreRead) {
+  const TokenRig rig(20'003, 8 << 20);
+  std::vector<std::thread> threads;
+  for (std::uint64_t rank = 0; rank < 4; ++rank) {
+    threads.emplace_back([&rig, rank] {
+      LoaderOptions options = kSmall;
+      options.rank = rank;
+      options.world_size = 4;
+      options.epochs = 1;
+      Loader loader(rig.tokens, options);
+      while (const auto batch = loader.next()) {
+        rig.expect_windows(*batch);
+        const TokenBatch drawn = rig.tokens.batch(rank + 1, 10, batch->step());
+        rig.expect_window(drawn, rank, drawn.samples()[rank]);
+      }
+      (void)rig.tokens.fingerprint();
+      (void)rig.tokens.stats();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace lowtide

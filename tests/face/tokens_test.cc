@@ -1,0 +1,216 @@
+#include "lowtide/tokens.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "lowtide/error.h"
+#include "support/token_stream.h"
+
+namespace lowtide {
+namespace {
+
+using Starts = std::vector<std::int64_t>;
+
+std::string golden(const std::string& name) {
+  const std::string here = __FILE__;
+  return here.substr(0, here.rfind("/face/")) + "/golden/tokens/" + name;
+}
+
+std::vector<std::uint16_t> read_all(const Tokens& tokens) {
+  std::vector<std::uint16_t> all(tokens.size());
+  tokens.read(0, all.size(), reinterpret_cast<std::byte*>(all.data()));
+  return all;
+}
+
+TEST(Tokens, GivesTheWindowsThatStartAtYourPlaces) {
+  const TokenRig rig(1003);
+  std::mt19937 random(4);
+  for (const std::uint64_t block : {1, 2, 16, 17, 100, 1002}) {
+    Starts starts{0, static_cast<std::int64_t>(1002 - block)};
+    for (int i = 0; i < 20; ++i) {
+      starts.push_back(static_cast<std::int64_t>(random() % (1003 - block)));
+    }
+    const TokenBatch batch = rig.tokens.windows(starts, block);
+    ASSERT_EQ(batch.rows(), starts.size());
+    for (std::size_t row = 0; row < starts.size(); ++row) {
+      ASSERT_EQ(batch.samples()[row], static_cast<std::uint64_t>(starts[row]));
+      rig.expect_window(batch, row, batch.samples()[row]);
+    }
+  }
+  EXPECT_EQ(rig.tokens.windows(Starts{}, 10).rows(), 0U);
+}
+
+TEST(Tokens, GivesWindowsInEveryTypeThatHoldsTheTokens) {
+  const TokenRig rig(300);
+  const auto as = [&](const char* dtype, auto zero) {
+    using To = decltype(zero);
+    const TokenBatch batch = rig.tokens.windows(Starts{5, 100}, 33, dtype);
+    const auto* x = reinterpret_cast<const To*>(batch.x());
+    const auto* y = reinterpret_cast<const To*>(batch.y());
+    for (std::size_t i = 0; i < 33; ++i) {
+      EXPECT_EQ(x[33 + i], static_cast<To>(rig.held[100 + i])) << dtype;
+      EXPECT_EQ(y[i], static_cast<To>(rig.held[6 + i])) << dtype;
+    }
+  };
+  as("uint16", std::uint16_t{});
+  as("int32", std::int32_t{});
+  as("uint32", std::uint32_t{});
+  as("int64", std::int64_t{});
+  as("uint64", std::uint64_t{});
+  EXPECT_NE(error_of([&] {
+              (void)rig.tokens.windows(Starts{5}, 33, "uint8");
+            }).find(" does not fit dtype uint8; ask for a wider one"),
+            std::string::npos);
+}
+
+TEST(Tokens, RefusesWindowsThatAreNotAllInside) {
+  const TokenRig rig(100);
+  EXPECT_EQ(error_of([&] { (void)rig.tokens.windows(Starts{3, 90}, 10); }),
+            "starts: entry 1 is 90; a window of 10 + 1 tokens starts from 0 to 89");
+  EXPECT_THROW((void)rig.tokens.windows(Starts{-1}, 10), std::out_of_range);
+  EXPECT_EQ(error_of([&] { (void)rig.tokens.windows(Starts{0}, 100); }),
+            "block_size: a window of 100 + 1 tokens does not fit into a stream of 100");
+  EXPECT_EQ(error_of([&] { (void)rig.tokens.batch(0, 10, 1); }), "batch_size: must be at least 1");
+  EXPECT_THROW((void)rig.tokens.windows(Starts{0}, 0), std::invalid_argument);
+  std::byte out[8];
+  EXPECT_THROW(rig.tokens.read(99, 2, out), std::out_of_range);
+  EXPECT_THROW(rig.tokens.read(101, 0, out), std::out_of_range);
+  EXPECT_NO_THROW(rig.tokens.read(100, 0, out));
+}
+
+TEST(Tokens, DrawsTheSameBatchForTheSameSeed) {
+  const TokenRig rig(1003);
+  const auto starts = [&](std::uint64_t seed) {
+    const TokenBatch batch = rig.tokens.batch(50, 20, seed);
+    for (std::uint64_t row = 0; row < 50; ++row)
+      rig.expect_window(batch, row, batch.samples()[row]);
+    return std::vector<std::uint64_t>(batch.samples().begin(), batch.samples().end());
+  };
+  EXPECT_EQ(starts(1), starts(1));
+  EXPECT_NE(starts(1), starts(2));
+  EXPECT_NO_THROW((void)starts(~std::uint64_t{0}));
+}
+
+TEST(Tokens, KeepsABatchAliveWhateverElseIsGone) {
+  std::optional<TokenRig> rig(1003);
+  const TokenBatch first = rig->tokens.windows(Starts{7}, 10);
+  const TokenBatch second = rig->tokens.windows(Starts{8}, 10);
+  rig->expect_window(first, 0, 7);
+  const auto held = rig->held;
+  rig.reset();
+  for (std::size_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(reinterpret_cast<const std::int64_t*>(first.x())[i], held[7 + i]);
+    EXPECT_EQ(reinterpret_cast<const std::int64_t*>(second.y())[i], held[9 + i]);
+  }
+}
+
+TEST(Tokens, ReadsManyTinyShardsAsOneStream) {
+  const TempFolder folder;
+  const auto held = made_tokens(333);
+  std::vector<std::string> paths;
+  for (std::size_t first = 0, i = 0; first < held.size(); ++i) {
+    const std::size_t count = std::min(1 + i % 4, held.size() - first);
+    const auto begin = held.begin() + static_cast<long>(first);
+    const std::string name = "shard_" + std::to_string(1000 + i) + ".bin";
+    paths.push_back(folder.write(
+        name, little_endian(std::vector<std::uint16_t>(begin, begin + static_cast<long>(count)))));
+    if (i % 10 == 0) folder.write("shard_" + std::to_string(1000 + i) + "_.bin", "");
+    first += count;
+  }
+  const TokensOptions options{.dtype = "uint16", .memory_bytes = 4 << 20};
+  for (const Tokens& tokens :
+       {Tokens::open(paths, options), Tokens::open(folder / "shard_*.bin", options),
+        Tokens::open(folder.path(), options)}) {
+    EXPECT_EQ(tokens.paths(), paths) << "empty shards are left out";
+    EXPECT_EQ(read_all(tokens), held);
+    const TokenBatch batch = tokens.windows(Starts{0, 100, 232}, 100);
+    for (std::size_t i = 0; i < 100; ++i) {
+      EXPECT_EQ(reinterpret_cast<const std::int64_t*>(batch.y())[200 + i], held[233 + i]);
+    }
+    Loader loader(tokens, {.batch_size = 2, .block_size = 50, .order = WindowOrder::sequential});
+    const auto loaded = loader.next();
+    for (std::size_t i = 0; i < 100; ++i) {
+      EXPECT_EQ(reinterpret_cast<const std::int64_t*>(loaded->x())[i], held[i]);
+    }
+  }
+}
+
+TEST(Tokens, OpensAPairByAnyOfItsNames) {
+  const auto expected = read_all(Tokens::open(golden("megatron_uint16.bin")));
+  EXPECT_FALSE(expected.empty());
+  for (const char* name : {"megatron_uint16", "megatron_uint16.idx", "megatron_uint16.*"}) {
+    const Tokens tokens = Tokens::open(golden(name));
+    EXPECT_EQ(tokens.format(), "megatron");
+    EXPECT_EQ(tokens.paths(), std::vector<std::string>{golden("megatron_uint16.bin")});
+    EXPECT_EQ(read_all(tokens), expected);
+    ASSERT_TRUE(tokens.documents());
+    std::vector<std::int64_t> offsets(*tokens.documents() + 1);
+    tokens.document_offsets(0, offsets.size(), offsets.data());
+    EXPECT_EQ(offsets.front(), 0);
+    EXPECT_EQ(offsets.back(), static_cast<std::int64_t>(tokens.size()));
+    EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end()));
+    EXPECT_THROW(tokens.document_offsets(1, offsets.size(), offsets.data()), std::out_of_range);
+  }
+  const std::vector<std::string> twice{golden("megatron_uint16.idx"),
+                                       golden("megatron_uint16.bin")};
+  EXPECT_EQ(Tokens::open(twice).size(), expected.size()) << "a pair named twice is one";
+}
+
+TEST(Tokens, SaysWhatAFolderHasThatItCannotRead) {
+  const TempFolder folder;
+  const auto error = [&] { return error_of([&] { (void)Tokens::open(folder.path()); }); };
+  EXPECT_EQ(error(), folder.path() + ": no token files (.bin or .npy) in this folder");
+  folder.write("a.bin", little_endian(made_tokens(10)));
+  EXPECT_EQ(error(), "no error");
+  folder.write("a.npy", little_endian(made_tokens(10)));
+  EXPECT_EQ(error().find(folder.path() + ": both .bin and .npy files are in this folder"), 0U);
+  folder.write("index.json", "{\"shards\": [{\"raw\": \"../../outside\"}]}");
+  EXPECT_EQ(error().find(folder.path() + "/index.json: "), 0U);
+  EXPECT_THROW((void)Tokens::open(folder / "none.bin"), IoError);
+  EXPECT_THROW((void)Tokens::open(folder.write("empty.bin", "")), FormatError);
+  EXPECT_THROW((void)Tokens::open(std::vector<std::string>{}), std::invalid_argument);
+  const std::vector<std::string> empties{folder / "empty.bin", folder / "empty.bin"};
+  EXPECT_THROW((void)Tokens::open(empties), FormatError);
+}
+
+TEST(Tokens, TellsOtherDataByItsFingerprint) {
+  const TokenRig rig(5000);
+  const std::uint64_t known = rig.tokens.fingerprint();
+  EXPECT_EQ(rig.open("copy.bin", rig.held).fingerprint(), known);
+  const auto changed = [&](std::size_t at) {
+    auto other = rig.held;
+    ++other[at];
+    return rig.open("other.bin", other).fingerprint();
+  };
+  EXPECT_NE(changed(0), known);
+  EXPECT_NE(changed(4999), known);
+  EXPECT_NE(rig.open("short.bin", made_tokens(4999)).fingerprint(), known);
+  for (const std::size_t size : {1, 31, 32, 33, 60, 90, 95}) {
+    const std::uint64_t tiny = rig.open("tiny.bin", made_tokens(size)).fingerprint();
+    for (const std::size_t at : {std::size_t{0}, size / 2, size - 1}) {
+      auto other = made_tokens(size);
+      ++other[at];
+      EXPECT_NE(rig.open("tinier.bin", other).fingerprint(), tiny) << at << " of " << size;
+    }
+  }
+}
+
+TEST(Tokens, CountsWhatItReadsAndEndsWithClose) {
+  TokenRig rig(1003);
+  (void)rig.tokens.windows(Starts{0, 1}, 10);
+  EXPECT_EQ(rig.tokens.stats().bytes_asked, 2U * 11 * 2);
+  EXPECT_EQ(rig.tokens.memory_bytes(), std::uint64_t{4} << 20);
+  EXPECT_FALSE(rig.tokens.documents());
+  std::int64_t offset = 0;
+  EXPECT_THROW(rig.tokens.document_offsets(0, 1, &offset), std::invalid_argument);
+  const Tokens copy = rig.tokens;
+  rig.tokens.close();
+  EXPECT_TRUE(copy.closed());
+  EXPECT_THROW((void)copy.windows(Starts{0}, 10), std::invalid_argument);
+  EXPECT_NO_THROW(rig.tokens.close());
+}
+
+}  // namespace
+}  // namespace lowtide
