@@ -33,9 +33,6 @@ RowList row_list(const RowArray& rows) {
   throw nb::type_error("row numbers must be int64, uint64, int32 or uint32");
 }
 
-namespace {
-
-// Every size is checked before the core writes into memory that Python owns.
 void check_room(const ByteArray& out, std::uint64_t count, std::uint64_t bytes_each) {
   const std::uint64_t room = out.shape(0);
   if (bytes_each != 0 && (count > room / bytes_each || count * bytes_each != room)) {
@@ -43,6 +40,34 @@ void check_room(const ByteArray& out, std::uint64_t count, std::uint64_t bytes_e
                                 std::to_string(count) + " rows of " + std::to_string(bytes_each));
   }
 }
+
+nb::dict stats_dict(const Stats& now) {
+  nb::dict claims;
+  for (const auto& [name, bytes] : now.memory_claims) {
+    const auto key = nb::str(name.c_str());
+    claims[key] = claims.contains(key) ? nb::cast<std::uint64_t>(claims[key]) + bytes : bytes;
+  }
+  nb::dict memory;
+  memory["limit"] = now.memory_limit_bytes;
+  memory["claims"] = claims;
+  memory["held_by_you"] = now.held_by_you_bytes;
+  nb::dict all;
+  all["bytes_asked"] = now.bytes_asked;
+  all["bytes_read"] = now.bytes_read;
+  all["reads"] = now.reads;
+  all["merged"] = now.merged;
+  all["wait_ns"] = now.wait_ns;
+  all["gap_bytes"] = now.gap_bytes;
+  all["engine"] = now.engine;
+  all["engine_reason"] = now.engine_reason;
+  all["cache"] = now.cache;
+  all["cache_reason"] = now.cache_reason;
+  all["layout"] = now.layout;
+  all["memory"] = memory;
+  return all;
+}
+
+namespace {
 
 Array open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
            std::optional<std::vector<std::uint64_t>> shape,
@@ -106,29 +131,7 @@ nb::dict stats(const Array& array) {
     const Unlocked unlocked;
     now = array.stats();
   }
-  nb::dict claims;
-  for (const auto& [name, bytes] : now.memory_claims) {
-    const auto key = nb::str(name.c_str());
-    claims[key] = claims.contains(key) ? nb::cast<std::uint64_t>(claims[key]) + bytes : bytes;
-  }
-  nb::dict memory;
-  memory["limit"] = now.memory_limit_bytes;
-  memory["claims"] = claims;
-  memory["held_by_you"] = now.held_by_you_bytes;
-  nb::dict all;
-  all["bytes_asked"] = now.bytes_asked;
-  all["bytes_read"] = now.bytes_read;
-  all["reads"] = now.reads;
-  all["merged"] = now.merged;
-  all["wait_ns"] = now.wait_ns;
-  all["gap_bytes"] = now.gap_bytes;
-  all["engine"] = now.engine;
-  all["engine_reason"] = now.engine_reason;
-  all["cache"] = now.cache;
-  all["cache_reason"] = now.cache_reason;
-  all["layout"] = now.layout;
-  all["memory"] = memory;
-  return all;
+  return stats_dict(now);
 }
 
 std::vector<nb::bytes> paths(const Array& array) {

@@ -57,7 +57,7 @@ std::optional<Batch> wait_a_little(PyBatches& self, bool* timed_out) {
 nb::object as_tuple(Batch&& batch, std::uint64_t row_bytes) {
   const auto samples = batch.samples();
   const std::size_t count = samples.size();
-  auto numbers = std::make_unique<std::int64_t[]>(count);
+  auto numbers = std::make_unique_for_overwrite<std::int64_t[]>(count);
   std::copy(samples.begin(), samples.end(), numbers.get());
   std::int64_t* const index = numbers.get();
   const nb::capsule index_owner(numbers.release(),

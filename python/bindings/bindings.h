@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lowtide/array.h"
+#include "lowtide/tokens.h"
 
 namespace lowtide::python {
 
@@ -15,11 +16,17 @@ namespace nb = nanobind;
 
 // Memory to fill, lent by the caller for one call; structured types come as plain bytes.
 using ByteArray = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+// The same for numbers of tokens.
+using OffsetArray = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 // Row numbers, read only: int64, uint64, int32 or uint32.
 using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // The same numbers as the core takes them: borrowed. Throws nb::type_error for any other type.
 [[nodiscard]] RowList row_list(const RowArray& rows);
+
+// Every size is checked before the core writes into memory that Python owns. Throws
+// std::invalid_argument where `out` is not `count` times `bytes_each`.
+void check_room(const ByteArray& out, std::uint64_t count, std::uint64_t bytes_each);
 
 // Paths cross as bytes: a file name need not be text.
 [[nodiscard]] inline std::string path_bytes(const nb::bytes& path) {
@@ -29,9 +36,19 @@ using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 void bind_errors(nb::module_& module);
 void bind_array(nb::module_& module);
 void bind_batches(nb::module_& module);
+void bind_tokens(nb::module_& module);
+void bind_loader(nb::module_& module);
+
+[[nodiscard]] nb::dict stats_dict(const Stats& stats);
 
 // The Python object around a Batches over `array`; holds `rows`, which it borrows.
 [[nodiscard]] nb::object make_batches(const Array& array, BatchOptions options,
                                       const nb::object& rows);
+
+// "uint16", "int64": what an array of such tokens is. Throws std::invalid_argument.
+[[nodiscard]] nb::dlpack::dtype token_type(const std::string& word);
+// (both, lease): an array of shape (2, rows, block_size), x and y, each contiguous, and the batch
+// as the Python object that owns it and that all views hold.
+[[nodiscard]] nb::object lend(TokenBatch&& batch, nb::dlpack::dtype type);
 
 }  // namespace lowtide::python

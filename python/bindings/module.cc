@@ -57,6 +57,8 @@ NB_MODULE(_core, module) {
   lowtide::python::bind_errors(module);
   lowtide::python::bind_batches(module);
   lowtide::python::bind_array(module);
+  lowtide::python::bind_tokens(module);
+  lowtide::python::bind_loader(module);
   module.def(
       "parse_bytes", [](const std::string& text) { return lowtide::parse_bytes(text); }, "text"_a);
   module.def("format_bytes", &lowtide::format_bytes, "bytes"_a);

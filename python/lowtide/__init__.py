@@ -5,15 +5,45 @@ import lowtide as lt
 a = lt.open("m.npy", memory="256MiB")
 for idx, rows in a.batches(4096, order="shuffle", seed=0):
     ...
+
+t = lt.tokens("train.bin")
+loader = lt.Loader(t, batch_size=12, block_size=1024, seed=1337)
+x, y = loader.next()
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from lowtide._array import Array, open
 from lowtide._batches import Batches
 from lowtide._core import FormatError
+from lowtide._documents import Documents
+from lowtide._loader import Batch, Loader, When
+from lowtide._tokens import Tokens, tokens
 
 __version__ = "0.1.0"
 FormatError.__module__ = "lowtide"
 
-__all__ = ["Array", "Batches", "FormatError", "__version__", "open"]
+__all__ = [
+    "Array",
+    "Batch",
+    "Batches",
+    "Documents",
+    "FormatError",
+    "Loader",
+    "Tokens",
+    "When",
+    "__version__",
+    "open",
+    "tokens",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """lowtide.torch, loaded when first touched: an import of lowtide does not import torch."""
+    if name == "torch":
+        from importlib import import_module
+
+        return import_module("lowtide.torch")
+    raise AttributeError(f"module 'lowtide' has no attribute {name!r}")

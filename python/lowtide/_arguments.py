@@ -37,6 +37,8 @@ def memory_bytes(memory: int | str | None) -> int:
 
 def integer(value: Any, name: str, low: int, high: int) -> int:
     """`value` as an int from `low` to `high`. Raises TypeError (bool, float), ValueError."""
+    if type(value) is int and low <= value <= high:
+        return value
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, not bool")
     try:
@@ -54,6 +56,13 @@ def word(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, not {type(value).__name__}")
     return value
+
+
+def flag(value: Any, name: str) -> bool:
+    """`value` if it is a bool. Raises TypeError."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be a bool, not {type(value).__name__}")
+    return bool(value)
 
 
 def axes(shape: int | Sequence[int] | None) -> list[int] | None:
@@ -114,6 +123,29 @@ def _descr_of(dtype: np.dtype[Any]) -> Any:
         found = np.lib.format.dtype_to_descr(dtype)
     if dtype.kind == "T":
         raise ValueError(f"dtype {dtype} has no fixed size in a file")
+    return found
+
+
+_TOKEN_WORDS: dict[Any, str] = {}
+for _word in ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"):
+    _TOKEN_WORDS[_word] = _TOKEN_WORDS[np.dtype(_word)] = _TOKEN_WORDS[np.dtype(_word).type] = _word
+
+
+def token_word(dtype: npt.DTypeLike) -> str:
+    """The core's word for the integer type that tokens are wanted in. Raises TypeError, ValueError.
+
+    The usual spellings cost one look into a table: this runs for every batch.
+    """
+    try:
+        found = _TOKEN_WORDS.get(dtype)
+    except TypeError:
+        found = None
+    if found is None:
+        wanted = np.dtype(dtype)
+        found = _TOKEN_WORDS.get(wanted)
+        if found is None:
+            words = ", ".join(key for key in _TOKEN_WORDS if isinstance(key, str))
+            raise ValueError(f"dtype of tokens must be one of {words}, not {wanted}")
     return found
 
 

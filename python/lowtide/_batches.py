@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowtide import _core
-from lowtide._arguments import integer, word
+from lowtide._arguments import flag, integer, word
 from lowtide._index import check_rows
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 _MAX = 2**63 - 1
 _STATE_FORMAT = 1
 # Readers must be gone before the interpreter is: an iterator that is never freed ends here.
-_live: weakref.WeakSet[_core.Batches] = weakref.WeakSet()
+live: weakref.WeakSet[_core.Batches | _core.Loader] = weakref.WeakSet()
 
 
 @atexit.register
 def _close_all() -> None:
-    for batches in list(_live):
-        batches.close()
+    for readers in list(live):
+        readers.close()
     _core.keep_threads_out()
 
 
 def _forked() -> None:
     _core.forget_threads()
-    for batches in list(_live):
-        batches.forked()
+    for readers in list(live):
+        readers.forked()
 
 
 os.register_at_fork(after_in_child=_forked)
@@ -77,9 +77,7 @@ class Batches:
             raise ValueError(f"rank must be below world_size ({world_size}), not {rank}")
         self._seed = integer(seed, "seed", 0, 2**64 - 1)
         self._epoch = integer(epoch, "epoch", 0, 2**64 - 1)
-        if not isinstance(drop_last, (bool, np.bool_)):
-            raise TypeError(f"drop_last must be a bool, not {type(drop_last).__name__}")
-        self._drop_last = bool(drop_last)
+        self._drop_last = flag(drop_last, "drop_last")
         self._array = array
         self._dtype = dtype
         self._row_bytes = array.row_bytes
@@ -100,7 +98,7 @@ class Batches:
             self._world_size,
             self._drop_last,
         )
-        _live.add(core)
+        live.add(core)
         return core
 
     def __iter__(self) -> Self:

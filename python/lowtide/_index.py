@@ -67,7 +67,10 @@ def check_rows(rows: Any, length: int) -> AnyArray:
         raise TypeError(f"row indices must be integers, not {found.dtype}")
     if found.dtype not in _BORROWED:
         found = found.astype(np.int64)
-    if found.size:
+    # Mostly all is well, which one pass tells: as unsigned numbers the negative are the largest.
+    unsigned = np.dtype(f"u{found.dtype.itemsize}")
+    limit = min(length, int(np.iinfo(found.dtype).max) + 1)
+    if found.size and int(found.view(unsigned).max()) >= limit:
         low, high = int(found.min()), int(found.max())
         if high >= length or low < -length:
             wrong = found[(found >= length) | (found < -length)][0]

@@ -1,0 +1,242 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "gil.h"
+#include "lowtide/tokens.h"
+
+namespace lowtide::python {
+
+using nb::literals::operator""_a;
+
+namespace {
+
+// Ctrl-C ends a stalled wait within twice this.
+constexpr std::chrono::milliseconds kSignalCheck{100};
+
+// A Loader, and the lock that makes several threads one consumer. The lock is only ever waited for
+// without the GIL.
+struct PyLoader {
+  PyLoader(Loader made, nb::dlpack::dtype element) : type(element), loader(std::move(made)) {}
+  PyLoader(const PyLoader&) = delete;
+  PyLoader& operator=(const PyLoader&) = delete;
+  ~PyLoader() { close(); }
+
+  // In a child the lock may be held by a thread that does not exist there.
+  void forked() { new (&consumer) std::timed_mutex; }
+
+  void close() noexcept {
+    if (closed.exchange(true)) return;
+    const Unlocked unlocked;
+    loader->cancel();
+    const std::lock_guard lock(consumer);
+    loader.reset();
+  }
+
+  nb::dlpack::dtype type;
+  std::timed_mutex consumer;
+  std::atomic<bool> closed = false;
+  std::optional<Loader> loader;
+};
+
+// One turn of waiting: at most kSignalCheck. Called without the GIL.
+std::optional<TokenBatch> wait_a_little(PyLoader& self, std::optional<std::uint64_t> epoch,
+                                        bool* timed_out) {
+  const std::unique_lock lock(self.consumer, kSignalCheck);
+  *timed_out = !lock.owns_lock();
+  if (*timed_out || !self.loader.has_value()) return std::nullopt;
+  if (epoch.has_value() && self.loader->epoch() != *epoch) return std::nullopt;
+  return self.loader->next_for(kSignalCheck, timed_out);
+}
+
+// None at the end: of `epoch` where it is given, else of all epochs.
+nb::object next(PyLoader& self, std::optional<std::uint64_t> epoch) {
+  for (;;) {
+    std::optional<TokenBatch> batch;
+    bool timed_out = false;
+    {
+      const Unlocked unlocked;
+      batch = wait_a_little(self, epoch, &timed_out);
+    }
+    if (batch.has_value()) return lend(std::move(*batch), self.type);
+    if (!timed_out || self.closed) return nb::none();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+// Runs `ask` on the open Loader as its only user; hears Ctrl-C while another thread is.
+template <class Ask>
+auto alone(PyLoader& self, Ask ask) {
+  for (;;) {
+    {
+      const Unlocked unlocked;
+      const std::unique_lock lock(self.consumer, kSignalCheck);
+      if (lock.owns_lock()) {
+        if (!self.loader.has_value()) throw std::invalid_argument("this loader is closed");
+        return ask(*self.loader);
+      }
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+using Sources = std::vector<std::pair<Tokens, double>>;
+
+PyLoader* make(const Sources& sources, bool mixture, std::uint64_t batch_size,
+               std::uint64_t block_size, const std::string& order, std::uint64_t seed,
+               std::uint64_t rank, std::uint64_t world_size, std::optional<std::uint64_t> epochs,
+               bool drop_last, std::optional<std::uint64_t> prefetch, const std::string& dtype,
+               std::uint64_t memory_bytes, bool separate_documents) {
+  const LoaderOptions options{.batch_size = batch_size,
+                              .block_size = block_size,
+                              .order = parse_window_order(order),
+                              .seed = seed,
+                              .rank = rank,
+                              .world_size = world_size,
+                              .epochs = epochs,
+                              .drop_last = drop_last,
+                              .prefetch = prefetch,
+                              .dtype = dtype,
+                              .memory_bytes = memory_bytes,
+                              .separate_documents = separate_documents};
+  const nb::dlpack::dtype type = token_type(dtype);
+  std::optional<Loader> made;
+  {
+    const Unlocked unlocked;
+    if (mixture) {
+      made.emplace(sources, options);
+    } else {
+      made.emplace(sources.at(0).first, options);
+    }
+  }
+  return new PyLoader(std::move(*made), type);
+}
+
+using Skipped = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>;
+
+const char* order_word(WindowOrder order) {
+  switch (order) {
+    case WindowOrder::shuffle:
+      return "shuffle";
+    case WindowOrder::random:
+      return "random";
+    case WindowOrder::sequential:
+      return "sequential";
+  }
+  throw std::invalid_argument("order is none of shuffle, random, sequential");
+}
+
+nb::dict state(PyLoader& self) {
+  const LoaderState now = alone(self, [](Loader& loader) { return loader.state(); });
+  nb::list skipped;
+  for (const auto& [epoch, first, last] : now.skipped) {
+    nb::list entry;
+    entry.append(epoch);
+    entry.append(first);
+    entry.append(last);
+    skipped.append(entry);
+  }
+  nb::dict all;
+  all["format"] = now.format;
+  all["fingerprint"] = now.fingerprint;
+  all["block_size"] = now.block_size;
+  all["order"] = order_word(now.order);
+  all["seed"] = now.seed;
+  all["epoch"] = now.epoch;
+  all["position"] = now.position;
+  all["step"] = now.step;
+  all["base"] = now.base;
+  all["skipped"] = skipped;
+  return all;
+}
+
+void restore(PyLoader& self, std::uint32_t format, std::uint64_t fingerprint,
+             std::uint64_t block_size, const std::string& order, std::uint64_t seed,
+             std::uint64_t epoch, std::uint64_t position, std::uint64_t step, std::uint64_t base,
+             const Skipped& skipped) {
+  LoaderState then{.format = format,
+                   .fingerprint = fingerprint,
+                   .block_size = block_size,
+                   .order = parse_window_order(order),
+                   .seed = seed,
+                   .epoch = epoch,
+                   .position = position,
+                   .step = step,
+                   .base = base};
+  for (const auto& [of, first, last] : skipped) then.skipped.push_back({of, first, last});
+  alone(self, [&then](Loader& loader) { loader.restore(then); });
+}
+
+nb::object when(PyLoader& self, std::uint64_t token, std::optional<std::uint64_t> epoch,
+                std::uint64_t source) {
+  const auto found = alone(self, [&](Loader& loader) {
+    return loader.when(token, epoch.value_or(loader.epoch()), source);
+  });
+  if (!found.has_value()) return nb::none();
+  return nb::make_tuple(found->step, found->rank, found->row);
+}
+
+template <class Value>
+auto asks(Value (Loader::*question)() const) {
+  return [question](PyLoader& self) {
+    return alone(self, [question](Loader& loader) { return (loader.*question)(); });
+  };
+}
+
+}  // namespace
+
+void bind_loader(nb::module_& module) {
+  nb::class_<PyLoader>(module, "Loader", nb::is_weak_referenceable())
+      .def_static("open", &make, nb::rv_policy::take_ownership, "sources"_a, "mixture"_a,
+                  "batch_size"_a, "block_size"_a, "order"_a, "seed"_a, "rank"_a, "world_size"_a,
+                  "epochs"_a.none(), "drop_last"_a, "prefetch"_a.none(), "dtype"_a,
+                  "memory_bytes"_a, "separate_documents"_a)
+      .def("next", &next, "epoch"_a.none() = nb::none(),
+           nb::sig("def next(self, epoch: int | None = None) -> "
+                   "tuple[NDArray[typing.Any], TokenBatch] | None"))
+      .def("steps", asks(&Loader::steps))
+      .def("steps_left", asks(&Loader::steps_left))
+      .def("epoch", asks(&Loader::epoch))
+      .def("step", asks(&Loader::step))
+      .def(
+          "seek",
+          [](PyLoader& self, std::uint64_t step, std::optional<std::uint64_t> epoch) {
+            alone(self, [&](Loader& loader) { loader.seek(step, epoch); });
+          },
+          "step"_a, "epoch"_a.none())
+      .def(
+          "skip",
+          [](PyLoader& self, std::uint64_t first, std::uint64_t last,
+             std::optional<std::uint64_t> epoch) {
+            alone(self, [&](Loader& loader) { loader.skip(first, last, epoch); });
+          },
+          "first"_a, "last"_a, "epoch"_a.none())
+      .def("when", &when, "token"_a, "epoch"_a.none(), "source"_a,
+           nb::sig("def when(self, token: int, epoch: int | None, source: int) -> "
+                   "tuple[int, int, int] | None"))
+      .def("state", &state, nb::sig("def state(self) -> dict[str, typing.Any]"))
+      .def("restore", &restore, "format"_a, "fingerprint"_a, "block_size"_a, "order"_a, "seed"_a,
+           "epoch"_a, "position"_a, "step"_a, "base"_a, "skipped"_a)
+      .def(
+          "stats", [](PyLoader& self) { return stats_dict(asks(&Loader::stats)(self)); },
+          nb::sig("def stats(self) -> dict[str, typing.Any]"))
+      .def_prop_ro("closed", [](const PyLoader& self) { return self.closed.load(); })
+      .def("forked", &PyLoader::forked)
+      .def("close", &PyLoader::close);
+}
+
+}  // namespace lowtide::python

@@ -1,0 +1,168 @@
+#include "lowtide/tokens.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "gil.h"
+
+namespace lowtide::python {
+
+using nb::literals::operator""_a;
+
+nb::dlpack::dtype token_type(const std::string& word) {
+  const bool is_unsigned = word.starts_with('u');
+  const auto code = is_unsigned ? nb::dlpack::dtype_code::UInt : nb::dlpack::dtype_code::Int;
+  for (const int bits : {8, 16, 32, 64}) {
+    if (word != (is_unsigned ? "uint" : "int") + std::to_string(bits)) continue;
+    return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1};
+  }
+  throw std::invalid_argument("dtype must be an integer type, not " + word);
+}
+
+nb::object lend(TokenBatch&& batch, nb::dlpack::dtype type) {
+  const std::size_t rows = batch.rows();
+  const std::size_t block = batch.block_size();
+  std::byte* const x = batch.x();
+  const std::ptrdiff_t apart_bytes = batch.y() - x;
+  const std::int64_t item_bytes = type.bits / 8;
+  const nb::object lease = nb::cast(std::move(batch), nb::rv_policy::move);
+  // One array for both: making one costs more than taking it apart.
+  const std::size_t shape[] = {2, rows, block};
+  const std::int64_t strides[] = {apart_bytes / item_bytes, static_cast<std::int64_t>(block), 1};
+  nb::object both = nb::cast(nb::ndarray<nb::numpy>(x, 3, shape, lease, strides, type));
+  return nb::make_tuple(std::move(both), lease);
+}
+
+namespace {
+
+Tokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
+            std::optional<std::string> format, std::optional<std::uint64_t> eot,
+            std::uint64_t memory_bytes, const std::string& engine, const std::string& cache) {
+  std::vector<std::string> names;
+  names.reserve(paths.size());
+  for (const nb::bytes& path : paths) names.push_back(path_bytes(path));
+  const TokensOptions options{.dtype = std::move(dtype),
+                              .format = std::move(format),
+                              .eot = eot,
+                              .memory_bytes = memory_bytes,
+                              .engine = parse_engine(engine),
+                              .cache = parse_cache(cache)};
+  const Unlocked unlocked;
+  return expand ? Tokens::open(names.at(0), options) : Tokens::open(names, options);
+}
+
+void read(const Tokens& tokens, std::uint64_t first, std::uint64_t count, const ByteArray& out) {
+  check_room(out, count, tokens.dtype().itemsize_bytes);
+  auto* const into = reinterpret_cast<std::byte*>(out.data());
+  const Unlocked unlocked;
+  tokens.read(first, count, into);
+}
+
+nb::object windows(const Tokens& tokens, const RowArray& starts, std::uint64_t block_size,
+                   const std::string& dtype) {
+  const RowList list = row_list(starts);
+  std::optional<TokenBatch> batch;
+  {
+    const Unlocked unlocked;
+    batch.emplace(tokens.windows(list, block_size, dtype));
+  }
+  return lend(std::move(*batch), token_type(dtype));
+}
+
+nb::object batch(const Tokens& tokens, std::uint64_t batch_size, std::uint64_t block_size,
+                 std::uint64_t seed, const std::string& dtype) {
+  std::optional<TokenBatch> batch;
+  {
+    const Unlocked unlocked;
+    batch.emplace(tokens.batch(batch_size, block_size, seed, dtype));
+  }
+  return lend(std::move(*batch), token_type(dtype));
+}
+
+void document_offsets(const Tokens& tokens, std::uint64_t first, const OffsetArray& out) {
+  std::int64_t* const into = out.data();
+  const std::uint64_t count = out.shape(0);
+  const Unlocked unlocked;
+  tokens.document_offsets(first, count, into);
+}
+
+nb::dict stats(const Tokens& tokens) {
+  Stats now;
+  {
+    const Unlocked unlocked;
+    now = tokens.stats();
+  }
+  return stats_dict(now);
+}
+
+std::vector<nb::bytes> paths(const Tokens& tokens) {
+  std::vector<nb::bytes> names;
+  names.reserve(tokens.paths().size());
+  for (const std::string& path : tokens.paths()) names.emplace_back(path.data(), path.size());
+  return names;
+}
+
+// Views into a batch: each holds it.
+using Numbers = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>;
+using Places = nb::ndarray<nb::numpy, std::int32_t>;
+
+nb::object samples(const nb::handle_t<TokenBatch>& lease) {
+  const auto& batch = nb::cast<const TokenBatch&>(lease);
+  auto* const data = const_cast<std::uint64_t*>(batch.samples().data());
+  return nb::cast(Numbers(data, {batch.samples().size()}, lease));
+}
+
+nb::object positions(const nb::handle_t<TokenBatch>& lease) {
+  const auto& batch = nb::cast<const TokenBatch&>(lease);
+  if (batch.positions() == nullptr) return nb::none();
+  return nb::cast(Places(batch.positions(), {batch.rows(), batch.block_size()}, lease));
+}
+
+nb::object cu_seqlens(const nb::handle_t<TokenBatch>& lease) {
+  const auto& batch = nb::cast<const TokenBatch&>(lease);
+  if (batch.positions() == nullptr) return nb::none();
+  return nb::cast(Places(batch.cu_seqlens().data(), {batch.cu_seqlens().size()}, lease));
+}
+
+}  // namespace
+
+void bind_tokens(nb::module_& module) {
+  nb::class_<TokenBatch>(module, "TokenBatch")
+      .def_prop_ro("step", &TokenBatch::step)
+      .def_prop_ro("epoch", &TokenBatch::epoch)
+      .def("samples", &samples, nb::sig("def samples(self) -> NDArray[numpy.uint64]"))
+      .def("positions", &positions, nb::sig("def positions(self) -> NDArray[numpy.int32] | None"))
+      .def("cu_seqlens", &cu_seqlens,
+           nb::sig("def cu_seqlens(self) -> NDArray[numpy.int32] | None"));
+  nb::class_<Tokens>(module, "Tokens")
+      .def_static("open", &open, "paths"_a, "expand"_a, "dtype"_a.none(), "format"_a.none(),
+                  "eot"_a.none(), "memory_bytes"_a, "engine"_a, "cache"_a)
+      .def_prop_ro("size", &Tokens::size)
+      .def_prop_ro("descr", [](const Tokens& tokens) { return tokens.dtype().descr(); })
+      .def_prop_ro("format", [](const Tokens& tokens) { return tokens.format(); })
+      .def_prop_ro("paths", &paths)
+      .def_prop_ro("memory_bytes", &Tokens::memory_bytes)
+      .def_prop_ro("closed", &Tokens::closed)
+      .def("read", &read, "first"_a, "count"_a, "out"_a)
+      .def("windows", &windows, "starts"_a, "block_size"_a, "dtype"_a,
+           nb::sig("def windows(self, starts: NDArray[typing.Any], block_size: int, dtype: str) "
+                   "-> tuple[NDArray[typing.Any], TokenBatch]"))
+      .def("batch", &batch, "batch_size"_a, "block_size"_a, "seed"_a, "dtype"_a,
+           nb::sig("def batch(self, batch_size: int, block_size: int, seed: int, dtype: str) "
+                   "-> tuple[NDArray[typing.Any], TokenBatch]"))
+      .def("documents", &Tokens::documents, nb::call_guard<Unlocked>())
+      .def("document_offsets", &document_offsets, "first"_a, "out"_a)
+      .def("fingerprint", &Tokens::fingerprint, nb::call_guard<Unlocked>())
+      .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
+      .def("close", &Tokens::close, nb::call_guard<Unlocked>());
+}
+
+}  // namespace lowtide::python

@@ -1,0 +1,80 @@
+"""Token files as the tools write them, and windows cut out of them by NumPy alone."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+MEGATRON_CODES = {"u1": 1, "i1": 2, "i2": 3, "i4": 4, "i8": 5, "u2": 8}
+
+
+def write_nanogpt(path, tokens, dtype="<u2"):
+    np.asarray(tokens).astype(dtype).tofile(path)
+    return str(path)
+
+
+def write_llmc(path, tokens, magic=20240520, version=1, count=None, dtype="<u2"):
+    header = np.zeros(256, "<i4")
+    header[:3] = magic, version, len(tokens) if count is None else count
+    path.write_bytes(header.tobytes() + np.asarray(tokens).astype(dtype).tobytes())
+    return str(path)
+
+
+def write_megatron(prefix, documents, dtype="u2", code=None, version=1):
+    """One sequence a document; returns the path of the .bin."""
+    lengths = [len(document) for document in documents]
+    tokens = np.concatenate([np.asarray(d, f"<{dtype}") for d in documents])
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    index = b"MMIDIDX\x00\x00" + struct.pack(
+        "<QBQQ", version, code or MEGATRON_CODES[dtype], len(lengths), len(lengths) + 1
+    )
+    index += np.array(lengths, "<i4").tobytes()
+    index += (starts[:-1] * tokens.itemsize).astype("<i8").tobytes()
+    index += np.arange(len(lengths) + 1, dtype="<i8").tobytes()
+    prefix.with_suffix(".idx").write_bytes(index)
+    tokens.tofile(prefix.with_suffix(".bin"))
+    return str(prefix.with_suffix(".bin"))
+
+
+def write_shards(folder, tokens, sizes, dtype="<u2"):
+    """`tokens` cut into files of `sizes`; what is left goes into a last one."""
+    paths, first = [], 0
+    for number, size in enumerate([*sizes, len(tokens)]):
+        if first >= len(tokens):
+            break
+        part = tokens[first : first + size]
+        paths.append(write_nanogpt(folder / f"shard_{number:06d}.bin", part, dtype))
+        first += size
+    return paths
+
+
+def nanogpt_batch(data, starts, block_size):
+    """nanoGPT's get_batch, in its own words but for torch."""
+    x = np.stack([(data[i : i + block_size]).astype(np.int64) for i in starts])
+    y = np.stack([(data[i + 1 : i + 1 + block_size]).astype(np.int64) for i in starts])
+    return x, y
+
+
+def windows_of(loader_like, data, block_size):
+    """Every window number of the batches, each batch compared with the data."""
+    seen = []
+    for batch in loader_like:
+        starts = batch.samples * block_size
+        x, y = nanogpt_batch(data, starts, block_size)
+        np.testing.assert_array_equal(batch.x, x)
+        np.testing.assert_array_equal(batch.y, y)
+        seen.append(batch.samples)
+    return np.concatenate(seen) if seen else np.empty(0, np.int64)
+
+
+def document_starts_to_positions(starts, first, block_size):
+    """positions and lengths of the documents of one window, one token at a time."""
+    positions, bounds = [], []
+    for token in range(first, first + block_size):
+        if token == first or token in starts:
+            bounds.append(token - first)
+            positions.append(0)
+        else:
+            positions.append(positions[-1] + 1)
+    return positions, bounds

@@ -1,0 +1,36 @@
+"""What the tests with torch share: a token file in which every token says where it stands."""
+
+from __future__ import annotations
+
+import lowtide as lt
+import numpy as np
+
+BLOCK = 16
+WINDOWS = 250
+# A few tokens more than whole windows: they belong to none.
+TOKENS = WINDOWS * BLOCK + 1 + 5
+
+
+def write_tokens(folder, name="train.bin"):
+    """The path of the file, and its tokens: token i is i + 100."""
+    data = (np.arange(TOKENS) + 100).astype("<u2")
+    path = folder / name
+    data.tofile(path)
+    return path, data
+
+
+def window_of(x):
+    """Which window each row of x is, whatever its type; fails on a row that is none."""
+    rows = np.asarray(x).astype(np.int64) - 100
+    assert (rows == rows[:, :1] + np.arange(rows.shape[1])).all()
+    assert (rows[:, 0] % BLOCK == 0).all()
+    return (rows[:, 0] // BLOCK).tolist()
+
+
+def flat(batches):
+    """The windows of all batches, in order."""
+    return [window for batch in batches for window in batch]
+
+
+def open_tokens(path, **options):
+    return lt.tokens(path, **{"memory": "4MiB", **options})
