@@ -17,6 +17,7 @@ _BATCHED = [
 ]
 _PATTERNS = {
     "random": ["--rw=randread", "--bs=1k", "--iodepth=128", *_BATCHED],
+    "windows": ["--rw=randread", "--bs=2k", "--iodepth=128", *_BATCHED],
     "sequential": ["--rw=read", "--bs=1M", "--iodepth=8"],
 }
 

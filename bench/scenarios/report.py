@@ -3,79 +3,114 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 Rounds = dict[str, list[dict[str, Any]]]
+Column = tuple[str, Callable[[Rounds, str], str]]  # its head, and its cell for a key
+RatioBar = tuple[str, str, str, float]  # work, what, against what, at least so many times as fast
 MIB = 1 << 20
-
-# work, what is measured, against what, at least how many times as fast
-RATIO_BARS = (
-    ("hot, 64MiB", "hot-64", "hot-preadv", 3.0),
-    ("hot, 64MiB", "hot-64", "hot-mapped", 0.5),
-    ("hot, memory >= file", "hot-fits", "hot-mapped", 1.5),
-    ("cold, 64MiB", "cold-64", "cold-fio", 1.0),
-    ("cold, 64MiB", "cold-64", "cold-willneed", 1.5),
-    ("cold, 256MiB", "cold-256", "cold-fio", 2.0),
-    ("in order, hot", "hot-scan", "hot-fromfile", 1.0),
-    ("in order, cold", "cold-scan", "cold-readinto", 1.0),
-)
-FIRST_BATCH_S = 0.020
-FIRST_BATCH_KEYS = ("hot-64", "hot-64-own", "hot-256", "hot-scan", "first-big")
+_SCALES = {
+    "s": 1.0,
+    "ms": 1e3,
+    "us": 1e6,
+    "MiB": 1 / MIB,
+}  # by the unit in which a limit is written
 
 
 def good(rounds: Rounds, key: str, name: str) -> list[float]:
     """Values of one field over the rounds that ran and whose residency was not wrong."""
-    return [
-        one[name]
-        for one in rounds.get(key, [])
-        if "error" not in one and one["residency"] != "wrong" and one.get(name) is not None
-    ]
+    return [one[name] for one in rounds.get(key, []) if _is_good(one) and one.get(name) is not None]
 
 
-def _pairs(rounds: Rounds, ours: str, theirs: str) -> list[float]:
+def _is_good(one: dict[str, Any]) -> bool:
+    return "error" not in one and one["residency"] != "wrong"
+
+
+def _pairs(rounds: Rounds, ours: str, theirs: str, name: str) -> list[float]:
     """The ratio within each round in which both were measured well."""
     ratios = []
     for a, b in zip(rounds.get(ours, []), rounds.get(theirs, []), strict=False):
-        if all("error" not in one and one["residency"] != "wrong" for one in (a, b)):
-            ratios.append(a["rows_per_s"] / b["rows_per_s"])
+        if _is_good(a) and _is_good(b):
+            ratios.append(a[name] / b[name])
     return ratios
 
 
-def bars(rounds: Rounds) -> list[dict[str, Any]]:
-    """Every bar with what was reached; None and "not measured" where a side is missing."""
-    found = []
-    for work, ours, theirs, least in RATIO_BARS:
-        mine, other = good(rounds, ours, "rows_per_s"), good(rounds, theirs, "rows_per_s")
-        ratio = statistics.median(mine) / statistics.median(other) if mine and other else None
-        pairs = _pairs(rounds, ours, theirs)
-        found.append(
-            {
-                "work": work,
-                "bar": f">= {least:g} x {theirs}",
-                "reached": ratio,
-                "least": min(pairs) if pairs else None,
-                "most": max(pairs) if pairs else None,
-                "verdict": _verdict(ratio is not None, ratio is not None and ratio >= least),
-            }
-        )
-    for key in FIRST_BATCH_KEYS:
-        times = good(rounds, key, "first_batch_s")
-        middle = statistics.median(times) if times else None
-        found.append(
-            {
-                "work": f"open + first batch, {key}",
-                "bar": f"< {FIRST_BATCH_S * 1000:g} ms",
-                "reached": middle,
-                "least": min(times) if times else None,
-                "most": max(times) if times else None,
-                "verdict": _verdict(bool(times), middle is not None and middle < FIRST_BATCH_S),
-            }
-        )
-    return found
+def ratio_bar(rounds: Rounds, bar: RatioBar, name: str) -> dict[str, Any]:
+    """A bar on the ratio of two medians of a field; None and "not measured" where one misses."""
+    work, ours, theirs, least = bar
+    mine, other = good(rounds, ours, name), good(rounds, theirs, name)
+    ratio = statistics.median(mine) / statistics.median(other) if mine and other else None
+    reached = ratio is not None and ratio >= least
+    return _bar(
+        work, f">= {least:g} x {theirs}", ratio, _pairs(rounds, ours, theirs, name), reached
+    )
 
 
-def _verdict(measured: bool, reached: bool) -> str:
-    return "not measured" if not measured else "PASS" if reached else "below"
+def limit_bar(
+    rounds: Rounds,
+    work: str,
+    key: str,
+    name: str,
+    limit: str,
+    pick: Callable[[list[float]], float] = statistics.median,
+) -> dict[str, Any]:
+    """A bar on a field, of which `pick` over all rounds must stay below a limit like "20 ms"."""
+    values = good(rounds, key, name)
+    found = pick(values) if values else None
+    number, unit = limit.split()
+    reached = found is not None and found < float(number) / _SCALES[unit]
+    return _bar(work, f"< {limit}", found, values, reached)
+
+
+def told_bar(rounds: Rounds, work: str, key: str, name: str, unit: str) -> dict[str, Any]:
+    """The median of a field among the bars, where no limit is set."""
+    values = good(rounds, key, name)
+    bar = _bar(work, f"told, in {unit}", statistics.median(values or [0.0]), values, True)
+    return bar | ({"verdict": "told"} if values else {"reached": None, "verdict": "not measured"})
+
+
+def _bar(
+    work: str, text: str, found: float | None, values: list[float], reached: bool
+) -> dict[str, Any]:
+    return {
+        "work": work,
+        "bar": text,
+        "reached": found,
+        "least": min(values) if values else None,
+        "most": max(values) if values else None,
+        "verdict": "not measured" if found is None else "PASS" if reached else "below",
+    }
+
+
+def bars_table(found: list[dict[str, Any]]) -> str:
+    lines = [["work", "bar", "reached", "spread", "verdict"]]
+    for bar in found:
+        unit = bar["bar"].split()[-1]
+        scale, unit = (_SCALES[unit], f" {unit}") if unit in _SCALES else (1, " x")
+        if bar["reached"] is None:
+            lines.append([bar["work"], bar["bar"], "unknown", "", bar["verdict"]])
+            continue
+        low, middle, high = (bar[name] * scale for name in ("least", "reached", "most"))
+        spread = f"{low:.2f}..{high:.2f}"
+        lines.append([bar["work"], bar["bar"], f"{middle:.2f}{unit}", spread, bar["verdict"]])
+    return "\n" + _columns(lines, 2)
+
+
+def table(labels: dict[str, str], rounds: Rounds, name: str, columns: list[Column]) -> str:
+    """A line for each method: why it has no `name`, or its cells."""
+    lines = [["work", "method", *(head for head, _ in columns)]]
+    for key, label in labels.items():
+        work = key.partition("-")[0]
+        wrong = sum(1 for one in rounds.get(key, []) if one.get("residency") == "wrong")
+        if not good(rounds, key, name):
+            reasons = [one.get("error", "residency was wrong") for one in rounds.get(key, [])]
+            reason = (reasons or ["not run"])[0][:60]
+            lines.append([work, f"{label}: {reason}", *[""] * len(columns)])
+            continue
+        label += f" ({wrong} rounds left out)" if wrong else ""
+        lines.append([work, label, *(cell(rounds, key) for _, cell in columns)])
+    return "\n" + _columns(lines, 2)
 
 
 def _columns(lines: list[list[str]], left: int) -> str:
@@ -92,61 +127,52 @@ def _columns(lines: list[list[str]], left: int) -> str:
     return "\n".join(out)
 
 
-def _mib(values: list[float]) -> str:
-    return f"{max(values) / MIB:,.0f}" if values else "unknown"
+def median(head: str, name: str, scale: float = 1.0, places: int = 1) -> Column:
+    """A column with the median of a field; empty where no round has it."""
+
+    def cell(rounds: Rounds, key: str) -> str:
+        values = good(rounds, key, name)
+        return f"{statistics.median(values) * scale:,.{places}f}" if values else ""
+
+    return head, cell
 
 
-def _percent(values: list[float]) -> str:
-    return f"{statistics.median(values):.1%}" if values else "unknown"
+def spread(head: str, name: str, scale: float = 1.0, places: int = 1) -> Column:
+    """A column with the least and the most of a field."""
+
+    def cell(rounds: Rounds, key: str) -> str:
+        values = [value * scale for value in good(rounds, key, name)]
+        return f"{min(values):,.{places}f}..{max(values):,.{places}f}" if values else ""
+
+    return head, cell
 
 
-def _against(rounds: Rounds, key: str) -> str:
-    """The ratio to each method that a bar compares this one with."""
-    parts = []
-    for bar in RATIO_BARS:
-        if bar[1] == key:
-            pairs = _pairs(rounds, key, bar[2])
-            parts.append(f"{statistics.median(pairs):.2f}x {bar[2]}" if pairs else "")
-    return ", ".join(part for part in parts if part)
+def peak_mib(head: str, name: str) -> Column:
+    """A column with the most bytes of all rounds."""
+
+    def cell(rounds: Rounds, key: str) -> str:
+        values = good(rounds, key, name)
+        return f"{max(values) / MIB:,.0f}" if values else "unknown"
+
+    return head, cell
 
 
-def table(labels: dict[str, str], rounds: Rounds) -> str:
-    head = ["work", "method", "krow/s", "spread", "us CPU/row"]
-    head += ["anon MiB", "file MiB", "in cache before", "after", "against"]
-    lines = [head]
-    for key, label in labels.items():
-        work = key.partition("-")[0]
-        rates = [rate / 1000 for rate in good(rounds, key, "rows_per_s")]
-        wrong = sum(1 for one in rounds.get(key, []) if one.get("residency") == "wrong")
-        if not rates:
-            reasons = [one.get("error", "residency was wrong") for one in rounds.get(key, [])]
-            lines.append([work, f"{label}: {(reasons or ['not run'])[0][:60]}", *[""] * 8])
-            continue
-        lines.append(
-            [
-                work,
-                label + (f" ({wrong} rounds left out)" if wrong else ""),
-                f"{statistics.median(rates):,.1f}",
-                f"{min(rates):,.1f}..{max(rates):,.1f}",
-                f"{statistics.median(good(rounds, key, 'cpu_us_a_row')):,.2f}",
-                _mib(good(rounds, key, "anon_growth")),
-                _mib(good(rounds, key, "file_growth")),
-                _percent(good(rounds, key, "resident_before")),
-                _percent(good(rounds, key, "resident_after")),
-                _against(rounds, key),
-            ]
-        )
-    return "\n" + _columns(lines, 2)
+def percent(head: str, name: str) -> Column:
+    def cell(rounds: Rounds, key: str) -> str:
+        values = good(rounds, key, name)
+        return f"{statistics.median(values):.1%}" if values else "unknown"
+
+    return head, cell
 
 
-def bars_table(found: list[dict[str, Any]]) -> str:
-    lines = [["work", "bar", "reached", "spread", "verdict"]]
-    for bar in found:
-        scale, unit = (1000, " ms") if "ms" in bar["bar"] else (1, " x")
-        if bar["reached"] is None:
-            lines.append([bar["work"], bar["bar"], "unknown", "", bar["verdict"]])
-            continue
-        low, middle, high = (bar[name] * scale for name in ("least", "reached", "most"))
-        spread = f"{low:.2f}..{high:.2f}"
-        lines.append([bar["work"], bar["bar"], f"{middle:.2f}{unit}", spread, bar["verdict"]])
-    return "\n" + _columns(lines, 2)
+def against(bars: tuple[RatioBar, ...], name: str) -> Column:
+    """A column with the ratio to each method that a bar compares this one with."""
+
+    def cell(rounds: Rounds, key: str) -> str:
+        parts = []
+        for _, ours, theirs, _ in bars:
+            pairs = _pairs(rounds, ours, theirs, name) if ours == key else []
+            parts += [f"{statistics.median(pairs):.2f}x {theirs}"] if pairs else []
+        return ", ".join(parts)
+
+    return "against", cell

@@ -9,40 +9,34 @@ after: a hot file is read back in order when pages are missing, a cold one is ev
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
-import time
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import fio
-import machine
 import matrix
 import report
-import residency
+import rounds
 import worker
-from cgroup import MemoryGroup, why_unavailable
+from cgroup import MemoryGroup
+from report import MIB
+from rounds import Method, say
 
-MIB = 1 << 20
 CGROUP_BYTES = 400 * MIB
 BIG_BYTES = 1 << 40
-ATTEMPTS = 3
 COLD_PIECE = 64
-
-
-@dataclass(frozen=True)
-class Method:
-    """One row of the table: which work, which reader, and what it is told."""
-
-    key: str
-    label: str
-    work: str  # "hot" | "cold" | "first"
-    reader: str
-    options: dict[str, Any] = field(default_factory=dict)
+RATIO_BARS: tuple[report.RatioBar, ...] = (
+    ("hot, 64MiB", "hot-64", "hot-preadv", 3.0),
+    ("hot, 64MiB", "hot-64", "hot-mapped", 0.5),
+    ("hot, memory >= file", "hot-fits", "hot-mapped", 1.5),
+    ("cold, 64MiB", "cold-64", "cold-fio", 1.0),
+    ("cold, 64MiB", "cold-64", "cold-willneed", 1.5),
+    ("cold, 256MiB", "cold-256", "cold-fio", 2.0),
+    ("in order, hot", "hot-scan", "hot-fromfile", 1.0),
+    ("in order, cold", "cold-scan", "cold-readinto", 1.0),
+)
+FIRST_BATCH_KEYS = ("hot-64", "hot-64-own", "hot-256", "hot-scan", "first-big")
 
 
 def _lowtide(key: str, label: str, work: str, reader: str = "lowtide", **options: Any) -> Method:
@@ -97,54 +91,25 @@ def methods(slow_s: float) -> list[Method]:
     ]
 
 
-class Bench:
-    """Runs the rounds and keeps what was found."""
+class Bench(rounds.Bench):
+    """The matrix by every method; `big` is a sparse file for the first batch of a large one."""
 
     def __init__(self, path: str, rows: int, seconds: float, big: str) -> None:
-        self._path = path
+        super().__init__(path, CGROUP_BYTES)
         self._rows = rows
         self._seconds = seconds
         self._big = big
-        self.no_cgroup = why_unavailable()
-        self.found: dict[str, list[dict[str, Any]]] = {}
 
-    def measure(self, method: Method) -> None:
-        """One measurement; it is repeated while the residency was not what its work needs."""
-        for attempt in range(1, ATTEMPTS + 1):
-            before = self._prepare(method.work)
-            found = self._run(method)
-            after = None if method.work == "first" else residency.cached_fraction(self._path)
-            found |= {"resident_before": before, "resident_after": after, "attempt": attempt}
-            found["residency"] = _judge(method.work, before, after)
-            if found["residency"] != "wrong" or "error" in found:
-                break
-        self.found.setdefault(method.key, []).append(found)
+    def run(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
+        if method.reader.startswith("fio-"):
+            return self._fio(method.reader.removeprefix("fio-"), group)
+        return self._worker(method, group)
 
-    def _prepare(self, work: str) -> float | None:
-        if work == "cold":
-            return residency.evict(self._path)
-        if work == "hot":
-            fraction = residency.cached_fraction(self._path)
-            if fraction is None or fraction < residency.HOT_FRACTION:
-                return residency.warm(self._path)
-            return fraction
-        return None
-
-    def _run(self, method: Method) -> dict[str, Any]:
-        with ExitStack() as stack:
-            group = None
-            if method.work == "cold":
-                if self.no_cgroup:
-                    return {"error": f"skipped: {self.no_cgroup}"}
-                group = stack.enter_context(MemoryGroup(CGROUP_BYTES))
-            if method.reader.startswith("fio-"):
-                found = self._fio(method.reader.removeprefix("fio-"), group)
-            else:
-                found = self._worker(method, group)
-            return found | ({"cgroup_peak": group.peak_bytes()} if group else {})
+    def rate(self, found: dict[str, Any]) -> str:
+        return f"{found['rows_per_s']:,.0f} rows/s"
 
     def _fio(self, pattern: str, group: MemoryGroup | None) -> dict[str, Any]:
-        found = fio.run(self._path, pattern, self._seconds, group)
+        found = fio.run(self.path, pattern, self._seconds, group)
         if "error" in found:
             return found
         unit_bytes = matrix.ROW_BYTES if pattern == "sequential" else 1024  # a 1k read serves a row
@@ -154,7 +119,7 @@ class Bench:
     def _worker(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
         big = method.work == "first"
         told = {"seconds": self._seconds, "max_rows": 1 if big else 0, **method.options}
-        told["path"] = self._big if big else self._path
+        told["path"] = self._big if big else self.path
         told["rows"] = BIG_BYTES // matrix.ROW_BYTES if big else self._rows
         outcome = worker.run(
             worker.Task(reader=method.reader, columns=matrix.COLUMNS, **told), group, 0.02
@@ -173,54 +138,30 @@ def _per_row(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _judge(work: str, before: float | None, after: float | None) -> str:
-    if work == "first":
-        return "not asked"
-    if before is None or after is None:
-        return "unknown"
-    if work == "hot":
-        return "ok" if min(before, after) >= residency.HOT_FRACTION else "wrong"
-    return "ok" if before < residency.COLD_FRACTION else "wrong"
+def _bars(found: report.Rounds) -> list[dict[str, Any]]:
+    return [report.ratio_bar(found, bar, "rows_per_s") for bar in RATIO_BARS] + [
+        report.limit_bar(found, f"open + first batch, {key}", key, "first_batch_s", "20 ms")
+        for key in FIRST_BATCH_KEYS
+    ]
 
 
-def _rounds(bench: Bench, chosen: list[Method], rounds: int) -> None:
-    started_s = time.monotonic()
-    for number in range(rounds):
-        for work in ("hot", "first", "cold"):
-            turn = [method for method in chosen if method.work == work]
-            shift = number * 3 % max(1, len(turn))  # nobody always comes after the same one
-            for method in turn[shift:] + turn[:shift]:
-                bench.measure(method)
-                last = bench.found[method.key][-1]
-                text = last.get("error") or f"{last['rows_per_s']:,.0f} rows/s"
-                spent = f"{time.monotonic() - started_s:4.0f} s"
-                say(f"[{spent}] round {number + 1}/{rounds} {work:5} {method.label}: {text}")
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def _command(argv: list[str]) -> str:
-    """The command as it was given, without the folders of this machine."""
-    clean = []
-    for before, word in zip(["", *argv], argv):
-        name, equals, _ = word.partition("=")
-        hidden = f"{name}=DIR" if equals and name in ("--data", "--out") else word
-        clean.append("DIR" if before in ("--data", "--out") else hidden)
-    return " ".join(["./dev bench rows", *clean])
+def _table(labels: dict[str, str], found: report.Rounds) -> str:
+    columns = [
+        report.median("krow/s", "rows_per_s", 1e-3),
+        report.spread("spread", "rows_per_s", 1e-3),
+        report.median("us CPU/row", "cpu_us_a_row", places=2),
+        report.peak_mib("anon MiB", "anon_growth"),
+        report.peak_mib("file MiB", "file_growth"),
+        report.percent("in cache before", "resident_before"),
+        report.percent("after", "resident_after"),
+        report.against(RATIO_BARS, "rows_per_s"),
+    ]
+    return report.table(labels, found, "rows_per_s", columns)
 
 
 def _options(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="rows", description=__doc__)
-    parser.add_argument("--data", help="folder for the matrix (default: a temporary one)")
-    parser.add_argument("--keep", action="store_true", help="leave the matrix for the next run")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = rounds.options_parser("rows", __doc__)
     parser.add_argument("--rows", type=int, default=3_000_000)
-    parser.add_argument("--seconds", type=float, default=6.0, help="limit of a plain method")
-    parser.add_argument("--quick", action="store_true", help="one round over a tenth of the rows")
-    parser.add_argument("--only", default="", help="keys that begin so, separated by commas")
-    parser.add_argument("--out", default=str(Path(__file__).parents[1] / "results" / "rows.json"))
     options = parser.parse_args(argv)
     if options.quick:
         options.rounds, options.rows, options.seconds = 1, min(options.rows, 300_000), 1.0
@@ -231,10 +172,7 @@ def _options(argv: list[str]) -> argparse.Namespace:
 
 def main(argv: list[str]) -> int:
     options = _options(argv)
-    only = tuple(options.only.split(",")) if options.only else ("",)
-    chosen = [m for m in methods(min(4.0, options.seconds)) if m.key.startswith(only)]
-    if not chosen:
-        sys.exit(f"rows: no method begins with {options.only}")
+    chosen = rounds.choose(methods(min(4.0, options.seconds)), options.only)
     say(f"writing or finding a matrix of {options.rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
     with (
         matrix.kept_or_removed(options.data, options.rows, options.keep) as path,
@@ -242,22 +180,16 @@ def main(argv: list[str]) -> int:
     ):
         big.truncate(BIG_BYTES)
         bench = Bench(path, options.rows, options.seconds, big.name)
-        facts = machine.describe(path)
-        residency.warm(path)
-        facts["folios"] = {
-            "mapped_bytes_per_touch": machine.mapped_bytes_per_touch(path),
-            "judged": "file evicted, read back in order, then touched in 64 places of a map",
-        }
-        _rounds(bench, chosen, options.rounds)
-    facts |= {"command": _command(argv), "rows": options.rows, "columns": matrix.COLUMNS}
+        facts = rounds.machine_facts(path)
+        bench.rounds(chosen, options.rounds)
+    facts |= {"command": rounds.command("rows", argv)}
+    facts |= {"rows": options.rows, "columns": matrix.COLUMNS}
     facts |= {"cgroup_bytes": None if bench.no_cgroup else CGROUP_BYTES}
     labels = {method.key: method.label for method in chosen}
-    print(report.table(labels, bench.found))
-    bars = report.bars(bench.found)
+    bars = _bars(bench.found)
+    print(_table(labels, bench.found))
     print(report.bars_table(bars))
-    result = {"facts": facts, "bars": bars, "labels": labels, "rounds": bench.found}
-    Path(options.out).parent.mkdir(parents=True, exist_ok=True)
-    Path(options.out).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    rounds.write_result(options.out, facts, bars, labels, bench.found)
     return 0
 
 

@@ -13,8 +13,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from cgroup import MemoryGroup
@@ -50,12 +50,52 @@ class Outcome:
     readings: list[Reading] = field(default_factory=list)
     reason: str = ""
 
-    def growth(self, name: str) -> int | None:
-        """Peak of a memory field of the worker over its value before the work."""
-        known = [value for value in (getattr(r, name) for r in self.readings) if value is not None]
-        last = self.found.get("after", {}).get(name)
-        known += [] if last is None else [last]
-        return max(0, max(known) - self.ready[name]) if known and name in self.ready else None
+    def growth(self, *names: str) -> int | None:
+        """Peak of a memory field of the worker, or of the sum of some, over its value before."""
+        known = [_sum([getattr(reading, name) for name in names]) for reading in self.readings]
+        last = self.found.get("after", {})
+        known.append(_sum([last.get(name) for name in names]))
+        before = _sum([self.ready.get(name) for name in names])
+        peaks = [value for value in known if value is not None]
+        return max(0, max(peaks) - before) if peaks and before is not None else None
+
+
+def _sum(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+class Meter:
+    """What a worker says of itself: `ready`, then `start` and `stop` around the timed part."""
+
+    def ready(self) -> None:
+        """Tells the parent the memory before the work and waits for its word."""
+        reset_resident_peak()
+        print(json.dumps(read_status()), flush=True)
+        sys.stdin.readline()
+        self._told_s = time.monotonic()
+        self._disk_bytes = read_io().get("read_bytes")
+
+    def start(self) -> float:
+        """Returns the moment, of time.perf_counter."""
+        self._cpu = os.times()
+        self._started_s = time.perf_counter()
+        return self._started_s
+
+    def stop(self) -> dict[str, Any]:
+        seconds = time.perf_counter() - self._started_s
+        worked_s = time.monotonic() - self._told_s
+        cpu = os.times()
+        status = read_status()
+        before, after = self._disk_bytes, read_io().get("read_bytes")
+        return {
+            "seconds": seconds,
+            "worked_s": worked_s,
+            "user_s": cpu.user - self._cpu.user,
+            "system_s": cpu.system - self._cpu.system,
+            "after": status,
+            "disk_read": None if before is None or after is None else after - before,
+        }
 
 
 def _work(task: Task) -> dict[str, Any]:
@@ -74,17 +114,12 @@ def _work(task: Task) -> dict[str, Any]:
         },
         order=order,
     )
-    reset_resident_peak()
-    baseline = read_status()
-    io_before = read_io().get("read_bytes")
-    print(json.dumps(baseline), flush=True)
-    sys.stdin.readline()
-    told_s = time.monotonic()
-
+    meter = Meter()
+    meter.ready()
     batches = READERS[task.reader](job)
     max_rows = task.max_rows or sys.maxsize
     rows, total, first_batch_s = 0, 0.0, None
-    cpu, started_s = os.times(), time.perf_counter()
+    started_s = meter.start()
     until_s = started_s + task.seconds
     whole = True
     for batch in batches:
@@ -96,36 +131,21 @@ def _work(task: Task) -> dict[str, Any]:
         if now_s > until_s or rows >= max_rows:
             whole = False
             break
-    seconds = time.perf_counter() - started_s
-    worked_s = time.monotonic() - told_s
-    cpu_after = os.times()
-    status = read_status()
-    io_after = read_io().get("read_bytes")
+    found = meter.stop()
     batches.close()  # type: ignore[attr-defined]
-    return {
-        "rows": rows,
-        "seconds": seconds,
-        "whole": whole,
-        "worked_s": worked_s,
-        "user_s": cpu_after.user - cpu.user,
-        "system_s": cpu_after.system - cpu.system,
-        "first_batch_s": first_batch_s,
-        "after": status,
-        "disk_read": None if io_before is None or io_after is None else io_after - io_before,
-        "notes": {name: value for name, value in job.notes.items() if name != "touched"},
-    }
+    notes = {name: value for name, value in job.notes.items() if name != "touched"}
+    return {"rows": rows, "whole": whole, "first_batch_s": first_batch_s, **found, "notes": notes}
 
 
-def worker_main(text: str) -> int:
+def serve(task: Any, work: Callable[[Any], dict[str, Any]]) -> int:
     """Runs one task; a worker never outlives the process that started it."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
-    task = Task(**json.loads(text))
     try:
         if task.forbid_io_uring:
             from seccomp import forbid_io_uring
 
             forbid_io_uring()
-        found = _work(task)
+        found = work(task)
     except Exception as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
         return 1
@@ -133,9 +153,18 @@ def worker_main(text: str) -> int:
     return 0
 
 
-def run(task: Task, group: MemoryGroup | None, interval_s: float, io: bool = False) -> Outcome:
-    """Starts a worker, samples it until it ends, and kills it when it overstays."""
-    argv = [sys.executable, str(Path(__file__)), json.dumps(asdict(task))]
+def run(
+    task: Any,
+    group: MemoryGroup | None,
+    interval_s: float,
+    io: bool = False,
+    program: str = __file__,
+) -> Outcome:
+    """Starts a worker, samples it until it ends, and kills it when it overstays.
+
+    `task` is a dataclass with path, seconds and forbid_io_uring, which `program` understands.
+    """
+    argv = [sys.executable, program, json.dumps(asdict(task))]
     outcome = Outcome()
     child = subprocess.Popen(
         group.command(argv) if group else argv,
@@ -167,4 +196,4 @@ def run(task: Task, group: MemoryGroup | None, interval_s: float, io: bool = Fal
 
 
 if __name__ == "__main__":
-    sys.exit(worker_main(sys.argv[1]))
+    sys.exit(serve(Task(**json.loads(sys.argv[1])), _work))

@@ -1,0 +1,168 @@
+"""What all benches share: methods that take turns, residency that is checked, options, results.
+
+Every measurement is a process of its own. The methods take turns, round by round; what is
+compared was measured within the same minutes. Residency of the file is checked before and
+after: a hot file is read back in order when pages are missing, a cold one is evicted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import machine
+import report
+import residency
+from cgroup import MemoryGroup, why_unavailable
+
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the table: which work, which reader, and what it is told."""
+
+    key: str
+    label: str
+    work: str  # "hot" | "cold" | "first"
+    reader: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class Bench:
+    """Runs the rounds and keeps what was found; a kind of bench says how one method is run."""
+
+    def __init__(self, path: str, cgroup_bytes: int) -> None:
+        self.path = path
+        self.no_cgroup = why_unavailable()
+        self.cgroup_bytes = cgroup_bytes
+        self.found: report.Rounds = {}
+
+    def run(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
+        """One measurement, in the group if there is one; {"error": why} when it failed."""
+        raise NotImplementedError
+
+    def rate(self, found: dict[str, Any]) -> str:
+        """What a measurement says on one line."""
+        raise NotImplementedError
+
+    def measure(self, method: Method) -> None:
+        """One measurement; it is repeated while the residency was not what its work needs."""
+        for attempt in range(1, ATTEMPTS + 1):
+            before = self._prepare(method.work)
+            found = self._grouped(method)
+            after = None if method.work == "first" else residency.cached_fraction(self.path)
+            found |= {"resident_before": before, "resident_after": after, "attempt": attempt}
+            found["residency"] = _judge(method.work, before, after)
+            if found["residency"] != "wrong" or "error" in found:
+                break
+        self.found.setdefault(method.key, []).append(found)
+
+    def rounds(self, chosen: list[Method], rounds: int) -> None:
+        started_s = time.monotonic()
+        for number in range(rounds):
+            for work in ("hot", "first", "cold"):
+                turn = [method for method in chosen if method.work == work]
+                shift = number * 3 % max(1, len(turn))  # nobody always comes after the same one
+                for method in turn[shift:] + turn[:shift]:
+                    self.measure(method)
+                    last = self.found[method.key][-1]
+                    text = last.get("error") or self.rate(last)
+                    spent = f"{time.monotonic() - started_s:4.0f} s"
+                    say(f"[{spent}] round {number + 1}/{rounds} {work:5} {method.label}: {text}")
+
+    def _prepare(self, work: str) -> float | None:
+        if work == "cold":
+            return residency.evict(self.path)
+        if work == "hot":
+            fraction = residency.cached_fraction(self.path)
+            if fraction is None or fraction < residency.HOT_FRACTION:
+                return residency.warm(self.path)
+            return fraction
+        return None
+
+    def _grouped(self, method: Method) -> dict[str, Any]:
+        with ExitStack() as stack:
+            group = None
+            if method.work == "cold":
+                if self.no_cgroup:
+                    return {"error": f"skipped: {self.no_cgroup}"}
+                group = stack.enter_context(MemoryGroup(self.cgroup_bytes))
+            found = self.run(method, group)
+            return found | ({"cgroup_peak": group.peak_bytes()} if group else {})
+
+
+def _judge(work: str, before: float | None, after: float | None) -> str:
+    if work == "first":
+        return "not asked"
+    if before is None or after is None:
+        return "unknown"
+    if work == "hot":
+        return "ok" if min(before, after) >= residency.HOT_FRACTION else "wrong"
+    return "ok" if before < residency.COLD_FRACTION else "wrong"
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def options_parser(name: str, about: str | None) -> argparse.ArgumentParser:
+    """The options that every bench has."""
+    parser = argparse.ArgumentParser(prog=name, description=about)
+    parser.add_argument("--data", help="folder for the data (default: a temporary one)")
+    parser.add_argument("--keep", action="store_true", help="leave the data for the next run")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=6.0, help="limit of a plain method")
+    parser.add_argument("--quick", action="store_true", help="one short round over a tenth of it")
+    parser.add_argument("--only", default="", help="keys that begin so, separated by commas")
+    results = Path(__file__).parents[1] / "results"
+    parser.add_argument("--out", default=str(results / f"{name}.json"))
+    return parser
+
+
+def choose(methods: list[Method], only: str) -> list[Method]:
+    """The methods whose keys begin with one of the words of --only."""
+    wanted = tuple(only.split(",")) if only else ("",)
+    chosen = [method for method in methods if method.key.startswith(wanted)]
+    if not chosen:
+        sys.exit(f"no method begins with {only}")
+    return chosen
+
+
+def machine_facts(path: str) -> dict[str, Any]:
+    """The machine, and how large the folios of the file are after a read in order."""
+    facts: dict[str, Any] = machine.describe(path)
+    residency.warm(path)
+    facts["folios"] = {
+        "mapped_bytes_per_touch": machine.mapped_bytes_per_touch(path),
+        "judged": "file evicted, read back in order, then touched in 64 places of a map",
+    }
+    return facts
+
+
+def command(name: str, argv: list[str]) -> str:
+    """The command as it was given, without the folders of this machine."""
+    clean = []
+    for before, word in zip(["", *argv], argv):
+        option, equals, _ = word.partition("=")
+        hidden = f"{option}=DIR" if equals and option in ("--data", "--out") else word
+        clean.append("DIR" if before in ("--data", "--out") else hidden)
+    return " ".join([f"./dev bench {name}", *clean])
+
+
+def write_result(
+    out: str,
+    facts: dict[str, Any],
+    bars: list[dict[str, Any]],
+    labels: dict[str, str],
+    found: report.Rounds,
+) -> None:
+    result = {"facts": facts, "bars": bars, "labels": labels, "rounds": found}
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    Path(out).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
