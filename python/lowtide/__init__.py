@@ -19,7 +19,8 @@ from lowtide._array import Array, open
 from lowtide._batches import Batches
 from lowtide._core import FormatError
 from lowtide._documents import Documents
-from lowtide._loader import Batch, Loader, When
+from lowtide._loader import Loader, When
+from lowtide._token_batch import Batch
 from lowtide._tokens import Tokens, tokens
 
 __version__ = "0.1.0"

@@ -11,6 +11,7 @@ from lowtide import _core
 from lowtide._arguments import flag, integer, memory_bytes, token_word, word
 from lowtide._batches import live
 from lowtide._loader_state import checked_state
+from lowtide._token_batch import Batch
 from lowtide._tokens import Tokens
 
 if TYPE_CHECKING:
@@ -32,68 +33,6 @@ class When(NamedTuple):
     step: int
     rank: int
     row: int
-
-
-class Batch:
-    """x and y of one step; `x, y = batch` and `batch[0]` work too.
-
-    Both are (batch_size, block_size), writable and borrowed: valid and unchanged for as long as the
-    batch or any view of it lives, also after `Loader.close`.
-    """
-
-    __slots__ = ("_lease", "x", "y")
-
-    x: AnyArray
-    y: AnyArray
-
-    def __init__(self, both: AnyArray, lease: _core.TokenBatch) -> None:
-        """Made by a Loader."""
-        self.x = both[0]
-        self.y = both[1]
-        self._lease = lease
-
-    @property
-    def step(self) -> int:
-        """Which step of its epoch this is, from 0."""
-        return self._lease.step
-
-    @property
-    def epoch(self) -> int:
-        """Which epoch this is, from 0."""
-        return self._lease.epoch
-
-    @property
-    def samples(self) -> npt.NDArray[np.int64]:
-        """The number of each window; in random order the first token of each."""
-        return self._lease.samples().astype(np.int64)
-
-    @property
-    def positions(self) -> npt.NDArray[np.int32] | None:
-        """Of each token of x its place in its document, from 0 at each window start too.
-
-        None unless the loader has documents="separate".
-        """
-        return self._lease.positions()
-
-    @property
-    def cu_seqlens(self) -> npt.NDArray[np.int32] | None:
-        """Where documents start in x, all rows in a row: from 0 to x.size. None as `positions`."""
-        return self._lease.cu_seqlens()
-
-    def __iter__(self) -> Iterator[AnyArray]:
-        return iter((self.x, self.y))
-
-    def __getitem__(self, index: int) -> AnyArray:
-        return (self.x, self.y)[index]
-
-    def __len__(self) -> int:
-        return 2
-
-    def __repr__(self) -> str:
-        rows, block = self.x.shape
-        return (
-            f"<lowtide.Batch {rows} x {block} {self.x.dtype} epoch={self.epoch} step={self.step}>"
-        )
 
 
 class Loader:

@@ -62,25 +62,16 @@ class Batch(tuple[torch.Tensor, ...]):
     apart and puts it together; what they make of it is (x, y) and has no step.
     """
 
-    step: int | None
-    epoch: int | None
-    samples: torch.Tensor | None
-    positions: torch.Tensor | None
-    cu_seqlens: torch.Tensor | None
+    _lent: lowtide.Batch | None
+    _pin: bool
 
     def __new__(
-        cls,
-        pair: Iterable[torch.Tensor],
-        step: int | None = None,
-        epoch: int | None = None,
-        samples: torch.Tensor | None = None,
-        positions: torch.Tensor | None = None,
-        cu_seqlens: torch.Tensor | None = None,
+        cls, pair: Iterable[torch.Tensor], lent: lowtide.Batch | None = None, pin: bool = False
     ) -> Self:
-        """`pair` is (x, y); the rest is what `lowtide.Loader` says of the step."""
+        """`pair` is (x, y), `lent` the batch that they are of."""
         self = super().__new__(cls, pair)
-        self.step, self.epoch = step, epoch
-        self.samples, self.positions, self.cu_seqlens = samples, positions, cu_seqlens
+        self._lent = lent
+        self._pin = pin
         return self
 
     @property
@@ -92,6 +83,31 @@ class Batch(tuple[torch.Tensor, ...]):
     def y(self) -> torch.Tensor:
         """The targets: x one token later."""
         return self[1]
+
+    @property
+    def step(self) -> int | None:
+        """As `lowtide.Batch.step`; None for a tuple that was made of a batch."""
+        return None if self._lent is None else self._lent.step
+
+    @property
+    def epoch(self) -> int | None:
+        """As `lowtide.Batch.epoch`; None as `step`."""
+        return None if self._lent is None else self._lent.epoch
+
+    @property
+    def samples(self) -> torch.Tensor | None:
+        """As `lowtide.Batch.samples`; None as `step`."""
+        return None if self._lent is None else _from_numpy(self._lent.samples)
+
+    @property
+    def positions(self) -> torch.Tensor | None:
+        """As `lowtide.Batch.positions`; None as `step`."""
+        return None if self._lent is None else _tensor(self._lent.positions, self._pin)
+
+    @property
+    def cu_seqlens(self) -> torch.Tensor | None:
+        """As `lowtide.Batch.cu_seqlens`; None as `step`."""
+        return None if self._lent is None else _tensor(self._lent.cu_seqlens, self._pin)
 
 
 class Loader(torch.utils.data.IterableDataset[Batch]):
@@ -179,19 +195,10 @@ class Loader(torch.utils.data.IterableDataset[Batch]):
         return self._tensors(self._loader.next())
 
     def _tensors(self, batch: lowtide.Batch) -> Batch:
-        x, y = batch
-        return Batch(
-            (self._tensor(x), self._tensor(y)),
-            batch.step,
-            batch.epoch,
-            _from_numpy(batch.samples),
-            None if batch.positions is None else self._tensor(batch.positions),
-            None if batch.cu_seqlens is None else self._tensor(batch.cu_seqlens),
-        )
-
-    def _tensor(self, lent: npt.NDArray[Any]) -> torch.Tensor:
-        tensor = _from_numpy(lent)
-        return tensor.pin_memory() if self._pin else tensor
+        x, y = _from_numpy(batch.x), _from_numpy(batch.y)
+        if self._pin:
+            x, y = x.pin_memory(), y.pin_memory()
+        return Batch((x, y), batch, self._pin)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the run stands, as JSON; batches read ahead and not delivered are not counted."""
@@ -307,7 +314,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
             return self._tokens
         if self._share is None or self._share[0] != os.getpid():
             memory = self._tokens.memory // worker.num_workers
-            self._share = os.getpid(), _reopen(self._tokens, memory)
+            self._share = os.getpid(), self._tokens.reopen(memory=memory)
         return self._share[1]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -320,10 +327,11 @@ class Dataset(torch.utils.data.Dataset[Any]):
         )
 
 
-def _reopen(tokens: lowtide.Tokens, memory_bytes: int) -> lowtide.Tokens:
-    remake, (where, (*asked, _, engine, cache), *promised) = tokens.__reduce__()
-    opened: lowtide.Tokens = remake(where, (*asked, memory_bytes, engine, cache), *promised)
-    return opened
+def _tensor(lent: npt.NDArray[Any] | None, pin: bool) -> torch.Tensor | None:
+    if lent is None:
+        return None
+    tensor = _from_numpy(lent)
+    return tensor.pin_memory() if pin else tensor
 
 
 def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:

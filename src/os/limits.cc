@@ -1,8 +1,10 @@
 #include "os/limits.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "core/checked.h"
@@ -19,6 +21,12 @@ std::optional<std::uint64_t> meminfo_bytes(const SystemRoot& root, const char* k
   std::uint64_t bytes = 0;
   if (!kib || !checked_mul(*kib, 1024, &bytes)) return std::nullopt;
   return bytes;
+}
+
+// A system call each time would cost as much as a small read; only a fork changes the answer.
+std::atomic<int> known_process{0};
+void note_process() {
+  known_process.store(::getpid(), std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -54,7 +62,11 @@ std::uint64_t default_memory_bytes(const SystemRoot& root) {
 }
 
 int process_id() {
-  return ::getpid();
+  static const bool noticed = ::pthread_atfork(nullptr, nullptr, note_process) == 0;
+  const int known = noticed ? known_process.load(std::memory_order_relaxed) : 0;
+  if (known != 0) return known;
+  note_process();
+  return known_process.load(std::memory_order_relaxed);
 }
 
 }  // namespace lowtide

@@ -522,3 +522,15 @@ def test_pickles_hold_the_place(tokens):
 def test_prefetch_does_not_change_what_comes(tokens, data, prefetch):
     with lt.Loader(tokens, 10, BLOCK, prefetch=prefetch) as loader:
         assert len(windows_of(loader, data, BLOCK)) == 100
+
+
+def test_a_batch_pickles_with_what_it_knows(tmp_path):
+    data = np.arange(400, dtype=np.uint16)
+    data[::37] = 7
+    data.tofile(tmp_path / "t.bin")
+    t = lt.tokens(tmp_path / "t.bin", eot=7)
+    batch = lt.Loader(t, 4, 16, documents="separate").next()
+    same = pickle.loads(pickle.dumps(batch))
+    assert (same.step, same.epoch) == (batch.step, batch.epoch)
+    for name in ("x", "y", "samples", "positions", "cu_seqlens"):
+        np.testing.assert_array_equal(getattr(same, name), getattr(batch, name))
