@@ -95,7 +95,10 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   std::shared_ptr<File> last;
   for (const std::string& path : paths) {
     const auto file = std::make_shared<File>(path);
-    if (paths.size() > 1 && file->shard().size_bytes == 0) continue;
+    // An empty file whose index is there is not empty by right: it was cut short.
+    const bool empty = file->shard().size_bytes == 0;
+    const bool indexed = ends_in(path, ".bin") && path_exists(with_suffix(path, ".idx"));
+    if (paths.size() > 1 && empty && !indexed) continue;
     TokenLayout layout = open_token_layout(token_file(file), open_beside, given);
     const bool same = layout.data_path == path;
     last = same ? file : std::make_shared<File>(layout.data_path);

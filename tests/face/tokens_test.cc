@@ -170,6 +170,10 @@ TEST(Tokens, SaysWhatAFolderHasThatItCannotRead) {
   EXPECT_EQ(error().find(folder.path() + "/index.json: "), 0U);
   EXPECT_THROW((void)Tokens::open(folder / "none.bin"), IoError);
   EXPECT_THROW((void)Tokens::open(folder.write("empty.bin", "")), FormatError);
+  const std::vector<std::string> cut{folder.write("whole.bin", "ab"), folder.write("cut.bin", "")};
+  EXPECT_EQ(Tokens::open(cut).size(), 1U) << "an empty file among others";
+  (void)folder.write("cut.idx", "MMIDIDX");
+  EXPECT_THROW((void)Tokens::open(cut), FormatError) << "whose index is still there";
   EXPECT_THROW((void)Tokens::open(std::vector<std::string>{}), std::invalid_argument);
   const std::vector<std::string> empties{folder / "empty.bin", folder / "empty.bin"};
   EXPECT_THROW((void)Tokens::open(empties), FormatError);
