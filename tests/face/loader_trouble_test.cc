@@ -210,6 +210,9 @@ TEST(LoaderTrouble, SaysThatAShardWasTruncatedInTheEpoch) {
 }
 
 TEST(LoaderTrouble, GoesOnInAForkedChild) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer cannot start threads in a child of a process with threads";
+#endif
   const TokenRig rig(1003);
   Loader plain(rig.tokens, kSmall), loader(rig.tokens, kSmall);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(hear(loader), hear(plain));
