@@ -125,7 +125,11 @@ void RoutedEngine::recycle(Split* split) noexcept {
 
 Outcome RoutedEngine::read(std::span<const Read> reads) noexcept {
   Outcome outcome;
-  if (count_hits(reads) == reads.size() && options_.hot->read_here(reads, &outcome)) return outcome;
+  const bool hits = count_hits(reads) == reads.size();
+  // A few holes in a cached file are read as the rest is, which closes them: handing a small set
+  // over costs more than the rare miss.
+  const bool nearly = !hits && options_.fills_cache && map_.share() >= CacheMap::kHotShare;
+  if ((hits || nearly) && options_.hot->read_here(reads, &outcome)) return outcome;
   return Engine::read(reads);
 }
 

@@ -17,8 +17,9 @@ struct RoutedEngineOptions {
   Claim claim;  // for the buffers of both lanes
   std::unique_ptr<Lane> hot, cold;
   std::string hot_name, cold_name;
-  std::string reason;   // fixed; empty: what the map says
-  std::string no_ring;  // why there is no ring where one would have been used
+  std::string reason;        // fixed; empty: what the map says
+  bool fills_cache = false;  // what is read may stay in the page cache
+  std::string no_ring;       // why there is no ring where one would have been used
 };
 
 class RoutedEngine final : public Engine {

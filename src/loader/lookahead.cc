@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kReadyAhead = 3;          // batches gathered before they are asked for
 constexpr std::uint64_t kSpareBatches = 4;      // slots beyond a window: they carry over its end
 constexpr std::size_t kPieces = kStagedPieces;  // sets of reads in flight, at least
+constexpr std::uint64_t kSetReads = 128;        // of a set that is worth its hand-over
 constexpr double kLeastMergeShare = 0.1;  // of gap to spacing: below, looking far brings nothing
 
 }  // namespace
@@ -299,13 +300,24 @@ bool Lookahead::read_direct(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-// Where the data is in memory as many batches as there is room for, else one.
+// Batches whose reads go together. Where the data is in memory and they are sorted, as many as
+// there is room for; else as many as make a set of reads that is worth its hand-over.
+std::uint64_t Lookahead::most_together() const {
+  if (prospect_.held) return 1;
+  const bool in_order = in_.order.sequential();
+  if (prospect_.resident && !in_order) return std::max<std::uint64_t>(1, hot_ahead_ * 2 / 3);
+  const std::uint64_t batch_bytes =
+      std::max<std::uint64_t>(1, schedule_.batch_size * in_.dataset.sample_bytes());
+  const std::uint64_t worth = in_order ? kSetBytes / batch_bytes : kSetReads / schedule_.batch_size;
+  const std::uint64_t most = prospect_.resident ? hot_ahead_ / 3 : ahead_ / 4;
+  return std::clamp<std::uint64_t>(worth, 1, std::max<std::uint64_t>(1, most));
+}
+
 bool Lookahead::plan_group(std::unique_lock<std::mutex>& lock) {
   const bool hot = prospect_.resident;
   const bool together = hot && !prospect_.held;
   const std::size_t most = std::max<std::size_t>(together ? hot_ahead_ : ahead_, waiting_ ? 1 : 0);
-  // In order there is nothing to sort: one by one, so that reading never stops for the hand-over.
-  const std::uint64_t wanted = together && !in_.order.sequential() ? group_steps_ : 1;
+  const std::uint64_t wanted = std::min(group_steps_, most_together());
   // One buffer changes hands: a consumer lets go of a batch only when it has got the next.
   const std::size_t free = most > 1 ? most - 1 : most;
   const std::uint64_t room = free - std::min(free, coming_.size());
@@ -318,7 +330,7 @@ bool Lookahead::plan_group(std::unique_lock<std::mutex>& lock) {
   }
   // Within one epoch, where only the last batch may be short.
   const std::uint64_t steps = std::min({wanted, room, schedule_.at(next_plan_step_).left});
-  group_steps_ = std::clamp<std::uint64_t>(hot_ahead_ * 2 / 3, 1, group_steps_ * 2);
+  group_steps_ = std::min(most_together(), group_steps_ * 2);
   group_step_ = std::exchange(next_plan_step_, next_plan_step_ + steps);
   const bool sort = !prospect_.held;
   lock.unlock();

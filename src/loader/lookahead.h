@@ -75,6 +75,7 @@ class Lookahead {
   [[nodiscard]] bool plan_group(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool plan_window(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool wait_until_left(std::size_t batches);
+  [[nodiscard]] std::uint64_t most_together() const;
   [[nodiscard]] bool staging_pays();
   [[nodiscard]] std::unique_ptr<Coming> make_batch(std::uint64_t step);
   [[nodiscard]] Piece* free_piece();

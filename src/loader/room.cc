@@ -121,10 +121,25 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
         plans + room.slots * (dataset.sample_bytes() + Staging::kSlotOverheadBytes);
   }
 
+  // Small batches in order are read together, if the plans of longer sets are small change.
+  if (order.sequential() && dataset.sample_bytes() > 0) {
+    const std::uint64_t set =
+        std::min({kSetBytes / dataset.sample_bytes(), kPieceSamples, steps * rows});
+    const std::uint64_t more = set > room.piece_samples ? set - room.piece_samples : 0;
+    const std::uint64_t extra = more * plan_bytes(dataset) * std::max(room.ahead, kStagedPieces);
+    if (extra <= elastic / 16) {
+      room.piece_samples += more;
+      room.elastic_bytes += extra;
+    }
+  }
+
   // In order nothing is sorted, and more buffers in turn would only push each other out of the
   // processor's cache.
   const std::uint64_t groups =
-      order.sequential() ? 3 : 2 * std::max<std::uint64_t>(1, kGroupRows / rows);
+      order.sequential()
+          ? 3 * std::max<std::uint64_t>(
+                    1, kSetBytes / std::max<std::uint64_t>(1, rows * dataset.sample_bytes()))
+          : 2 * std::max<std::uint64_t>(1, kGroupRows / rows);
   const std::uint64_t hot_each = batch + rows * Direct::kRowOverheadBytes;
   const std::uint64_t hot_free = elastic > plans ? elastic - plans : 0;
   room.hot_ahead = std::min({groups, kMostAhead, steps + 1, hot_free / hot_each});

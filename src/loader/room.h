@@ -11,8 +11,9 @@
 
 namespace lowtide {
 
-constexpr std::uint64_t kPieceSamples = 4096;  // in one set of reads, at most
-constexpr std::uint64_t kStagedPieces = 4;     // sets in flight from staging
+constexpr std::uint64_t kPieceSamples = 4096;     // in one set of reads, at most
+constexpr std::uint64_t kSetBytes = 1024 * 1024;  // of batches in order that are read together
+constexpr std::uint64_t kStagedPieces = 4;        // sets in flight from staging
 
 struct Room {
   std::uint64_t buffer_bytes = 0;      // of one batch
