@@ -55,7 +55,13 @@ def start(folder: Path, *more: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(scratch)},
+        preexec_fn=_hear_ctrl_c,
     )
+
+
+def _hear_ctrl_c() -> None:
+    """Tests that run in the background of a shell inherit that it is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_the_demo_prints_a_table_writes_a_page_and_removes_its_data(tmp_path: Path) -> None:
