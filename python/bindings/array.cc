@@ -41,6 +41,20 @@ void check_room(const ByteArray& out, std::uint64_t count, std::uint64_t bytes_e
   }
 }
 
+std::vector<std::string> from_python(const std::vector<nb::bytes>& paths) {
+  std::vector<std::string> names;
+  names.reserve(paths.size());
+  for (const nb::bytes& path : paths) names.emplace_back(path.c_str(), path.size());
+  return names;
+}
+
+std::vector<nb::bytes> to_python(const std::vector<std::string>& paths) {
+  std::vector<nb::bytes> names;
+  names.reserve(paths.size());
+  for (const std::string& path : paths) names.emplace_back(path.data(), path.size());
+  return names;
+}
+
 nb::dict stats_dict(const Stats& now) {
   nb::dict claims;
   for (const auto& [name, bytes] : now.memory_claims) {
@@ -73,9 +87,7 @@ Array open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::
            std::optional<std::vector<std::uint64_t>> shape,
            std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
            std::uint64_t memory_bytes, const std::string& engine, const std::string& cache) {
-  std::vector<std::string> names;
-  names.reserve(paths.size());
-  for (const nb::bytes& path : paths) names.push_back(path_bytes(path));
+  const std::vector<std::string> names = from_python(paths);
   const OpenOptions options{.dtype = std::move(dtype),
                             .shape = std::move(shape),
                             .offset_bytes = offset_bytes,
@@ -134,13 +146,6 @@ nb::dict stats(const Array& array) {
   return stats_dict(now);
 }
 
-std::vector<nb::bytes> paths(const Array& array) {
-  std::vector<nb::bytes> names;
-  names.reserve(array.paths().size());
-  for (const std::string& path : array.paths()) names.emplace_back(path.data(), path.size());
-  return names;
-}
-
 }  // namespace
 
 void bind_array(nb::module_& module) {
@@ -156,7 +161,7 @@ void bind_array(nb::module_& module) {
       .def_prop_ro("fortran_order", &Array::fortran_order)
       .def_prop_ro("rows", &Array::rows)
       .def_prop_ro("row_bytes", &Array::row_bytes)
-      .def_prop_ro("paths", &paths)
+      .def_prop_ro("paths", [](const Array& array) { return to_python(array.paths()); })
       .def_prop_ro("memory_bytes", &Array::memory_bytes)
       .def_prop_ro("closed", &Array::closed)
       .def("read", &read, "first"_a, "count"_a, "out"_a)

@@ -6,6 +6,7 @@
 #include <nanobind/ndarray.h>
 
 #include <string>
+#include <vector>
 
 #include "lowtide/array.h"
 #include "lowtide/tokens.h"
@@ -29,9 +30,8 @@ using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 void check_room(const ByteArray& out, std::uint64_t count, std::uint64_t bytes_each);
 
 // Paths cross as bytes: a file name need not be text.
-[[nodiscard]] inline std::string path_bytes(const nb::bytes& path) {
-  return {path.c_str(), path.size()};
-}
+[[nodiscard]] std::vector<std::string> from_python(const std::vector<nb::bytes>& paths);
+[[nodiscard]] std::vector<nb::bytes> to_python(const std::vector<std::string>& paths);
 
 void bind_errors(nb::module_& module);
 void bind_array(nb::module_& module);

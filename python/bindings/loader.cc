@@ -4,18 +4,14 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
-#include <chrono>
-#include <mutex>
-#include <new>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bindings.h"
+#include "consumer.h"
 #include "gil.h"
 #include "lowtide/tokens.h"
 
@@ -25,73 +21,20 @@ using nb::literals::operator""_a;
 
 namespace {
 
-// Ctrl-C ends a stalled wait within twice this.
-constexpr std::chrono::milliseconds kSignalCheck{100};
-
-// A Loader, and the lock that makes several threads one consumer. The lock is only ever waited for
-// without the GIL.
-struct PyLoader {
-  PyLoader(Loader made, nb::dlpack::dtype element) : type(element), loader(std::move(made)) {}
-  PyLoader(const PyLoader&) = delete;
-  PyLoader& operator=(const PyLoader&) = delete;
-  ~PyLoader() { close(); }
-
-  // In a child the lock may be held by a thread that does not exist there.
-  void forked() { new (&consumer) std::timed_mutex; }
-
-  void close() noexcept {
-    if (closed.exchange(true)) return;
-    const Unlocked unlocked;
-    loader->cancel();
-    const std::lock_guard lock(consumer);
-    loader.reset();
-  }
+struct PyLoader : Consumer<Loader> {
+  PyLoader(Loader made, nb::dlpack::dtype element)
+      : Consumer(std::move(made), "this loader"), type(element) {}
 
   nb::dlpack::dtype type;
-  std::timed_mutex consumer;
-  std::atomic<bool> closed = false;
-  std::optional<Loader> loader;
 };
-
-// One turn of waiting: at most kSignalCheck. Called without the GIL.
-std::optional<TokenBatch> wait_a_little(PyLoader& self, std::optional<std::uint64_t> epoch,
-                                        bool* timed_out) {
-  const std::unique_lock lock(self.consumer, kSignalCheck);
-  *timed_out = !lock.owns_lock();
-  if (*timed_out || !self.loader.has_value()) return std::nullopt;
-  if (epoch.has_value() && self.loader->epoch() != *epoch) return std::nullopt;
-  return self.loader->next_for(kSignalCheck, timed_out);
-}
 
 // None at the end: of `epoch` where it is given, else of all epochs.
 nb::object next(PyLoader& self, std::optional<std::uint64_t> epoch) {
-  for (;;) {
-    std::optional<TokenBatch> batch;
-    bool timed_out = false;
-    {
-      const Unlocked unlocked;
-      batch = wait_a_little(self, epoch, &timed_out);
-    }
-    if (batch.has_value()) return lend(std::move(*batch), self.type);
-    if (!timed_out || self.closed) return nb::none();
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-}
-
-// Runs `ask` on the open Loader as its only user; hears Ctrl-C while another thread is.
-template <class Ask>
-auto alone(PyLoader& self, Ask ask) {
-  for (;;) {
-    {
-      const Unlocked unlocked;
-      const std::unique_lock lock(self.consumer, kSignalCheck);
-      if (lock.owns_lock()) {
-        if (!self.loader.has_value()) throw std::invalid_argument("this loader is closed");
-        return ask(*self.loader);
-      }
-    }
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
+  auto batch = self.wait([&](Loader& loader, bool* timed_out) -> std::optional<TokenBatch> {
+    if (epoch.has_value() && loader.epoch() != *epoch) return std::nullopt;
+    return loader.next_for(kSignalCheck, timed_out);
+  });
+  return batch.has_value() ? lend(std::move(*batch), self.type) : nb::none();
 }
 
 using Sources = std::vector<std::pair<Tokens, double>>;
@@ -128,20 +71,8 @@ PyLoader* make(const Sources& sources, bool mixture, std::uint64_t batch_size,
 
 using Skipped = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>;
 
-const char* order_word(WindowOrder order) {
-  switch (order) {
-    case WindowOrder::shuffle:
-      return "shuffle";
-    case WindowOrder::random:
-      return "random";
-    case WindowOrder::sequential:
-      return "sequential";
-  }
-  throw std::invalid_argument("order is none of shuffle, random, sequential");
-}
-
 nb::dict state(PyLoader& self) {
-  const LoaderState now = alone(self, [](Loader& loader) { return loader.state(); });
+  const LoaderState now = self.alone([](Loader& loader) { return loader.state(); });
   nb::list skipped;
   for (const auto& [epoch, first, last] : now.skipped) {
     nb::list entry;
@@ -154,7 +85,7 @@ nb::dict state(PyLoader& self) {
   all["format"] = now.format;
   all["fingerprint"] = now.fingerprint;
   all["block_size"] = now.block_size;
-  all["order"] = order_word(now.order);
+  all["order"] = std::string(window_order_word(now.order));
   all["seed"] = now.seed;
   all["epoch"] = now.epoch;
   all["position"] = now.position;
@@ -178,14 +109,13 @@ void restore(PyLoader& self, std::uint32_t format, std::uint64_t fingerprint,
                    .step = step,
                    .base = base};
   for (const auto& [of, first, last] : skipped) then.skipped.push_back({of, first, last});
-  alone(self, [&then](Loader& loader) { loader.restore(then); });
+  self.alone([&then](Loader& loader) { loader.restore(then); });
 }
 
 nb::object when(PyLoader& self, std::uint64_t token, std::optional<std::uint64_t> epoch,
                 std::uint64_t source) {
-  const auto found = alone(self, [&](Loader& loader) {
-    return loader.when(token, epoch.value_or(loader.epoch()), source);
-  });
+  const auto found = self.alone(
+      [&](Loader& loader) { return loader.when(token, epoch.value_or(loader.epoch()), source); });
   if (!found.has_value()) return nb::none();
   return nb::make_tuple(found->step, found->rank, found->row);
 }
@@ -193,7 +123,7 @@ nb::object when(PyLoader& self, std::uint64_t token, std::optional<std::uint64_t
 template <class Value>
 auto asks(Value (Loader::*question)() const) {
   return [question](PyLoader& self) {
-    return alone(self, [question](Loader& loader) { return (loader.*question)(); });
+    return self.alone([question](Loader& loader) { return (loader.*question)(); });
   };
 }
 
@@ -215,14 +145,14 @@ void bind_loader(nb::module_& module) {
       .def(
           "seek",
           [](PyLoader& self, std::uint64_t step, std::optional<std::uint64_t> epoch) {
-            alone(self, [&](Loader& loader) { loader.seek(step, epoch); });
+            self.alone([&](Loader& loader) { loader.seek(step, epoch); });
           },
           "step"_a, "epoch"_a.none())
       .def(
           "skip",
           [](PyLoader& self, std::uint64_t first, std::uint64_t last,
              std::optional<std::uint64_t> epoch) {
-            alone(self, [&](Loader& loader) { loader.skip(first, last, epoch); });
+            self.alone([&](Loader& loader) { loader.skip(first, last, epoch); });
           },
           "first"_a, "last"_a, "epoch"_a.none())
       .def("when", &when, "token"_a, "epoch"_a.none(), "source"_a,
@@ -234,7 +164,7 @@ void bind_loader(nb::module_& module) {
       .def(
           "stats", [](PyLoader& self) { return stats_dict(asks(&Loader::stats)(self)); },
           nb::sig("def stats(self) -> dict[str, typing.Any]"))
-      .def_prop_ro("closed", [](const PyLoader& self) { return self.closed.load(); })
+      .def_prop_ro("closed", [](const PyLoader& self) { return self.closed(); })
       .def("forked", &PyLoader::forked)
       .def("close", &PyLoader::close);
 }

@@ -46,9 +46,7 @@ namespace {
 Tokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
             std::optional<std::string> format, std::optional<std::uint64_t> eot,
             std::uint64_t memory_bytes, const std::string& engine, const std::string& cache) {
-  std::vector<std::string> names;
-  names.reserve(paths.size());
-  for (const nb::bytes& path : paths) names.push_back(path_bytes(path));
+  const std::vector<std::string> names = from_python(paths);
   const TokensOptions options{.dtype = std::move(dtype),
                               .format = std::move(format),
                               .eot = eot,
@@ -103,13 +101,6 @@ nb::dict stats(const Tokens& tokens) {
   return stats_dict(now);
 }
 
-std::vector<nb::bytes> paths(const Tokens& tokens) {
-  std::vector<nb::bytes> names;
-  names.reserve(tokens.paths().size());
-  for (const std::string& path : tokens.paths()) names.emplace_back(path.data(), path.size());
-  return names;
-}
-
 // Views into a batch: each holds it.
 using Numbers = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>;
 using Places = nb::ndarray<nb::numpy, std::int32_t>;
@@ -148,7 +139,7 @@ void bind_tokens(nb::module_& module) {
       .def_prop_ro("size", &Tokens::size)
       .def_prop_ro("descr", [](const Tokens& tokens) { return tokens.dtype().descr(); })
       .def_prop_ro("format", [](const Tokens& tokens) { return tokens.format(); })
-      .def_prop_ro("paths", &paths)
+      .def_prop_ro("paths", [](const Tokens& tokens) { return to_python(tokens.paths()); })
       .def_prop_ro("memory_bytes", &Tokens::memory_bytes)
       .def_prop_ro("closed", &Tokens::closed)
       .def("read", &read, "first"_a, "count"_a, "out"_a)
@@ -160,7 +151,6 @@ void bind_tokens(nb::module_& module) {
                    "-> tuple[NDArray[typing.Any], TokenBatch]"))
       .def("documents", &Tokens::documents, nb::call_guard<Unlocked>())
       .def("document_offsets", &document_offsets, "first"_a, "out"_a)
-      .def("fingerprint", &Tokens::fingerprint, nb::call_guard<Unlocked>())
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("close", &Tokens::close, nb::call_guard<Unlocked>());
 }

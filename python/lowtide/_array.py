@@ -10,14 +10,13 @@ import numpy as np
 
 from lowtide import _arguments, _core, _index
 from lowtide._batches import Batches
+from lowtide._closing import Closing
 from lowtide._source import ColumnSource, CoreSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     import numpy.typing as npt
-    from typing_extensions import Self
 
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
     AnyArray = npt.NDArray[Any]
@@ -55,7 +54,7 @@ def open(
     return Array(path, dtype, shape, offset, order, memory, engine, cache)
 
 
-class Array:
+class Array(Closing):
     """An array in files, indexed as NumPy indexes and read within `memory` bytes.
 
     Results of an index, a slice and `take` are ndarrays of their own. Any thread may use it.
@@ -293,17 +292,6 @@ class Array:
     def _check_open(self) -> None:
         if self._core.closed:
             raise ValueError(f"{self._paths[0]}: this array is closed")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._paths, self._asked, self._shape, self._core.descr)

@@ -11,11 +11,10 @@ import numpy as np
 
 from lowtide import _core
 from lowtide._arguments import flag, integer, word
+from lowtide._closing import Closing
 from lowtide._index import check_rows
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import numpy.typing as npt
     from typing_extensions import Self
 
@@ -41,7 +40,7 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-class Batches:
+class Batches(Closing):
     """The batches of one epoch as (idx, rows), each row of the epoch exactly once.
 
     `idx` is an int64 array of its own: which rows, in the order of `rows`. `rows` is borrowed from
@@ -162,17 +161,6 @@ class Batches:
     def close(self) -> None:
         """Ends the iteration and its readers; batches already delivered stay valid."""
         self._core.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         ranks = f" rank={self._rank}/{self._world_size}" if self._world_size > 1 else ""

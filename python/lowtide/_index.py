@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     # What basic indexing selects on one axis: some of it, or one place that drops the axis.
     Pick = range | int
 
-_BORROWED = (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.int32), np.dtype(np.uint32))
+BORROWED = (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.int32), np.dtype(np.uint32))
 
 
 def get(source: Source, index: Any, columns: Source | None = None) -> Any:
@@ -65,7 +65,7 @@ def check_rows(rows: Any, length: int) -> AnyArray:
         found = found.astype(np.int64)
     if found.dtype.kind not in "iu":
         raise TypeError(f"row indices must be integers, not {found.dtype}")
-    if found.dtype not in _BORROWED:
+    if found.dtype not in BORROWED:
         found = found.astype(np.int64)
     # Mostly all is well, which one pass tells: as unsigned numbers the negative are the largest.
     unsigned = np.dtype(f"u{found.dtype.itemsize}")

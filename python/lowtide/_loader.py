@@ -10,16 +10,15 @@ import numpy as np
 from lowtide import _core
 from lowtide._arguments import flag, integer, memory_bytes, token_word, word
 from lowtide._batches import live
+from lowtide._closing import Closing
 from lowtide._loader_state import checked_state
 from lowtide._token_batch import Batch
 from lowtide._tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from types import TracebackType
 
     import numpy.typing as npt
-    from typing_extensions import Self
 
     AnyArray = npt.NDArray[Any]
 
@@ -35,7 +34,7 @@ class When(NamedTuple):
     row: int
 
 
-class Loader:
+class Loader(Closing):
     """Windows of token files in batches, epoch after epoch, read ahead on threads of its own.
 
     A window is block_size + 1 tokens: x the first block_size of them, y the last. One `for` is the
@@ -230,17 +229,6 @@ class Loader:
     def _check_open(self) -> None:
         if self._core.closed:
             raise ValueError("this loader is closed")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _remake, (type(self), self._tokens, self._options, self.state_dict())

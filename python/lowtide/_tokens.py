@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowtide import _arguments, _core, _index
+from lowtide._closing import Closing
 from lowtide._documents import Documents
 from lowtide._source import PIECE_BYTES, scratch_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     import numpy.typing as npt
-    from typing_extensions import Self
 
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
     AnyArray = npt.NDArray[Any]
 
 _MAX = 2**63 - 1
-# Types of `starts` that the core borrows as they are, the usual one first.
-_BORROWED = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint64), np.dtype(np.uint32))
 # An iteration over tokens reads about this at once, if the budget allows.
 _CHUNK_BYTES = 1 << 20
 _MEMORY = 3  # its place among what was asked for when opening
@@ -55,7 +52,7 @@ def tokens(
     return Tokens(path, dtype, format, eot, memory, engine, cache)
 
 
-class Tokens:
+class Tokens(Closing):
     """Tokens in files, one behind the other, read within `memory` bytes.
 
     Indexed as a one-dimensional ndarray; results are ndarrays of their own. Any thread may use it.
@@ -75,7 +72,7 @@ class Tokens:
         cache: str = "auto",
     ) -> None:
         given, expand = _arguments.path_list(path)
-        # The core opens files again when it needs them: by then this may be another folder.
+        # A pickle is opened in another process, which may stand in another folder.
         names = [os.fsencode(_absolute(os.fsdecode(name), expand)) for name in given]
         descr, _ = _arguments.descr(dtype)
         if format is not None:
@@ -221,17 +218,6 @@ class Tokens:
         """Closes the files; loaders under way go on, further reads raise ValueError."""
         self._core.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._where, self._asked, len(self), self._core.descr)
 
@@ -281,7 +267,7 @@ def _checked_starts(starts: Any) -> AnyArray:
         raise ValueError(f"starts must have one axis, not shape {found.shape}")
     if not len(found):
         raise ValueError("starts is empty: name at least one window")
-    if found.dtype not in _BORROWED:
+    if found.dtype not in _index.BORROWED:
         if found.dtype.kind == "O" and all(type(start) is int for start in found):
             raise IndexError("starts has an entry that no file is long enough for")
         if found.dtype.kind not in "iu":

@@ -21,10 +21,10 @@ import torch.distributed
 import torch.utils.data
 
 import lowtide
+from lowtide._closing import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from types import TracebackType
 
     import numpy.typing as npt
     from typing_extensions import Self
@@ -110,7 +110,7 @@ class Batch(tuple[torch.Tensor, ...]):
         return None if self._lent is None else _tensor(self._lent.cu_seqlens, self._pin)
 
 
-class Loader(torch.utils.data.IterableDataset[Batch]):
+class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
     """`lowtide.Loader` with tensors: the same arguments, batches, state and errors.
 
     rank, world_size: of torch.distributed where that is initialised, else RANK and WORLD_SIZE of
@@ -229,17 +229,6 @@ class Loader(torch.utils.data.IterableDataset[Batch]):
     def close(self) -> None:
         """Ends the readers; tensors already delivered stay valid."""
         self._loader.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         pinned = ", pin_memory" if self._pin else ""

@@ -28,7 +28,6 @@ class TokenStream {
   [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
   // The file in which a token lies.
   [[nodiscard]] const std::string& path_of(std::uint64_t token) const;
-  [[nodiscard]] std::uint64_t first_token(std::uint32_t shard) const { return first_of_[shard]; }
 
   // Appends the reads that bring `count` tokens from `first` on to `into`; shards are counted from
   // `first_shard`. Requires that they are there.

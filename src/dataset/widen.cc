@@ -90,7 +90,13 @@ struct Widen {
   // vectorise the loop without a version for every remainder.
   static constexpr std::size_t kLanes = 32;
 
-  template <bool kBoth>
+  [[gnu::always_inline]] static inline Bits one(const std::byte* from, std::byte* into) noexcept {
+    const From token = load<From>(from);
+    const To wide = static_cast<To>(token);
+    std::memcpy(into, &wide, sizeof(To));
+    return Fit<From, To>::bits(token);
+  }
+
   [[gnu::always_inline]] static inline Bits run(const std::byte* __restrict from, std::size_t count,
                                                 std::byte* __restrict x,
                                                 std::byte* __restrict y) noexcept {
@@ -100,30 +106,27 @@ struct Widen {
       const To wide = static_cast<To>(token);
       seen = static_cast<Bits>(seen | Fit<From, To>::bits(token));
       std::memcpy(x + i * sizeof(To), &wide, sizeof(To));
-      if constexpr (kBoth) std::memcpy(y + i * sizeof(To), &wide, sizeof(To));
+      std::memcpy(y + i * sizeof(To), &wide, sizeof(To));
     }
     return seen;
   }
 
   // Not inlined: at -O3 these short loops would be most of the code.
-  template <bool kBoth>
   [[gnu::noinline]] static Bits few(const std::byte* from, std::size_t count, std::byte* x,
                                     std::byte* y) noexcept {
-    return run<kBoth>(from, count, x, y);
+    return run(from, count, x, y);
   }
 
   // The last block may begin inside the one before: writing some tokens twice costs less than
   // widening up to 31 of them one by one.
-  template <bool kBoth>
   [[gnu::always_inline]] static inline Bits blocks(const std::byte* from, std::size_t count,
                                                    std::byte* x, std::byte* y) noexcept {
-    if (count < kLanes) return few<kBoth>(from, count, x, y);
+    if (count < kLanes) return few(from, count, x, y);
     Bits seen = 0;
     for (std::size_t done = 0; done < count; done += kLanes) {
       const std::size_t first = std::min(done, count - kLanes);
       const std::size_t at = first * sizeof(To);
-      seen = static_cast<Bits>(
-          seen | run<kBoth>(from + first * sizeof(From), kLanes, x + at, kBoth ? y + at : nullptr));
+      seen = static_cast<Bits>(seen | run(from + first * sizeof(From), kLanes, x + at, y + at));
     }
     return seen;
   }
@@ -133,21 +136,15 @@ struct Widen {
                                                  std::byte* x, std::byte* y) noexcept {
     const std::byte* const last = from + (count - 1) * sizeof(From);
     if (count == 1) return Fit<From, To>::all(Fit<From, To>::bits(load<From>(from)));
-    Bits seen = run<false>(from, 1, x, nullptr);
-    seen =
-        static_cast<Bits>(seen | blocks<true>(from + sizeof(From), count - 2, x + sizeof(To), y));
-    seen = static_cast<Bits>(seen | run<false>(last, 1, y + (count - 2) * sizeof(To), nullptr));
+    Bits seen = one(from, x);
+    seen = static_cast<Bits>(seen | blocks(from + sizeof(From), count - 2, x + sizeof(To), y));
+    seen = static_cast<Bits>(seen | one(last, y + (count - 2) * sizeof(To)));
     return Fit<From, To>::all(seen);
-  }
-
-  [[gnu::always_inline]] static inline bool single(const std::byte* from, std::size_t count,
-                                                   std::byte* x) noexcept {
-    return Fit<From, To>::all(blocks<false>(from, count, x, nullptr));
   }
 
   static bool portable(const std::byte* from, std::size_t count, std::byte* x,
                        std::byte* y) noexcept {
-    return y != nullptr ? both(from, count, x, y) : single(from, count, x);
+    return both(from, count, x, y);
   }
 
 #if defined(__x86_64__)
@@ -155,7 +152,7 @@ struct Widen {
   // libraries do not take well.
   [[gnu::target("avx2")]] static bool widest(const std::byte* from, std::size_t count, std::byte* x,
                                              std::byte* y) noexcept {
-    return y != nullptr ? both(from, count, x, y) : single(from, count, x);
+    return both(from, count, x, y);
   }
 #else
   static constexpr auto widest = portable;
@@ -240,10 +237,7 @@ bool widen(TokenType type, const std::byte* from, std::size_t count, TokenType t
   const auto& [portable, widest] =
       kKernels[static_cast<std::size_t>(type) * kTypes + static_cast<std::size_t>(to)];
   const auto run = kernel == WidenKernel::kBest && has_widest() ? widest : portable;
-  if (x != nullptr) return run(from, count, x, y);
-  const std::size_t unwritten = y != nullptr ? 1 : count;
-  if (first_misfit(type, from, unwritten, to) != unwritten) return false;
-  return run(from + unwritten * token_bytes(type), count - unwritten, y, nullptr);
+  return run(from, count, x, y);
 }
 
 std::size_t first_misfit(TokenType type, const std::byte* from, std::size_t count, TokenType to) {

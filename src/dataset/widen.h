@@ -26,10 +26,9 @@ enum class TokenType : std::uint8_t { u8, i8, u16, i16, u32, i32, u64, i64 };
 enum class WidenKernel : std::uint8_t { kBest, kPortable };
 
 // Widens `count` tokens at `from` (no alignment needed) into `x` (tokens 0 .. count - 2) and `y`
-// (tokens 1 .. count - 1), each count - 1 entries; count >= 1. Either may be nullptr, and with y
-// nullptr x gets all `count` tokens. x and y are aligned for their type, and from, x and y do not
-// overlap. False: one of the `count` tokens does not fit `to` (negative, or too big), whether or
-// not it was to be written; then what was written means nothing.
+// (tokens 1 .. count - 1), each count - 1 entries; count >= 1. x and y are aligned for their type,
+// and from, x and y do not overlap. False: one of the `count` tokens does not fit `to` (negative,
+// or too big); then what was written means nothing.
 [[nodiscard]] bool widen(TokenType type, const std::byte* from, std::size_t count, TokenType to,
                          std::byte* x, std::byte* y, WidenKernel kernel = WidenKernel::kBest);
 

@@ -36,19 +36,15 @@ std::uint64_t Batch::epoch() const {
 namespace {
 
 Schedule schedule_of(const BatchOptions& options, std::uint64_t rows) {
-  if (options.batch_size == 0) throw std::invalid_argument("batch_size: must be at least 1");
-  if (options.world_size == 0) throw std::invalid_argument("world_size: must be at least 1");
-  if (options.rank >= options.world_size) {
-    throw std::invalid_argument("rank: " + std::to_string(options.rank) +
-                                " is not below world_size " + std::to_string(options.world_size));
-  }
   const auto listed = [](const auto& list) { return std::uint64_t{list.size()}; };
-  return {.size = options.rows ? std::visit(listed, *options.rows) : rows,
-          .epoch = options.epoch,
-          .batch_size = options.batch_size,
-          .rank = options.rank,
-          .world_size = options.world_size,
-          .drop_last = options.drop_last};
+  Schedule schedule{.size = options.rows ? std::visit(listed, *options.rows) : rows,
+                    .epoch = options.epoch,
+                    .batch_size = options.batch_size,
+                    .rank = options.rank,
+                    .world_size = options.world_size,
+                    .drop_last = options.drop_last};
+  check_shares(schedule);
+  return schedule;
 }
 
 RunInputs inputs_of(const std::shared_ptr<const Rows>& rows, std::shared_ptr<StoreHolder> holder,

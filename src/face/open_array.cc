@@ -4,7 +4,6 @@
 #include "face/array_impl.h"
 #include "format/descr.h"
 #include "format/registry.h"
-#include "os/limits.h"
 
 namespace lowtide {
 namespace {
@@ -77,11 +76,9 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                       ", but the files together have " + shape_text(rows->shape()));
   }
   const auto shard = static_cast<std::uint32_t>(shards.size() - 1);
-  const std::uint64_t memory_bytes = options.memory_bytes == 0
-                                         ? lowtide::default_memory_bytes(SystemRoot{})
-                                         : options.memory_bytes;
-  auto impl = std::make_shared<Impl>(std::move(shards), std::move(rows), std::move(format),
-                                     StoreOptions{memory_bytes, options.engine, options.cache});
+  auto impl =
+      std::make_shared<Impl>(std::move(shards), std::move(rows), std::move(format),
+                             StoreOptions{options.memory_bytes, options.engine, options.cache});
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }

@@ -113,12 +113,9 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
     throw FormatError("every one of the " + std::to_string(paths.size()) + " files is empty");
   }
   const auto shard = static_cast<std::uint32_t>(shards.size() - 1);
-  const std::uint64_t memory_bytes = options.memory_bytes == 0
-                                         ? lowtide::default_memory_bytes(SystemRoot{})
-                                         : options.memory_bytes;
-  auto impl = std::make_shared<Impl>(std::move(layouts), std::move(shards), std::move(index_shards),
-                                     options.eot,
-                                     StoreOptions{memory_bytes, options.engine, options.cache});
+  auto impl = std::make_shared<Impl>(
+      std::move(layouts), std::move(shards), std::move(index_shards), options.eot,
+      StoreOptions{options.memory_bytes, options.engine, options.cache});
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }

@@ -17,6 +17,11 @@ namespace {
 
 constexpr int kNoticing = -1;  // no process has this id
 
+StoreOptions with_budget(StoreOptions options) {
+  if (options.memory_bytes == 0) options.memory_bytes = default_memory_bytes(SystemRoot{});
+  return options;
+}
+
 }  // namespace
 
 Store::Store(std::vector<Shard> shards, const StoreOptions& options, Budget::Entry least)
@@ -124,7 +129,7 @@ Stats Store::stats() {
 StoreHolder::StoreHolder(std::string what, std::vector<Shard> of, const StoreOptions& with,
                          Budget::Entry least)
     : shards(std::move(of)),
-      options(with),
+      options(with_budget(with)),
       what_(std::move(what)),
       least_(std::move(least)),
       pid_(process_id()),

@@ -19,7 +19,7 @@
 namespace lowtide {
 
 struct StoreOptions {
-  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_bytes = 0;  // 0, in a StoreHolder only: the default
   EngineKind engine = EngineKind::automatic;
   CacheMode cache = CacheMode::automatic;
 };

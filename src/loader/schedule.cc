@@ -1,10 +1,36 @@
 #include "loader/schedule.h"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "core/checked.h"
 
 namespace lowtide {
+
+std::vector<Skip> joined(std::vector<Skip> skips) {
+  std::ranges::sort(skips, {}, [](const Skip& skip) { return std::pair(skip.epoch, skip.first); });
+  std::vector<Skip> kept;
+  for (const Skip& skip : skips) {
+    Skip* const last = kept.empty() ? nullptr : &kept.back();
+    if (last != nullptr && last->epoch == skip.epoch && skip.first <= last->last) {
+      last->last = std::max(last->last, skip.last);
+    } else {
+      kept.push_back(skip);
+    }
+  }
+  return kept;
+}
+
+void check_shares(const Schedule& schedule) {
+  if (schedule.batch_size == 0) throw std::invalid_argument("batch_size: must be at least 1");
+  if (schedule.world_size == 0) throw std::invalid_argument("world_size: must be at least 1");
+  if (schedule.rank >= schedule.world_size) {
+    throw std::invalid_argument("rank: " + std::to_string(schedule.rank) +
+                                " is not below world_size " + std::to_string(schedule.world_size));
+  }
+}
 
 struct Schedule::Place {
   std::uint64_t number = 0;     // of the epoch, from 0

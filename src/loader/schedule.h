@@ -21,6 +21,9 @@ struct Skip {
   [[nodiscard]] bool operator==(const Skip& other) const = default;
 };
 
+// Sorted, and those that overlap or touch made one.
+[[nodiscard]] std::vector<Skip> joined(std::vector<Skip> skips);
+
 // Rank r of W at step s of an epoch gets positions (s * W + r) * B up to B further. Every position
 // belongs to one step of one rank; the last batch of an epoch may be short. With drop_last every
 // rank has the same number of steps, every step is full, and the rest of the epoch is left out.
@@ -92,5 +95,8 @@ struct Schedule {
   [[nodiscard]] std::uint64_t next_skip(std::uint64_t of_epoch, std::uint64_t after) const;
   [[nodiscard]] std::uint64_t next_skipping_epoch(std::uint64_t from) const;
 };
+
+// Throws std::invalid_argument for a batch_size or world_size of 0 and for a rank that is none.
+void check_shares(const Schedule& schedule);
 
 }  // namespace lowtide

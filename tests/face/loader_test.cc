@@ -320,6 +320,16 @@ void expect_when(const LoaderRig& rig, int kind, LoaderOptions options, const Lo
   }
 }
 
+TEST(Loader, AsksForNoDataToMove) {
+  const LoaderRig rig;
+  Loader loader = rig.load(kSmall);
+  loader.seek(7, 2);
+  loader.skip(9, 12);
+  EXPECT_EQ(loader.stats().bytes_asked, 0U);
+  (void)loader.state();  // whose fingerprint is made of what the files hold
+  EXPECT_GT(loader.stats().bytes_asked, 0U);
+}
+
 TEST(Loader, TellsWhenATokenIsTrainedOn) {
   const LoaderRig rig;
   for (const int kind : {0, 2, 3}) {

@@ -1,0 +1,85 @@
+// consumer.h - a Batches or a Loader as Python has it: several threads are one consumer, Ctrl-C is
+// heard in every wait, and nothing waits with the GIL held.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "bindings.h"
+#include "gil.h"
+
+namespace lowtide::python {
+
+// Ctrl-C ends a stalled wait within twice this.
+inline constexpr std::chrono::milliseconds kSignalCheck{100};
+
+template <class Reader>
+class Consumer {
+ public:
+  // `what` is what a user calls it: "this loader".
+  Consumer(Reader made, const char* what) : what_(what), reader_(std::move(made)) {}
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
+  ~Consumer() { close(); }
+
+  // In a child the lock may be held by a thread that does not exist there.
+  void forked() { new (&lock_) std::timed_mutex; }
+  [[nodiscard]] bool closed() const { return closed_; }
+
+  void close() noexcept {
+    if (closed_.exchange(true)) return;
+    const Unlocked unlocked;
+    reader_->cancel();
+    const std::lock_guard lock(lock_);
+    reader_.reset();
+  }
+
+  // What `take` gives, a std::optional; nullopt at the end and once closed. `take` is called with
+  // the reader and a flag to set where it gave up after kSignalCheck.
+  template <class Take>
+  auto wait(Take take) -> decltype(take(std::declval<Reader&>(), nullptr)) {
+    for (;;) {
+      bool timed_out = false;
+      {
+        const Unlocked unlocked;
+        const std::unique_lock lock(lock_, kSignalCheck);
+        timed_out = !lock.owns_lock();
+        if (!timed_out && reader_.has_value()) {
+          auto taken = take(*reader_, &timed_out);
+          if (taken.has_value()) return taken;
+        }
+      }
+      if (!timed_out || closed_) return std::nullopt;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+  }
+
+  // Runs `ask` on the open reader as its only user.
+  template <class Ask>
+  auto alone(Ask ask) {
+    for (;;) {
+      {
+        const Unlocked unlocked;
+        const std::unique_lock lock(lock_, kSignalCheck);
+        if (lock.owns_lock()) {
+          if (!reader_.has_value()) throw std::invalid_argument(std::string(what_) + " is closed");
+          return ask(*reader_);
+        }
+      }
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+  }
+
+ private:
+  const char* what_;
+  std::timed_mutex lock_;  // only ever waited for without the GIL
+  std::atomic<bool> closed_ = false;
+  std::optional<Reader> reader_;
+};
+
+}  // namespace lowtide::python

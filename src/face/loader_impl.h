@@ -1,0 +1,65 @@
+// loader_impl.h - what a Loader is made of. Made in loader.cc; where its run is, and how it is
+// moved, is in loader_place.cc.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "dataset/windows.h"
+#include "face/run.h"
+#include "face/tokens_impl.h"
+#include "loader/schedule.h"
+#include "lowtide/tokens.h"
+#include "order/order.h"
+
+namespace lowtide {
+
+class Loader::Impl {
+ public:
+  using Sources = std::vector<std::pair<std::shared_ptr<Tokens::Impl>, double>>;
+
+  Impl(Sources sources, const LoaderOptions& options);
+
+  std::optional<TokenBatch> next(std::chrono::milliseconds timeout, bool* timed_out) {
+    std::optional<Lease> lease = run_->next(timeout, timed_out);
+    if (!lease) return std::nullopt;
+    return TokenBatch(std::make_unique<TokenBatch::Impl>(std::move(*lease), windows_));
+  }
+
+  [[nodiscard]] Run& run() const { return *run_; }
+  [[nodiscard]] Schedule::Turn now() const { return run_->schedule().at(run_->turn()); }
+  [[nodiscard]] bool ended() const { return run_->turn() == run_->turns(); }
+  void seek(std::uint64_t step, std::uint64_t epoch);
+  void skip(std::uint64_t first, std::uint64_t last, std::uint64_t epoch);
+  [[nodiscard]] std::optional<When> when(std::uint64_t token, std::uint64_t epoch,
+                                         std::size_t source) const;
+  [[nodiscard]] LoaderState state() const;
+  void restore(const LoaderState& state);
+
+ private:
+  [[nodiscard]] bool mixed() const { return sources_.size() > 1; }
+  void make_windows();
+  void make_schedule();
+  [[nodiscard]] std::shared_ptr<StoreHolder> make_holder() const;
+  [[nodiscard]] RunInputs inputs() const;
+  [[nodiscard]] std::unique_ptr<Order> make_order() const;
+  [[nodiscard]] std::uint64_t fingerprint() const;
+  [[nodiscard]] LoaderState place() const;  // the state but for the fingerprint, which reads
+  void check(const LoaderState& state) const;
+  void go_to(const LoaderState& place);
+  [[nodiscard]] std::uint64_t positions_of(std::size_t source) const;
+  [[nodiscard]] std::optional<std::uint64_t> base_of(std::uint64_t epoch) const;
+
+  const Sources sources_;
+  const LoaderOptions options_;
+  std::shared_ptr<StoreHolder> holder_;
+  std::shared_ptr<const Windows> windows_;
+  Schedule schedule_;  // from the start of the first epoch, nothing skipped
+  std::unique_ptr<Run> run_;
+};
+
+}  // namespace lowtide
