@@ -1,6 +1,4 @@
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -11,6 +9,7 @@
 
 #include "lowtide/error.h"
 #include "lowtide/tokens.h"
+#include "support/forked.h"
 #include "support/token_stream.h"
 
 namespace lowtide {
@@ -210,28 +209,21 @@ TEST(LoaderTrouble, SaysThatAShardWasTruncatedInTheEpoch) {
 }
 
 TEST(LoaderTrouble, GoesOnInAForkedChild) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer cannot start threads in a child of a process with threads";
-#endif
+  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
   const TokenRig rig(1003);
   Loader plain(rig.tokens, kSmall), loader(rig.tokens, kSmall);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(hear(loader), hear(plain));
   std::vector<Heard> rest;
   for (int i = 0; i < 40; ++i) rest.push_back(hear(plain));
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(60);
+  const pid_t child = start_child([&] {
     for (const Heard& one : rest) {
-      if (hear(loader) != one) ::_exit(1);
+      if (hear(loader) != one) return 1;
     }
-    const LoaderState state = loader.state();
-    loader.restore(state);
-    ::_exit(loader.next() ? 0 : 2);
-  }
+    loader.restore(loader.state());
+    return loader.next() ? 0 : 2;
+  });
   for (const Heard& one : rest) EXPECT_EQ(hear(loader), one) << "and so does the parent";
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  expect_success(child);
 }
 
 TEST(LoaderTrouble, GoesOnWhenItsTokensAreClosedOrGone) {
