@@ -1,0 +1,1 @@
+// The one file that CMake compiles precompiled.h with; the tests reuse the result.
