@@ -51,7 +51,9 @@ def windows(
     y is x one token later; both come from one read of block_size + 1 tokens a window. `ix` is a
     tensor, an array or a list. Raises as `Tokens.windows` does.
     """
-    x, y = tokens.windows(np.asarray(ix), block_size, dtype=_INTEGERS.get(dtype, dtype))
+    # Torch's own way to NumPy is the shorter one.
+    starts = ix.numpy() if type(ix) is torch.Tensor else np.asarray(ix)
+    x, y = tokens.windows(starts, block_size, dtype=_INTEGERS.get(dtype, dtype))
     return _from_numpy(x), _from_numpy(y)
 
 

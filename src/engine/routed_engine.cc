@@ -127,8 +127,10 @@ Outcome RoutedEngine::read(std::span<const Read> reads) noexcept {
   Outcome outcome;
   const bool hits = count_hits(reads) == reads.size();
   // A few holes in a cached file are read as the rest is, which closes them: handing a small set
-  // over costs more than the rare miss.
-  const bool nearly = !hits && options_.fills_cache && map_.share() >= CacheMap::kHotShare;
+  // over costs more than one miss.
+  const double share = hits ? 1.0 : map_.share();
+  const double misses = static_cast<double>(reads.size()) * (1 - share);
+  const bool nearly = options_.fills_cache && (share >= CacheMap::kHotShare || misses <= 1);
   if ((hits || nearly) && options_.hot->read_here(reads, &outcome)) return outcome;
   return Engine::read(reads);
 }

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <string>
@@ -198,6 +199,49 @@ TEST_P(EngineCache, CountsMergedRowsOnTheDiskExactly) {
   EXPECT_EQ(traffic.reads, 10U);
   EXPECT_EQ(traffic.merged, 190U);
   EXPECT_EQ(traffic.bytes_read, 10 * (19 * 1000U + 500));
+}
+
+// Counts the plain reads of the thread that made it.
+class ReadSpy {
+ public:
+  ReadSpy() : fault_(sys::table.pread, &pread) {
+    reads_ = 0;
+    caller_ = std::this_thread::get_id();
+    real_ = fault_.real();
+  }
+  [[nodiscard]] static int reads() { return reads_; }
+
+ private:
+  static ssize_t pread(int fd, void* into, std::size_t size, off_t offset) {
+    if (std::this_thread::get_id() == caller_) ++reads_;
+    return real_(fd, into, size, offset);
+  }
+  static inline std::atomic<int> reads_;
+  static inline std::thread::id caller_;
+  static inline decltype(sys::Table::pread) real_;
+  sys::Fault<decltype(sys::Table::pread)> fault_;
+};
+
+TEST_P(EngineCache, ReadsOneHoleOfACachedFileAsTheRest) {
+  if (GetParam() != EngineKind::automatic) GTEST_SKIP() << "an engine by name was asked for";
+  const PinnedPages pinned(path_, 30 * kMiB);  // 93 % of it
+  if (!pinned.why_not().empty()) GTEST_SKIP() << pinned.why_not();
+  const auto read = [&](CacheMode cache, std::size_t rows_of_hole) {
+    const EngineRig rig(files_of({path_}), {GetParam(), cache}, 8 * kMiB);
+    std::vector<Extent> extents;
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      const std::uint64_t at = i < rows_of_hole ? 31 * kMiB + i * 9000 : i * kMiB;
+      extents.push_back({.offset_bytes = at, .size_bytes = 648, .shard = 0});
+    }
+    const CheckedReads wanted(std::move(extents));
+    const ReadSpy spy;
+    EXPECT_TRUE(rig.engine->read(wanted.reads()).ok());
+    wanted.expect_bytes({&held_});
+    return ReadSpy::reads();
+  };
+  EXPECT_EQ(read(CacheMode::keep, 0), 10) << "where the caller stands";
+  EXPECT_LT(read(CacheMode::drop, 1), 10) << "it would bring the hole into the cache";
+  EXPECT_EQ(read(CacheMode::keep, 1), 10) << "handing over costs more than one miss";
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineCache,
