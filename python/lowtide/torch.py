@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "Dataset", "Loader", "windows"]
 
 _from_numpy = torch.from_numpy
+_to_numpy = torch.Tensor.numpy  # the shorter way than np.asarray
 _INTEGERS: dict[Any, Any] = {
     getattr(torch, name): name
     for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
@@ -42,7 +43,7 @@ _TARGETS = ("shifted", "none", "hf")
 
 def windows(
     tokens: lowtide.Tokens,
-    ix: npt.ArrayLike,
+    ix: torch.Tensor | npt.ArrayLike,
     block_size: int,
     dtype: torch.dtype | npt.DTypeLike = torch.int64,
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -51,8 +52,7 @@ def windows(
     y is x one token later; both come from one read of block_size + 1 tokens a window. `ix` is a
     tensor, an array or a list. Raises as `Tokens.windows` does.
     """
-    # Torch's own way to NumPy is the shorter one.
-    starts = ix.numpy() if type(ix) is torch.Tensor else np.asarray(ix)
+    starts = _to_numpy(ix) if isinstance(ix, torch.Tensor) else np.asarray(ix)
     x, y = tokens.windows(starts, block_size, dtype=_INTEGERS.get(dtype, dtype))
     return _from_numpy(x), _from_numpy(y)
 
