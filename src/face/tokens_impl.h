@@ -1,5 +1,6 @@
 // tokens_impl.h - what an open token stream is made of, shared by its copies and the Loaders made
-// from it.
+// from it. Opened in open_tokens.cc; what it holds in one process is in tokens_live.cc, a batch of it
+// in token_batch.cc.
 #pragma once
 
 #include <memory>
