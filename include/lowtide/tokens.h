@@ -92,6 +92,10 @@ class Tokens {
   // Tokens first .. first + count - 1 as stored, into `out`.
   void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
 
+  // Any tokens as stored, in the order given, duplicates allowed, read together and not one by one.
+  // Throws std::out_of_range.
+  void take(RowList list, std::byte* out) const;
+
   // The windows that start at your own places. `dtype` ("int64", "int32", "uint16", ...) is that of
   // x and y. Throws std::out_of_range for a window that is not all inside, std::invalid_argument
   // for a token that does not fit the type.

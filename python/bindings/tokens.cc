@@ -64,6 +64,14 @@ void read(const Tokens& tokens, std::uint64_t first, std::uint64_t count, const 
   tokens.read(first, count, into);
 }
 
+void take(const Tokens& tokens, const RowArray& rows, const ByteArray& out) {
+  const RowList list = row_list(rows);
+  check_room(out, rows.shape(0), tokens.dtype().itemsize_bytes);
+  auto* const into = reinterpret_cast<std::byte*>(out.data());
+  const Unlocked unlocked;
+  tokens.take(list, into);
+}
+
 nb::object windows(const Tokens& tokens, const RowArray& starts, std::uint64_t block_size,
                    const std::string& dtype) {
   const RowList list = row_list(starts);
@@ -143,6 +151,8 @@ void bind_tokens(nb::module_& module) {
       .def_prop_ro("memory_bytes", &Tokens::memory_bytes)
       .def_prop_ro("closed", &Tokens::closed)
       .def("read", &read, "first"_a, "count"_a, "out"_a)
+      .def("take", &take, "rows"_a, "out"_a,
+           nb::sig("def take(self, rows: NDArray[typing.Any], out: NDArray[numpy.uint8]) -> None"))
       .def("windows", &windows, "starts"_a, "block_size"_a, "dtype"_a,
            nb::sig("def windows(self, starts: NDArray[typing.Any], block_size: int, dtype: str) "
                    "-> tuple[NDArray[typing.Any], TokenBatch]"))

@@ -1,4 +1,4 @@
-"""The rows of an open file as an index reads them: in pieces, so that Ctrl-C is heard between."""
+"""The rows of open files as an index reads them: in pieces, so that Ctrl-C is heard between."""
 
 from __future__ import annotations
 
@@ -101,3 +101,30 @@ class ColumnSource:
 
     def close(self) -> None:
         self._core.close()
+
+
+class TokenSource:
+    """The tokens of a stream as rows of one token each."""
+
+    __slots__ = ("_core", "dtype", "has_parts", "scratch_bytes", "shape")
+
+    def __init__(self, core: _core.Tokens, dtype: np.dtype[Any]) -> None:
+        self._core = core
+        self.shape = (core.size,)
+        self.dtype = dtype
+        self.scratch_bytes = scratch_bytes(core.memory_bytes)
+        self.has_parts = False
+
+    def read_rows(self, first: int, count: int, out: AnyArray) -> None:
+        piece = PIECE_BYTES // self.dtype.itemsize
+        for begin in range(0, count, piece):
+            part = out[begin : min(begin + piece, count)]
+            self._core.read(first + begin, len(part), _bytes(part))
+
+    def take_rows(self, rows: AnyArray, out: AnyArray) -> None:
+        for begin in range(0, len(rows), PIECE_ROWS):
+            end = begin + PIECE_ROWS
+            self._core.take(rows[begin:end], _bytes(out[begin:end]))
+
+    def take_part(self, rows: AnyArray, offset_bytes: int, out: AnyArray) -> None:
+        raise NotImplementedError("a token has no parts")

@@ -1,10 +1,12 @@
 #include "lowtide/tokens.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 #include <variant>
 
+#include "face/row_list.h"
 #include "face/tokens_impl.h"
 #include "order/random.h"
 
@@ -61,6 +63,25 @@ void Tokens::read(std::uint64_t first, std::uint64_t count, std::byte* out) cons
   std::vector<Read> reads;
   stream.locate(first, count, 0, out, reads);
   impl_->holder->store()->read(reads);
+}
+
+void Tokens::take(RowList list, std::byte* out) const {
+  const std::shared_ptr<Store> store = impl_->holder->store();
+  const TokenStream& stream = *impl_->stream;
+  std::vector<std::size_t> by_place;
+  std::vector<Read> reads;
+  for_pieces(list, stream.size(), [&](std::size_t first, const std::vector<std::uint64_t>& tokens) {
+    // Sorted, because tokens are so small that one read for neighbours pays also where they are
+    // cached.
+    by_place.resize(tokens.size());
+    std::iota(by_place.begin(), by_place.end(), std::size_t{0});
+    std::ranges::sort(by_place, {}, [&](std::size_t i) { return tokens[i]; });
+    reads.clear();
+    for (const std::size_t i : by_place) {
+      stream.locate(tokens[i], 1, 0, out + (first + i) * stream.item_bytes(), reads);
+    }
+    store->read(reads);
+  });
 }
 
 TokenBatch Tokens::windows(RowList starts, std::uint64_t block_size, std::string_view dtype) const {

@@ -75,6 +75,31 @@ def test_an_index_gives_what_numpy_gives(train, data, index):
             np.testing.assert_array_equal(t[index], expected)
 
 
+class Counting:
+    """A core of which every call is written down."""
+
+    def __init__(self, core):
+        self.core, self.calls = core, []
+
+    def __getattr__(self, name):
+        self.calls.append(name)
+        return getattr(self.core, name)
+
+
+def test_a_list_of_tokens_is_one_call_and_few_reads(train, data):
+    with lt.tokens(train, memory="4MiB", engine="pread") as t:
+        t._source._core = counting = Counting(t._core)
+        index = np.random.default_rng(5).integers(-20_000, 20_000, 4000)
+        index[:3] = 7, 7, -20_000
+        np.testing.assert_array_equal(t[index], data[index])
+        np.testing.assert_array_equal(t[index.tolist()], data[index])
+        assert counting.calls == ["take", "take"]
+        now = t.stats()
+        assert now["bytes_asked"] == 2 * 4000 * 2
+        assert now["reads"] <= 20
+        assert now["reads"] + now["merged"] == 2 * 4000
+
+
 @pytest.mark.parametrize("index", [20_000, -20_001, [0, 20_000]])
 def test_an_index_outside_is_an_index_error(train, index):
     with lt.tokens(train) as t, pytest.raises(IndexError, match=r"20000|20001"):
