@@ -4,7 +4,6 @@
 
 #include "core/hash.h"
 #include "face/tokens_impl.h"
-#include "os/limits.h"
 
 namespace lowtide {
 namespace {
@@ -19,10 +18,10 @@ constexpr std::uint64_t kFingerprintTokens = 32;  // in each
 
 // The parent's live part, whose locks may have been held at the fork, is left alone.
 void Tokens::Impl::notice_fork() {
-  if (pid_ == process_id()) return;
-  new (&mutex_) std::mutex;
-  (void)live_.release();
-  pid_ = process_id();
+  fork_.look([this] {
+    new (&mutex_) std::mutex;
+    (void)live_.release();
+  });
 }
 
 Tokens::Impl::Live& Tokens::Impl::live() {

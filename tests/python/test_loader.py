@@ -415,6 +415,33 @@ def test_a_child_goes_on_though_another_thread_was_waiting(tokens, data):
         assert wait_for(child) == 0
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_documents_apart_go_on_in_a_child(tmp_path):
+    """The index does not fit into the budget: threads of both processes read in it."""
+    lengths = np.random.default_rng(3).integers(1, 4, 60_000)
+    documents = np.split(np.arange(lengths.sum()) % 50_000, np.cumsum(lengths)[:-1])
+    path = write_megatron(tmp_path / "d", documents)
+    starts = set(np.cumsum(lengths).tolist())
+    with lt.tokens(path, memory="2MiB") as t:
+        for seed in range(5):
+            with lt.Loader(t, 4, BLOCK, seed=seed, documents="separate") as loader:
+                for _ in range(3):
+                    loader.next()
+                child = os.fork()
+                if child == 0:
+                    right = [
+                        np.array_equal(
+                            loader_batch.positions,
+                            expected_documents(loader_batch, starts, BLOCK)[0],
+                        )
+                        for loader_batch in (loader.next() for _ in range(50))
+                    ]
+                    os._exit(0 if all(right) else 1)
+                for _ in range(50):
+                    loader.next()
+                assert wait_for(child) == 0
+
+
 def test_many_threads_share_one_epoch(tokens):
     seen, lock = [], threading.Lock()
 
