@@ -267,6 +267,27 @@ TEST(Schedule, TellsWhatLiesBehindItAsIfItsSizesHadHeld) {
   EXPECT_FALSE(schedule.owner(3, 96)) << "the rest of an epoch is left out";
 }
 
+TEST(Schedule, TellsWhatWasSkippedBehindIt) {
+  const Schedule schedule{.size = 100,
+                          .epoch = 5,
+                          .batch_size = 4,
+                          .world_size = 2,
+                          .drop_last = true,
+                          .position = 48,
+                          .step = 6,
+                          .skips = {{3, 8, 24}, {5, 16, 32}}};
+  for (const std::uint64_t at : {0, 7, 24, 41, 95}) {
+    const auto owner = schedule.owner(3, at);
+    ASSERT_TRUE(owner) << at;
+    EXPECT_EQ(owner->step, at / 8) << "by its old name";
+    EXPECT_EQ(owner->rank, at / 4 % 2);
+  }
+  for (const std::uint64_t at : {8, 23, 96}) EXPECT_FALSE(schedule.owner(3, at)) << at;
+  for (const std::uint64_t at : {16, 31}) EXPECT_FALSE(schedule.owner(5, at)) << at;
+  EXPECT_EQ(schedule.owner(5, 40)->step, 5U);
+  EXPECT_EQ(schedule.owner(5, 48)->step, 6U) << "ahead";
+}
+
 TEST(Schedule, PassesEpochsThatAreSkippedAsAWhole) {
   const auto order = make_sequential(40);
   const Schedule schedule{.size = 40,

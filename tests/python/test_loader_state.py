@@ -260,6 +260,53 @@ def test_a_skip_holds_for_all_ranks_and_after_a_change_of_world(tokens, data):
     assert not left_out & set(seen)
 
 
+def test_going_back_does_not_bring_skipped_steps_back(tokens):
+    """Neither by seek nor by a state that was saved behind them."""
+    with lt.Loader(tokens, 5, BLOCK) as loader:
+        whole = [told(batch) for _ in range(2) for batch in loader]
+        loader.seek(0, epoch=0)
+        loader.skip(steps=(3, 7))
+        expected = [one for one in whole if one[0] == 1 or one[1] not in (3, 4, 5, 6)]
+        for _ in range(2):
+            assert [told(batch) for _ in range(2) for batch in loader] == expected
+            loader.seek(0, epoch=0)
+        loader.seek(12)
+        state = loader.state_dict()
+        assert loader.when(whole_token(tokens, 4)) is None
+    with lt.Loader(tokens, 5, BLOCK) as loader:
+        loader.load_state_dict(json.loads(json.dumps(state)))
+        assert told(loader.next()) == whole[12]
+        loader.seek(2)
+        assert told(loader.next()) == whole[2]
+        assert told(loader.next()) == whole[7]
+
+
+def whole_token(tokens, step):
+    """A token of this step of the first epoch."""
+    with lt.Loader(tokens, 5, BLOCK) as loader:
+        loader.seek(step)
+        return int(loader.next().samples[0]) * BLOCK
+
+
+def test_sixteen_skips_fit_into_a_state(tmp_path):
+    path = tmp_path / "huge.bin"
+    with open(path, "wb") as file:
+        file.truncate(1 << 42)
+    with lt.tokens(path, dtype="uint16", memory="4MiB") as t, lt.Loader(t, 4, BLOCK) as loader:
+        loader.seek(0, epoch=9_990)
+        last = len(loader) - 100
+        for number in range(16):
+            loader.skip(steps=(last + 4 * number, last + 4 * number + 2))
+        assert len(json.dumps(loader.state_dict())) < 1024
+        with pytest.raises(ValueError, match="more than 16 ranges"):
+            loader.skip(steps=(last - 10, last - 9))
+        loader.skip(steps=(last + 2, last + 4))  # joins two
+        loader.seek(0, epoch=9_991)
+        for number in range(16):
+            loader.skip(steps=(last + 4 * number, last + 4 * number + 2))
+        assert {entry[0] for entry in loader.state_dict()["skipped"]} == {9_991}
+
+
 def test_bad_skips(tokens):
     with lt.Loader(tokens, 5, BLOCK) as loader:
         for _ in range(3):
