@@ -12,6 +12,9 @@ namespace lowtide {
 namespace {
 
 constexpr std::size_t kMostSkips = 16;  // a state stays under 1 KB
+// Windows of a mixture before a place that may be asked for: a run from there never comes to the
+// end of what a mixture can have.
+constexpr std::uint64_t kMostBase = Mixture::kMostPositions / 2;
 
 }  // namespace
 
@@ -23,6 +26,10 @@ void Loader::Impl::seek(std::uint64_t step, std::uint64_t epoch) {
         " is beyond the " + std::to_string(steps) + " steps of an epoch" +
         (options_.epochs ? " and the " + std::to_string(*options_.epochs) + " epochs of this loader"
                          : ""));
+  }
+  if (mixed() && epoch > kMostBase / schedule_.size) {
+    throw std::out_of_range("seek: a mixture of this size has no epoch " + std::to_string(epoch) +
+                            "; the last is " + std::to_string(kMostBase / schedule_.size));
   }
   LoaderState place = this->place();
   place.base = base_of(epoch).value_or(0);
@@ -197,7 +204,7 @@ void Loader::Impl::go_to(const LoaderState& state) {
     throw std::invalid_argument("state: position " + text(state.position) + " is beyond the " +
                                 text(schedule_.size) + " of an epoch");
   }
-  if (mixed() && state.base > Mixture::kMostPositions - schedule_.size) {
+  if (mixed() && state.base > kMostBase) {
     throw std::invalid_argument("state: " + text(state.base) +
                                 " windows before this epoch are more than a mixture can have");
   }
