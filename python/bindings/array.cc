@@ -166,6 +166,7 @@ void bind_array(nb::module_& module) {
       .def_prop_ro("rows", &Array::rows)
       .def_prop_ro("row_bytes", &Array::row_bytes)
       .def_prop_ro("paths", [](const OwnedArray& array) { return to_python(array.paths()); })
+      .def("file_rows", &Array::file_rows)
       .def_prop_ro("memory_bytes", &Array::memory_bytes)
       .def_prop_ro("closed", &Array::closed)
       .def("read", &read, "first"_a, "count"_a, "out"_a)

@@ -11,7 +11,7 @@ import numpy as np
 from lowtide import _arguments, _core, _index
 from lowtide._batches import Batches
 from lowtide._closing import Closing
-from lowtide._source import ColumnSource, CoreSource
+from lowtide._source import CoreSource, FileColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Rows of an iteration over the array come in chunks of about this size, if the budget allows.
 _CHUNK_BYTES = 1 << 20
-# The budget of the second view of a Fortran-order file; its reads are long and need no look-ahead.
+# The budget of the second view of Fortran-order files; its reads are long and need no look-ahead.
 _COLUMNS_BYTES = 4 << 20
 
 
@@ -91,13 +91,13 @@ class Array(Closing):
         # A type from outside NumPy is void in a header; the caller knows better.
         self._dtype = given if given is not None and given.itemsize == found.itemsize else found
         self._source = CoreSource(core, self._shape, self._dtype)
-        self._columns: ColumnSource | None = None
+        self._columns: FileColumns | None = None
         self._paths = [os.path.abspath(os.fsdecode(name)) for name in core.paths]
         asked = None if dtype is None else np.dtype(dtype)
         self._asked = (asked, axes, offset, order, memory, engine, cache)
-        if core.fortran_order and len(self._paths) == 1 and self.nbytes:
+        if core.fortran_order and self.nbytes:
             flat = core.flat(min(core.memory_bytes, _COLUMNS_BYTES))
-            self._columns = ColumnSource(flat, self._shape, self._dtype)
+            self._columns = FileColumns(flat, core.file_rows(), self._shape, self._dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from lowtide._window import Source
+    from lowtide._window import Columns, Source
 
     AnyArray = npt.NDArray[Any]
     # What basic indexing selects on one axis: some of it, or one place that drops the axis.
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 BORROWED = (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.int32), np.dtype(np.uint32))
 
 
-def get(source: Source, index: Any, columns: Source | None = None) -> Any:
+def get(source: Source, index: Any, columns: Columns | None = None) -> Any:
     """What NumPy gives for `array[index]`, in memory of its own.
 
-    `columns` is the same data with its axes reversed, where that is how the file lies (Fortran
+    `columns` is the same data with its axes reversed, where that is how the files lie (Fortran
     order): an index that leaves out part of a row is then read from there. Raises what NumPy
     raises for the index, and what the source raises.
     """
@@ -179,7 +179,7 @@ def _entry(item: Any) -> Sequence[Any]:
 
 
 def _get_basic(
-    source: Source, columns: Source | None, entries: list[Any], axes: list[int | None], index: Any
+    source: Source, columns: Columns | None, entries: list[Any], axes: list[int | None], index: Any
 ) -> Any:
     picks: list[Pick] = [
         range(*entry.indices(source.shape[axis])) if isinstance(entry, slice) else entry
@@ -193,11 +193,20 @@ def _get_basic(
     if out.size:
         flat = out.reshape(kept)
         if columns is not None and not _is_whole(picks[1:], source.shape[1:]):
-            fill(columns, picks[::-1], flat.T)
+            _fill_columns(columns, picks, flat)
         else:
             fill(source, picks, flat)
     has_ellipsis = isinstance(index, tuple) and any(item is Ellipsis for item in index)
     return out if shape or has_ellipsis else out[()]
+
+
+def _fill_columns(columns: Columns, picks: Sequence[Pick], out: AnyArray) -> None:
+    rows = picks[0]
+    if isinstance(rows, int):
+        rows = range(rows, rows + 1)
+        out = out[None]
+    for places, part, here in columns.parts(rows):
+        fill(part, [*picks[:0:-1], here], out[places].T)
 
 
 def _is_whole(picks: Sequence[Pick], shape: tuple[int, ...]) -> bool:

@@ -75,6 +75,9 @@ std::uint64_t Array::row_bytes() const {
 const std::vector<std::string>& Array::paths() const {
   return impl_->paths;
 }
+std::vector<std::uint64_t> Array::file_rows() const {
+  return impl_->rows->file_rows();
+}
 std::uint64_t Array::memory_bytes() const {
   return impl_->holder->options.memory_bytes;
 }

@@ -173,13 +173,24 @@ def _is_view(data, index):
     return isinstance(data[index], np.ndarray)
 
 
+class MemoryColumns:
+    """Each row is a file of its own."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def parts(self, rows):
+        for place, row in enumerate(rows):
+            yield slice(place, place + 1), MemorySource(self.values[row : row + 1].T, 16), range(1)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_a_fortran_array_is_read_by_columns(data):
     shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=4, min_side=1, max_side=5))
     index = data.draw(hnp.basic_indices(shape, allow_newaxis=True))
     values = numbered(shape, "<f4")
-    rows, columns = MemorySource(values), MemorySource(values.T, 16)
+    rows, columns = MemorySource(values), MemoryColumns(values)
     expected = values[index]
     assert_same(
         _index.get(rows, index, columns),
@@ -292,6 +303,40 @@ def test_a_column_of_a_fortran_file_is_read_alone(tmp_path, form):
         before = a.stats()["bytes_read"]
         assert_same(a[:, 3], data[:, 3].copy())
         assert a.stats()["bytes_read"] - before < data.nbytes // 4
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=st.data(), sizes=st.lists(st.integers(0, 7), min_size=2, max_size=5).filter(sum))
+def test_any_index_from_several_fortran_files(tmp_path, case, sizes):
+    data = numbered((sum(sizes), 4, 3), "<f4")
+    index = case.draw(hnp.basic_indices(data.shape, allow_newaxis=True))
+    paths = saved_parts(tmp_path, data, sizes)
+    with lt.open(paths, memory="1MiB", engine="pread") as a:
+        expected = data[index]
+        assert_same(a[index], np.array(expected) if _is_view(data, index) else expected)
+
+
+def saved_parts(folder: pathlib.Path, data, sizes) -> list[str]:
+    """Rows of `data` as files of so many rows in Fortran order."""
+    paths, first = [], 0
+    for number, rows in enumerate(sizes):
+        paths.append(str(folder / f"part_{number}.npy"))
+        np.save(paths[-1], np.asfortranarray(data[first : first + rows]))
+        first += rows
+    return paths
+
+
+def test_a_column_of_several_fortran_files_is_read_alone(tmp_path):
+    data = numbered((60_000, 40), "<f4")
+    paths = saved_parts(tmp_path, data, [20_000, 1, 0, 29_999, 10_000])
+    with lt.open(paths, memory="1MiB", engine="pread") as a:
+        assert a.order == "F"
+        before = a.stats()["bytes_read"]
+        assert_same(a[:, 3], data[:, 3].copy())
+        assert_same(a[::-7, 39], data[::-7, 39].copy())
+        assert a.stats()["bytes_read"] - before < data.nbytes // 4
+        assert_same(a[19_990:50_010, 5:7], data[19_990:50_010, 5:7].copy())
+        assert a[49_999, 11] == data[49_999, 11]
 
 
 @pytest.mark.parametrize(
