@@ -27,33 +27,6 @@ _CHUNK_BYTES = 1 << 20
 _COLUMNS_BYTES = 4 << 20
 
 
-def open(
-    path: Path | Sequence[Path],
-    dtype: npt.DTypeLike | None = None,
-    shape: int | Sequence[int] | None = None,
-    offset: int | None = None,
-    order: str | None = None,
-    memory: int | str | None = None,
-    engine: str = "auto",
-    cache: str = "auto",
-) -> Array:
-    """Opens an array on disk; only headers are read.
-
-    path: a .npy file, a file without a header (then `dtype` is needed, as with np.memmap), a list
-        of files or a glob, joined along the first axis. A path that exists is never a pattern.
-    dtype, shape, offset (bytes), order ("C" or "F"): what is in a file without a header; for a
-        real .npy each must agree with the header if given.
-    memory: what Lowtide may hold, in bytes or as "64KiB", "256MiB", "1.5GiB". Default: 256 MiB, or
-        an eighth of the memory that this process may use if that is less.
-    engine: "auto", "pread", "uring" or "memory". cache: "auto", "keep" or "drop".
-
-    Raises OSError (a missing file: FileNotFoundError; an engine asked for by name that is not
-    there), FormatError (the bytes are not what was promised), ValueError (a bad argument; a budget
-    too small for one row) and TypeError.
-    """
-    return Array(path, dtype, shape, offset, order, memory, engine, cache)
-
-
 class Array(Closing):
     """An array in files, indexed as NumPy indexes and read within `memory` bytes.
 
@@ -188,20 +161,8 @@ class Array(Closing):
         if not self._shape:
             raise TypeError("take from a 0-d array: it has no rows")
         if out is not None:
-            self._check_out(out, np.shape(idx) + self._shape[1:])
+            _arguments.check_out(out, np.shape(idx) + self._shape[1:], self._dtype)
         return _index.take(self._source, idx, out)
-
-    def _check_out(self, out: Any, shape: tuple[int, ...]) -> None:
-        if not isinstance(out, np.ndarray):
-            raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
-        if out.shape != shape:
-            raise ValueError(f"out has shape {out.shape}, not {shape}")
-        if out.dtype != self._dtype:
-            raise ValueError(f"out has dtype {out.dtype.str}, not {self._dtype.str}")
-        if not out.flags.writeable:
-            raise ValueError("out is not writable")
-        if not out.flags.c_contiguous:
-            raise ValueError("out is not C-contiguous")
 
     def __iter__(self) -> Iterator[Any]:
         """The rows in file order, each in memory of its own, read ahead in chunks."""
