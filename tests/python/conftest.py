@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 import lowtide as lt
 import numpy as np
 import pytest
+from token_files import COUNT, write_nanogpt
 
 
 @pytest.fixture
@@ -19,6 +22,31 @@ def matrix(tmp_path):
     path = tmp_path / "m.npy"
     np.save(path, data)
     return path, data
+
+
+@pytest.fixture
+def data():
+    """The tokens of `tokens`."""
+    return np.random.default_rng(0).integers(0, 50257, COUNT).astype(np.uint16)
+
+
+@pytest.fixture
+def tokens(tmp_path, data):
+    """101 windows of BLOCK tokens, and a rest."""
+    with lt.tokens(write_nanogpt(tmp_path / "t.bin", data), memory="2MiB") as t:
+        yield t
+
+
+@pytest.fixture
+def train_data():
+    """The tokens of `train`."""
+    return np.random.default_rng(0).integers(0, 50257, 20_000).astype(np.uint16)
+
+
+@pytest.fixture
+def train(tmp_path, train_data):
+    """The path of a file as nanoGPT writes it."""
+    return write_nanogpt(tmp_path / "train.bin", train_data)
 
 
 @pytest.fixture(params=["pread", "uring", "memory"])
@@ -60,3 +88,16 @@ def run(code: str, *arguments: object, timeout_s: float = 240) -> subprocess.Com
         env=environment,
         check=False,
     )
+
+
+def wait_for(child, seconds=120.0):
+    """The exit code of a child, which is ended if it hangs."""
+    due = time.monotonic() + seconds
+    while time.monotonic() < due:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "hung"

@@ -6,6 +6,9 @@ import struct
 
 import numpy as np
 
+BLOCK = 16
+COUNT = BLOCK * 101 + 5  # 101 windows and a rest
+
 MEGATRON_CODES = {"u1": 1, "i1": 2, "i2": 3, "i4": 4, "i8": 5, "u2": 8}
 
 
