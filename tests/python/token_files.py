@@ -81,3 +81,8 @@ def document_starts_to_positions(starts, first, block_size):
         else:
             positions.append(positions[-1] + 1)
     return positions, bounds
+
+
+def told(batch):
+    """A batch as what it says and holds."""
+    return batch.epoch, batch.step, batch.x.tolist(), batch.y.tolist()
