@@ -21,14 +21,6 @@ namespace {
 constexpr std::uint64_t kMiB = 1024 * 1024;
 constexpr std::uint64_t kBudgetBytes = 16 * kMiB;
 
-std::vector<Extent> rows(std::uint64_t count, std::uint32_t row_bytes, std::uint64_t step_bytes) {
-  std::vector<Extent> extents;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    extents.push_back({.offset_bytes = i * step_bytes, .size_bytes = row_bytes, .shard = 0});
-  }
-  return extents;
-}
-
 class EngineFaults : public testing::TestWithParam<EngineCase> {
  protected:
   void SetUp() override {
@@ -89,7 +81,7 @@ TEST_P(EngineFaults, ReadsThroughTheCacheWhereDirectReadsWouldBeTooCoarse) {
   if (GetParam().kind == EngineKind::memory)
     GTEST_SKIP() << "the data does not fit so small a budget";
   const EngineRig rig(files_of({path_}), GetParam(), 200 * 1024);
-  const CheckedReads wanted(rows(300, 648, 7001));
+  const CheckedReads wanted(rows_apart(300, 648, 7001));
   EXPECT_TRUE(rig.engine->read(wanted.reads()).ok());
   wanted.expect_bytes({&held_});
 }
@@ -109,7 +101,7 @@ TEST_P(EngineFaults, ReportsThatThereIsNoMemoryForItsBuffers) {
   const sys::Fault fault(sys::table.mmap, &scarce_mmap);
   const EngineRig rig = this->rig();
   no_memory = true;
-  const CheckedReads wanted(rows(300, 648, 7001));
+  const CheckedReads wanted(rows_apart(300, 648, 7001));
   const Outcome outcome = rig.engine->read(wanted.reads());
   no_memory = false;
   if (outcome.ok()) {
@@ -139,7 +131,7 @@ TEST_P(EngineFaults, GivesTheOldBytesOrAnErrorWhenTheFileIsReplaced) {
   const std::string fresh = folder_.write("fresh.bin", pattern(held_.size(), 99));
   ASSERT_EQ(::rename(fresh.c_str(), path_.c_str()), 0);
   for (int round = 0; round < 2; ++round) {
-    const CheckedReads wanted(rows(50, 648, 70'000));
+    const CheckedReads wanted(rows_apart(50, 648, 70'000));
     const Outcome outcome = rig.engine->read(wanted.reads().first(50));
     if (outcome.ok()) {
       wanted.expect_bytes({&held_});
@@ -202,7 +194,7 @@ TEST_P(PreadFaults, AreHelpedWhereACallIsInterruptedOrGivesLess) {
     plain_pread = fault.real();
     faults_left = 300;
     const EngineRig rig(files, {EngineKind::pread, GetParam()}, kBudgetBytes);
-    const CheckedReads wanted(rows(60, 10'000, 69'000));
+    const CheckedReads wanted(rows_apart(60, 10'000, 69'000));
     ASSERT_TRUE(rig.engine->read(wanted.reads()).ok());
     wanted.expect_bytes({&held_});
     EXPECT_LT(faults_left, 300) << "the fault was met";

@@ -18,14 +18,6 @@ namespace {
 constexpr std::uint64_t kMiB = 1024 * 1024;
 constexpr std::uint64_t kBudgetBytes = 16 * kMiB;
 
-std::vector<Extent> rows(std::uint64_t count, std::uint32_t row_bytes, std::uint64_t step_bytes) {
-  std::vector<Extent> extents;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    extents.push_back({.offset_bytes = i * step_bytes, .size_bytes = row_bytes, .shard = 0});
-  }
-  return extents;
-}
-
 std::atomic<int> faults_left;
 
 int no_ring(unsigned, struct io_uring*) {
@@ -59,7 +51,7 @@ TEST(EngineWithoutARing, FallsBackToPreadByItself) {
   const sys::Fault fault(sys::table.ring_init, &no_ring);
   for (const CacheMode cache : {CacheMode::keep, CacheMode::drop}) {
     const EngineRig rig(files, {EngineKind::automatic, cache}, kBudgetBytes);
-    const CheckedReads wanted(rows(1000, 648, 3000));
+    const CheckedReads wanted(rows_apart(1000, 648, 3000));
     ASSERT_TRUE(rig.engine->read(wanted.reads()).ok());
     wanted.expect_bytes({&held});
     EXPECT_EQ(rig.engine->name(), "pread");
@@ -85,7 +77,7 @@ TEST(EngineWithARing, ReportsARingThatCannotBeMadeAfterAll) {
   const sys::Fault fault(sys::table.ring_init, &no_deep_ring);
   plain_ring_init = fault.real();
   const EngineRig rig(files, {EngineKind::uring, CacheMode::keep}, kBudgetBytes);
-  const CheckedReads wanted(rows(100, 648, 3000));
+  const CheckedReads wanted(rows_apart(100, 648, 3000));
   EXPECT_EQ(rig.engine->read(wanted.reads()).err, ENOMEM);
   EXPECT_EQ(rig.engine->read(wanted.reads()).err, ENOMEM) << "and again";
 }
@@ -108,7 +100,7 @@ TEST(EngineWithARing, GoesOnWhenTheKernelSaysAgain) {
     faults_left = 0;  // the probe is not what is tested
     const EngineRig rig(files_of({path}), {EngineKind::uring, cache}, kBudgetBytes);
     faults_left = 100;
-    const CheckedReads wanted(rows(1000, 648, 3000));
+    const CheckedReads wanted(rows_apart(1000, 648, 3000));
     ASSERT_TRUE(rig.engine->read(wanted.reads()).ok());
     wanted.expect_bytes({&held});
     EXPECT_LT(faults_left, 100) << "the fault was met";
@@ -130,7 +122,7 @@ class RingCompletions : public testing::TestWithParam<CacheMode> {
     const sys::Fault fault(sys::table.ring_result, result);
     const EngineRig rig = this->rig();
     faults_left = 200;
-    const CheckedReads wanted(rows(60, 10'000, 69'000));
+    const CheckedReads wanted(rows_apart(60, 10'000, 69'000));
     ASSERT_TRUE(rig.engine->read(wanted.reads()).ok());
     wanted.expect_bytes({&held_});
     EXPECT_LT(faults_left, 200) << "the fault was met";
@@ -148,7 +140,7 @@ int fail_with_eio(int result) {
 TEST_P(RingCompletions, ThatFailAreReportedAndForgotten) {
   const sys::Fault fault(sys::table.ring_result, &fail_with_eio);
   const EngineRig rig = this->rig();
-  const CheckedReads wanted(rows(60, 10'000, 69'000));
+  const CheckedReads wanted(rows_apart(60, 10'000, 69'000));
   for (const bool here : {true, false}) {
     faults_left = 1;
     WaitedSet set(wanted.reads());
@@ -206,7 +198,7 @@ TEST_P(RingCompletions, ThatSayAgainAreTriedAgain) {
 TEST_P(RingCompletions, ThatSayAgainForEverAreAnError) {
   const sys::Fault fault(sys::table.ring_result, +[](int) { return -EAGAIN; });
   const EngineRig rig = this->rig();
-  const CheckedReads wanted(rows(3, 648, kMiB));
+  const CheckedReads wanted(rows_apart(3, 648, kMiB));
   EXPECT_EQ(rig.engine->read(wanted.reads()).err, EAGAIN);
 }
 
