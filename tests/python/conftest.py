@@ -7,7 +7,9 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
 
 import lowtide as lt
 import numpy as np
@@ -49,6 +51,15 @@ def train(tmp_path, train_data):
     return write_nanogpt(tmp_path / "train.bin", train_data)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
+    """Temporary files of a module; gigabytes are not left behind for pytest's three runs."""
+    where = tmp_path_factory.mktemp("memory")
+    yield where
+    for file in where.iterdir():
+        file.unlink()
+
+
 @pytest.fixture(params=["pread", "uring", "memory"])
 def engine(request, tmp_path):
     """Each engine by name; skipped where this machine has it not."""
@@ -88,6 +99,15 @@ def run(code: str, *arguments: object, timeout_s: float = 240) -> subprocess.Com
         env=environment,
         check=False,
     )
+
+
+def in_threads(work: Callable[[int], None], count: int) -> None:
+    """Calls work(0), work(1), ... each in a thread, and waits for all."""
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
 
 
 def wait_for(child, seconds=120.0):

@@ -10,7 +10,7 @@ import time
 import lowtide as lt
 import numpy as np
 import pytest
-from conftest import open_files, run, status_kib, threads
+from conftest import in_threads, open_files, run, status_kib, threads
 
 
 def use(path, how):
@@ -100,11 +100,7 @@ def test_many_threads_read_one_array(matrix):
 
     # Room for all that eight epochs of this length can use: none depends on what others took.
     with lt.open(path, memory="16MiB") as a:
-        workers = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        in_threads(work, 8)
     assert wrong == []
 
 
@@ -121,17 +117,13 @@ def test_many_threads_share_one_epoch(matrix):
     path, _ = matrix
     seen, lock = [], threading.Lock()
 
-    def work():
+    def work(_):
         for idx, _ in batches:
             with lock:
                 seen.append(idx)
 
     with lt.open(path, memory="1MiB") as a, a.batches(10) as batches:
-        workers = [threading.Thread(target=work) for _ in range(4)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        in_threads(work, 4)
     np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.arange(1000))
 
 

@@ -12,7 +12,7 @@ import warnings
 import lowtide as lt
 import numpy as np
 import pytest
-from conftest import wait_for
+from conftest import in_threads, wait_for
 from token_files import BLOCK, COUNT, nanogpt_batch
 
 
@@ -88,19 +88,14 @@ def test_a_child_goes_on_though_another_thread_was_waiting(tokens, data):
 def test_many_threads_share_one_epoch(tokens):
     seen, lock = [], threading.Lock()
 
-    def work():
-        for batch in iterator():
+    def work(number):
+        for batch in iterators[number]:
             with lock:
                 seen.append(batch.samples)
 
     with lt.Loader(tokens, 2, BLOCK) as loader:
         iterators = [iter(loader) for _ in range(4)]
-        iterator = iterators.pop
-        workers = [threading.Thread(target=work) for _ in range(4)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        in_threads(work, 4)
         assert loader.epoch == 1
     seen = np.concatenate(seen)
     assert len(np.unique(seen)) == len(seen) == 100
@@ -119,11 +114,7 @@ def test_many_threads_cut_windows_of_one_file(tokens, data):
             if not (np.array_equal(x, expected[0]) and np.array_equal(y, expected[1])):
                 wrong.append(seed)
 
-    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    in_threads(work, 8)
     assert wrong == []
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import lowtide as lt
 import numpy as np
 import pytest
-from token_files import told, windows_of, write_nanogpt, write_shards
+from token_files import expect_resumes, told, windows_of, write_nanogpt, write_shards
 
 BLOCK = 8
 WINDOWS = 100
@@ -33,19 +32,7 @@ def tokens(path):
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_resume_at_every_step_is_the_uninterrupted_run(tokens, order):
-    with lt.Loader(tokens, 7, BLOCK, order, seed=3) as loader:
-        states, whole = [loader.state_dict()], []
-        for _ in range(3 * len(loader)):
-            whole.append(told(loader.next()))
-            states.append(loader.state_dict())
-    for turn, state in enumerate(states[:-1]):
-        text = json.dumps(state)
-        assert len(text) < 1024
-        with lt.Loader(tokens, 7, BLOCK, order, seed=3) as loader:
-            loader.load_state_dict(json.loads(text))
-            assert loader.state_dict() == state
-            for expected in whole[turn : turn + 4]:
-                assert told(loader.next()) == expected
+    expect_resumes(lambda: lt.Loader(tokens, 7, BLOCK, order, seed=3))
 
 
 def test_a_loader_goes_back_and_forth(tokens):
