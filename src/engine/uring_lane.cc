@@ -23,8 +23,6 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint32_t kMostSpanBytes = 512 * 1024;  // larger requests bring nothing
-constexpr std::uint32_t kAlignmentRoomBytes = 2 * kMostAlignmentBytes;
 constexpr unsigned kReapShare = 16;  // wakes for a sixteenth of what is in flight
 constexpr int kMostRetries = 100;
 
@@ -34,7 +32,7 @@ struct Job {
   Outcome outcome;
   unsigned flying = 0;
   bool fed = false;  // no more spans
-  std::uint64_t requests = 0, bytes = 0, started_ns = 0;
+  Tally tally;
 };
 
 // One read in the ring.
@@ -59,14 +57,9 @@ class UringLane final : public Lane {
   UringLane(std::shared_ptr<Files> files, const LaneOptions& options)
       : opener_(files, options.access),
         options_(options),
-        most_files_(files->shards().size() > files->max_open() / 2 ? files->max_open() / 2 : 0) {
-    if (!options.merge) best_gap_ = 0;
-    const std::uint64_t span = options.bounce_bytes > 2 * kAlignmentRoomBytes
-                                   ? options.bounce_bytes / 2 - kAlignmentRoomBytes
-                                   : 0;
-    max_span_bytes_ = static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(round_down(span, 4096), 4096, kMostSpanBytes));
-  }
+        max_span_bytes_(longest_span_bytes(options.bounce_bytes / 2)),
+        most_files_(files->shards().size() > files->max_open() / 2 ? files->max_open() / 2 : 0),
+        gap_(options.merge) {}
 
   ~UringLane() override {
     {
@@ -95,9 +88,7 @@ class UringLane final : public Lane {
 
   bool read_here(std::span<const Read>, Outcome*) noexcept override { return false; }
 
-  std::uint32_t gap_bytes() const noexcept override {
-    return best_gap_.load(std::memory_order_relaxed);
-  }
+  std::uint32_t gap_bytes() const noexcept override { return gap_.best(); }
 
  private:
   void run() noexcept {
@@ -148,9 +139,9 @@ class UringLane final : public Lane {
     lock.unlock();
     for (auto& job : fresh) {
       try {
-        job->plan.start(job->set->reads, {.merge = options_.merge,
-                                          .gap_bytes = options_.merge ? gap_.next() : 0,
-                                          .max_span_bytes = max_span_bytes_});
+        job->plan.start(
+            job->set->reads,
+            {.merge = options_.merge, .gap_bytes = gap_.next(), .max_span_bytes = max_span_bytes_});
       } catch (const std::bad_alloc&) {
         job->outcome.err = ENOMEM;
         job->fed = true;
@@ -163,7 +154,7 @@ class UringLane final : public Lane {
   void feed(Ring& ring) {
     for (auto& job : jobs_) {
       if (job->fed) continue;
-      if (job->started_ns == 0) job->started_ns = now_ns();
+      if (job->tally.started_ns == 0) job->tally.started_ns = now_ns();
       while (!job->fed) {
         if (free_.empty()) return;
         if (!has_span_) {
@@ -215,8 +206,8 @@ class UringLane final : public Lane {
     free_.pop_back();
     if (most_files_ > 0) ++flying_files_[span_.shard];
     ++job.flying;
-    ++job.requests;
-    job.bytes += flight.size_bytes;
+    ++job.tally.requests;
+    job.tally.bytes += flight.size_bytes;
     count(1, flight.size_bytes);
     return true;
   }
@@ -295,19 +286,10 @@ class UringLane final : public Lane {
       }
       const std::unique_ptr<Job> ended = std::move(*it);
       it = jobs_.erase(it);
-      observe(*ended);
+      if (ended->outcome.ok()) count_merged(ended->plan.merged());
+      gap_.ended(ended->tally, ended->outcome.ok());
       ended->set->done(ended->outcome);
     }
-  }
-
-  void observe(const Job& job) {
-    const std::uint64_t now = now_ns();
-    if (job.outcome.ok()) {
-      count_merged(job.plan.merged());
-      gap_.observe(job.requests, job.bytes, now - std::max(job.started_ns, retired_ns_));
-      best_gap_.store(options_.merge ? gap_.best() : 0, std::memory_order_relaxed);
-    }
-    retired_ns_ = now;
   }
 
   void fail_all(int err) {
@@ -321,7 +303,7 @@ class UringLane final : public Lane {
 
   ShardOpener opener_;
   const LaneOptions options_;
-  std::uint32_t max_span_bytes_ = 0;
+  const std::uint32_t max_span_bytes_;
 
   std::mutex mutex_;
   std::condition_variable work_;
@@ -340,9 +322,7 @@ class UringLane final : public Lane {
   std::unique_ptr<Arena> arena_;
   Span span_;  // planned and not yet launched, of the first job that is not fed
   bool has_span_ = false;
-  GapModel gap_;
-  std::atomic<std::uint32_t> best_gap_{GapModel::kStartBytes};
-  std::uint64_t retired_ns_ = 0;
+  LaneGap gap_;
 };
 
 }  // namespace
