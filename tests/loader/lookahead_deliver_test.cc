@@ -18,20 +18,10 @@ using std::chrono::milliseconds;
 
 // Rows that are delivered backwards, each byte turned over: what deliver() makes is not what was
 // read. Row `poison` cannot be delivered.
-class TurnedRows final : public Dataset {
+class TurnedRows final : public OtherRows {
  public:
   explicit TurnedRows(std::uint64_t poison_row = kRows) : poison(poison_row) {}
 
-  std::uint64_t size() const noexcept override { return rows_.size(); }
-  std::uint64_t sample_bytes() const noexcept override { return rows_.sample_bytes(); }
-  std::uint64_t parts() const noexcept override { return 1; }
-  std::uint64_t reads_per_part() const noexcept override { return 1; }
-  std::uint64_t data_bytes() const noexcept override { return rows_.data_bytes(); }
-  const std::string& path(std::uint32_t shard) const noexcept override { return rows_.path(shard); }
-  void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
-              std::span<std::byte* const> targets, std::vector<Read>& out) const override {
-    rows_.locate(part, samples, targets, out);
-  }
   bool as_read() const noexcept override { return false; }
   std::uint64_t batch_bytes(std::uint64_t samples) const override {
     return samples * kRowBytes + 1;  // and how many, so that it is no multiple of a row
@@ -48,9 +38,6 @@ class TurnedRows final : public Dataset {
   }
 
   const std::uint64_t poison;
-
- private:
-  Rows rows_ = rows_of();
 };
 
 struct TurnedRig {

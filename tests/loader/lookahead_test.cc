@@ -124,24 +124,12 @@ TEST(Lookahead, TellsTheEngineWhenMostOfTheDataWillBeRead) {
 }
 
 // Takes its time to tell its size, so that two loaders measure their room at once.
-class SlowRows final : public Dataset {
+class SlowRows final : public OtherRows {
  public:
-  std::uint64_t size() const noexcept override { return rows_.size(); }
   std::uint64_t sample_bytes() const noexcept override {
     std::this_thread::sleep_for(milliseconds(1));
-    return rows_.sample_bytes();
+    return OtherRows::sample_bytes();
   }
-  std::uint64_t parts() const noexcept override { return 1; }
-  std::uint64_t reads_per_part() const noexcept override { return 1; }
-  std::uint64_t data_bytes() const noexcept override { return rows_.data_bytes(); }
-  const std::string& path(std::uint32_t shard) const noexcept override { return rows_.path(shard); }
-  void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
-              std::span<std::byte* const> targets, std::vector<Read>& out) const override {
-    rows_.locate(part, samples, targets, out);
-  }
-
- private:
-  Rows rows_ = rows_of();
 };
 
 TEST(Lookahead, SharesABudgetWithOthersMadeAtTheSameTime) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +93,24 @@ struct LookaheadRig {
   Budget budget;
   FakeEngine fake{{held()}};
   Schedule schedule;
+};
+
+// The rows of the matrix, for data sets that are other in one respect.
+class OtherRows : public Dataset {
+ public:
+  std::uint64_t size() const noexcept override { return rows_.size(); }
+  std::uint64_t sample_bytes() const noexcept override { return rows_.sample_bytes(); }
+  std::uint64_t parts() const noexcept override { return 1; }
+  std::uint64_t reads_per_part() const noexcept override { return 1; }
+  std::uint64_t data_bytes() const noexcept override { return rows_.data_bytes(); }
+  const std::string& path(std::uint32_t shard) const noexcept override { return rows_.path(shard); }
+  void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
+              std::span<std::byte* const> targets, std::vector<Read>& out) const override {
+    rows_.locate(part, samples, targets, out);
+  }
+
+ private:
+  Rows rows_ = rows_of();
 };
 
 }  // namespace lowtide
