@@ -158,7 +158,8 @@ class Array {
   [[nodiscard]] std::uint64_t row_bytes() const;
   // After expansion, empty files left out.
   [[nodiscard]] const std::vector<std::string>& paths() const;
-  [[nodiscard]] std::uint64_t memory_bytes() const;  // the budget in force
+  [[nodiscard]] std::vector<std::uint64_t> file_rows() const;  // how many rows each file has
+  [[nodiscard]] std::uint64_t memory_bytes() const;            // the budget in force
 
   // Rows first .. first + count - 1 into `out`, which has room for count * row_bytes(). Throws
   // std::out_of_range, IoError, FormatError. A failed read leaves `out` undefined, never half
@@ -174,9 +175,8 @@ class Array {
 
   [[nodiscard]] Batches batches(const BatchOptions& options) const;
 
-  // All elements of a one-file array along one axis, in the order in which they lie in the file, as
-  // an Array of its own with a budget of its own: what a slice along the columns of a Fortran-order
-  // array needs. Throws std::invalid_argument for several files.
+  // All elements along one axis, in the order in which they lie in their files, as an Array of its
+  // own with a budget of its own: what a slice along the columns of a Fortran-order array needs.
   [[nodiscard]] Array flat(std::uint64_t memory_bytes) const;
 
   [[nodiscard]] Stats stats() const;

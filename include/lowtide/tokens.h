@@ -92,6 +92,10 @@ class Tokens {
   // Tokens first .. first + count - 1 as stored, into `out`.
   void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
 
+  // Any tokens as stored, in the order given, duplicates allowed, read together and not one by one.
+  // Throws std::out_of_range.
+  void take(RowList list, std::byte* out) const;
+
   // The windows that start at your own places. `dtype` ("int64", "int32", "uint16", ...) is that of
   // x and y. Throws std::out_of_range for a window that is not all inside, std::invalid_argument
   // for a token that does not fit the type.
@@ -197,7 +201,9 @@ class Loader {
   // epoch under the present sizes. Throws std::out_of_range.
   void seek(std::uint64_t step, std::optional<std::uint64_t> epoch = std::nullopt);
   // Leaves out steps first .. last - 1 of an epoch (of the present one, if not given): they must
-  // still be ahead. Part of the state.
+  // still be ahead. Part of the state, also once they are behind: who goes back passes them again.
+  // At most 16 ranges (those that touch are one) in the present epoch and those to come, else
+  // std::invalid_argument; those of epochs that are over make way for new ones.
   void skip(std::uint64_t first, std::uint64_t last,
             std::optional<std::uint64_t> epoch = std::nullopt);
 

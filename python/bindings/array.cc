@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bindings.h"
-#include "gil.h"
 
 namespace lowtide::python {
 
@@ -83,10 +82,10 @@ nb::dict stats_dict(const Stats& now) {
 
 namespace {
 
-Array open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
-           std::optional<std::vector<std::uint64_t>> shape,
-           std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
-           std::uint64_t memory_bytes, const std::string& engine, const std::string& cache) {
+OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
+                std::optional<std::vector<std::uint64_t>> shape,
+                std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
+                std::uint64_t memory_bytes, const std::string& engine, const std::string& cache) {
   const std::vector<std::string> names = from_python(paths);
   const OpenOptions options{.dtype = std::move(dtype),
                             .shape = std::move(shape),
@@ -99,14 +98,14 @@ Array open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::
   return expand ? Array::open(names.at(0), options) : Array::open(names, options);
 }
 
-void read(const Array& array, std::uint64_t first, std::uint64_t count, const ByteArray& out) {
+void read(const OwnedArray& array, std::uint64_t first, std::uint64_t count, const ByteArray& out) {
   check_room(out, count, array.row_bytes());
   auto* const into = reinterpret_cast<std::byte*>(out.data());
   const Unlocked unlocked;
   array.read(first, count, into);
 }
 
-void take(const Array& array, const RowArray& rows, const ByteArray& out) {
+void take(const OwnedArray& array, const RowArray& rows, const ByteArray& out) {
   const RowList list = row_list(rows);
   check_room(out, rows.shape(0), array.row_bytes());
   auto* const into = reinterpret_cast<std::byte*>(out.data());
@@ -114,7 +113,7 @@ void take(const Array& array, const RowArray& rows, const ByteArray& out) {
   array.take(list, into);
 }
 
-void take_part(const Array& array, const RowArray& rows, std::uint64_t offset_bytes,
+void take_part(const OwnedArray& array, const RowArray& rows, std::uint64_t offset_bytes,
                std::uint64_t size_bytes, const ByteArray& out) {
   const RowList list = row_list(rows);
   check_room(out, rows.shape(0), size_bytes);
@@ -123,7 +122,7 @@ void take_part(const Array& array, const RowArray& rows, std::uint64_t offset_by
   array.take_part(list, offset_bytes, size_bytes, into);
 }
 
-nb::object batches(const Array& array, std::uint64_t batch_size, const std::string& order,
+nb::object batches(const OwnedArray& array, std::uint64_t batch_size, const std::string& order,
                    const nb::object& rows, std::uint64_t seed, std::uint64_t epoch,
                    std::uint64_t rank, std::uint64_t world_size, bool drop_last) {
   BatchOptions options{.batch_size = batch_size,
@@ -137,7 +136,12 @@ nb::object batches(const Array& array, std::uint64_t batch_size, const std::stri
   return make_batches(array, std::move(options), rows);
 }
 
-nb::dict stats(const Array& array) {
+OwnedArray flat(const OwnedArray& array, std::uint64_t memory_bytes) {
+  const Unlocked unlocked;
+  return array.flat(memory_bytes);
+}
+
+nb::dict stats(const OwnedArray& array) {
   Stats now;
   {
     const Unlocked unlocked;
@@ -149,19 +153,20 @@ nb::dict stats(const Array& array) {
 }  // namespace
 
 void bind_array(nb::module_& module) {
-  nb::class_<Array>(module, "Array")
+  nb::class_<OwnedArray>(module, "Array")
       .def_static("open", &open, "paths"_a, "expand"_a, "dtype"_a.none(), "shape"_a.none(),
                   "offset_bytes"_a.none(), "fortran_order"_a.none(), "memory_bytes"_a, "engine"_a,
                   "cache"_a)
-      .def_prop_ro("descr", [](const Array& array) { return array.dtype().descr(); })
+      .def_prop_ro("descr", [](const OwnedArray& array) { return array.dtype().descr(); })
       .def_prop_ro(
-          "shape", [](const Array& array) { return nb::tuple(nb::cast(array.shape())); },
+          "shape", [](const OwnedArray& array) { return nb::tuple(nb::cast(array.shape())); },
           nb::sig("def shape(self) -> tuple[int, ...]"))
-      .def_prop_ro("format", [](const Array& array) { return array.format(); })
+      .def_prop_ro("format", [](const OwnedArray& array) { return array.format(); })
       .def_prop_ro("fortran_order", &Array::fortran_order)
       .def_prop_ro("rows", &Array::rows)
       .def_prop_ro("row_bytes", &Array::row_bytes)
-      .def_prop_ro("paths", [](const Array& array) { return to_python(array.paths()); })
+      .def_prop_ro("paths", [](const OwnedArray& array) { return to_python(array.paths()); })
+      .def("file_rows", &Array::file_rows)
       .def_prop_ro("memory_bytes", &Array::memory_bytes)
       .def_prop_ro("closed", &Array::closed)
       .def("read", &read, "first"_a, "count"_a, "out"_a)
@@ -175,7 +180,7 @@ void bind_array(nb::module_& module) {
            nb::sig(
                "def batches(self, batch_size: int, order: str, rows: NDArray[typing.Any] | None, "
                "seed: int, epoch: int, rank: int, world_size: int, drop_last: bool) -> Batches"))
-      .def("flat", &Array::flat, "memory_bytes"_a, nb::call_guard<Unlocked>())
+      .def("flat", &flat, "memory_bytes"_a)
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("close", &Array::close, nb::call_guard<Unlocked>());
 }

@@ -7,7 +7,6 @@
 
 #include "bindings.h"
 #include "consumer.h"
-#include "gil.h"
 
 namespace lowtide::python {
 

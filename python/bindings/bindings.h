@@ -8,12 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "gil.h"
 #include "lowtide/array.h"
 #include "lowtide/tokens.h"
 
 namespace lowtide::python {
 
 namespace nb = nanobind;
+
+using OwnedArray = Owned<Array>;
+using OwnedTokens = Owned<Tokens>;
 
 // Memory to fill, lent by the caller for one call; structured types come as plain bytes.
 using ByteArray = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

@@ -7,6 +7,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <utility>
+
 namespace lowtide::python {
 
 // Lets other Python threads run for as long as it lives. The thread must hold the lock.
@@ -19,6 +21,21 @@ class Unlocked {
 
  private:
   PyThreadState* state_;
+};
+
+// A Base as a Python object owns it. The last one to go may wait for threads that are in the middle
+// of a read: nobody else waits with it.
+template <class Base>
+class Owned : public Base {
+ public:
+  Owned(Base&& made) : Base(std::move(made)) {}
+  Owned(const Owned&) = default;
+  Owned(Owned&&) = default;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() {
+    const Unlocked unlocked;
+    const Base gone(std::move(static_cast<Base&>(*this)));
+  }
 };
 
 // Called once, by the thread that ends the interpreter and before it does: from then on only that

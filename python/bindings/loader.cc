@@ -12,7 +12,6 @@
 
 #include "bindings.h"
 #include "consumer.h"
-#include "gil.h"
 #include "lowtide/tokens.h"
 
 namespace lowtide::python {
@@ -37,7 +36,7 @@ nb::object next(PyLoader& self, std::optional<std::uint64_t> epoch) {
   return batch.has_value() ? lend(std::move(*batch), self.type) : nb::none();
 }
 
-using Sources = std::vector<std::pair<Tokens, double>>;
+using Sources = std::vector<std::pair<OwnedTokens, double>>;
 
 PyLoader* make(const Sources& sources, bool mixture, std::uint64_t batch_size,
                std::uint64_t block_size, const std::string& order, std::uint64_t seed,
@@ -61,7 +60,8 @@ PyLoader* make(const Sources& sources, bool mixture, std::uint64_t batch_size,
   {
     const Unlocked unlocked;
     if (mixture) {
-      made.emplace(sources, options);
+      const std::vector<std::pair<Tokens, double>> mixed(sources.begin(), sources.end());
+      made.emplace(mixed, options);
     } else {
       made.emplace(sources.at(0).first, options);
     }

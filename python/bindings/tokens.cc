@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "bindings.h"
-#include "gil.h"
 
 namespace lowtide::python {
 
@@ -43,9 +42,9 @@ nb::object lend(TokenBatch&& batch, nb::dlpack::dtype type) {
 
 namespace {
 
-Tokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
-            std::optional<std::string> format, std::optional<std::uint64_t> eot,
-            std::uint64_t memory_bytes, const std::string& engine, const std::string& cache) {
+OwnedTokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
+                 std::optional<std::string> format, std::optional<std::uint64_t> eot,
+                 std::uint64_t memory_bytes, const std::string& engine, const std::string& cache) {
   const std::vector<std::string> names = from_python(paths);
   const TokensOptions options{.dtype = std::move(dtype),
                               .format = std::move(format),
@@ -57,14 +56,23 @@ Tokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std:
   return expand ? Tokens::open(names.at(0), options) : Tokens::open(names, options);
 }
 
-void read(const Tokens& tokens, std::uint64_t first, std::uint64_t count, const ByteArray& out) {
+void read(const OwnedTokens& tokens, std::uint64_t first, std::uint64_t count,
+          const ByteArray& out) {
   check_room(out, count, tokens.dtype().itemsize_bytes);
   auto* const into = reinterpret_cast<std::byte*>(out.data());
   const Unlocked unlocked;
   tokens.read(first, count, into);
 }
 
-nb::object windows(const Tokens& tokens, const RowArray& starts, std::uint64_t block_size,
+void take(const OwnedTokens& tokens, const RowArray& rows, const ByteArray& out) {
+  const RowList list = row_list(rows);
+  check_room(out, rows.shape(0), tokens.dtype().itemsize_bytes);
+  auto* const into = reinterpret_cast<std::byte*>(out.data());
+  const Unlocked unlocked;
+  tokens.take(list, into);
+}
+
+nb::object windows(const OwnedTokens& tokens, const RowArray& starts, std::uint64_t block_size,
                    const std::string& dtype) {
   const RowList list = row_list(starts);
   std::optional<TokenBatch> batch;
@@ -75,7 +83,7 @@ nb::object windows(const Tokens& tokens, const RowArray& starts, std::uint64_t b
   return lend(std::move(*batch), token_type(dtype));
 }
 
-nb::object batch(const Tokens& tokens, std::uint64_t batch_size, std::uint64_t block_size,
+nb::object batch(const OwnedTokens& tokens, std::uint64_t batch_size, std::uint64_t block_size,
                  std::uint64_t seed, const std::string& dtype) {
   std::optional<TokenBatch> batch;
   {
@@ -85,14 +93,14 @@ nb::object batch(const Tokens& tokens, std::uint64_t batch_size, std::uint64_t b
   return lend(std::move(*batch), token_type(dtype));
 }
 
-void document_offsets(const Tokens& tokens, std::uint64_t first, const OffsetArray& out) {
+void document_offsets(const OwnedTokens& tokens, std::uint64_t first, const OffsetArray& out) {
   std::int64_t* const into = out.data();
   const std::uint64_t count = out.shape(0);
   const Unlocked unlocked;
   tokens.document_offsets(first, count, into);
 }
 
-nb::dict stats(const Tokens& tokens) {
+nb::dict stats(const OwnedTokens& tokens) {
   Stats now;
   {
     const Unlocked unlocked;
@@ -133,16 +141,18 @@ void bind_tokens(nb::module_& module) {
       .def("positions", &positions, nb::sig("def positions(self) -> NDArray[numpy.int32] | None"))
       .def("cu_seqlens", &cu_seqlens,
            nb::sig("def cu_seqlens(self) -> NDArray[numpy.int32] | None"));
-  nb::class_<Tokens>(module, "Tokens")
+  nb::class_<OwnedTokens>(module, "Tokens")
       .def_static("open", &open, "paths"_a, "expand"_a, "dtype"_a.none(), "format"_a.none(),
                   "eot"_a.none(), "memory_bytes"_a, "engine"_a, "cache"_a)
       .def_prop_ro("size", &Tokens::size)
-      .def_prop_ro("descr", [](const Tokens& tokens) { return tokens.dtype().descr(); })
-      .def_prop_ro("format", [](const Tokens& tokens) { return tokens.format(); })
-      .def_prop_ro("paths", [](const Tokens& tokens) { return to_python(tokens.paths()); })
+      .def_prop_ro("descr", [](const OwnedTokens& tokens) { return tokens.dtype().descr(); })
+      .def_prop_ro("format", [](const OwnedTokens& tokens) { return tokens.format(); })
+      .def_prop_ro("paths", [](const OwnedTokens& tokens) { return to_python(tokens.paths()); })
       .def_prop_ro("memory_bytes", &Tokens::memory_bytes)
       .def_prop_ro("closed", &Tokens::closed)
       .def("read", &read, "first"_a, "count"_a, "out"_a)
+      .def("take", &take, "rows"_a, "out"_a,
+           nb::sig("def take(self, rows: NDArray[typing.Any], out: NDArray[numpy.uint8]) -> None"))
       .def("windows", &windows, "starts"_a, "block_size"_a, "dtype"_a,
            nb::sig("def windows(self, starts: NDArray[typing.Any], block_size: int, dtype: str) "
                    "-> tuple[NDArray[typing.Any], TokenBatch]"))

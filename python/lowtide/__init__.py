@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from lowtide._array import Array, open
+from lowtide._array import Array
 from lowtide._batches import Batches
 from lowtide._core import FormatError
 from lowtide._documents import Documents
 from lowtide._loader import Loader, When
+from lowtide._open import open
 from lowtide._token_batch import Batch
 from lowtide._tokens import Tokens, tokens
 

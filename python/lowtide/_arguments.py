@@ -156,3 +156,17 @@ def dtype_of(text: str) -> np.dtype[Any]:
     from ast import literal_eval
 
     return np.dtype(np.lib.format.descr_to_dtype(literal_eval(text)))
+
+
+def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Raises TypeError, ValueError unless `out` can take a result of this shape and type."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
+    if out.shape != shape:
+        raise ValueError(f"out has shape {out.shape}, not {shape}")
+    if out.dtype != dtype:
+        raise ValueError(f"out has dtype {out.dtype.str}, not {dtype.str}")
+    if not out.flags.writeable:
+        raise ValueError("out is not writable")
+    if not out.flags.c_contiguous:
+        raise ValueError("out is not C-contiguous")

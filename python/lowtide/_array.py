@@ -11,7 +11,7 @@ import numpy as np
 from lowtide import _arguments, _core, _index
 from lowtide._batches import Batches
 from lowtide._closing import Closing
-from lowtide._source import ColumnSource, CoreSource
+from lowtide._source import CoreSource, FileColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,35 +23,8 @@ if TYPE_CHECKING:
 
 # Rows of an iteration over the array come in chunks of about this size, if the budget allows.
 _CHUNK_BYTES = 1 << 20
-# The budget of the second view of a Fortran-order file; its reads are long and need no look-ahead.
+# The budget of the second view of Fortran-order files; its reads are long and need no look-ahead.
 _COLUMNS_BYTES = 4 << 20
-
-
-def open(
-    path: Path | Sequence[Path],
-    dtype: npt.DTypeLike | None = None,
-    shape: int | Sequence[int] | None = None,
-    offset: int | None = None,
-    order: str | None = None,
-    memory: int | str | None = None,
-    engine: str = "auto",
-    cache: str = "auto",
-) -> Array:
-    """Opens an array on disk; only headers are read.
-
-    path: a .npy file, a file without a header (then `dtype` is needed, as with np.memmap), a list
-        of files or a glob, joined along the first axis. A path that exists is never a pattern.
-    dtype, shape, offset (bytes), order ("C" or "F"): what is in a file without a header; for a
-        real .npy each must agree with the header if given.
-    memory: what Lowtide may hold, in bytes or as "64KiB", "256MiB", "1.5GiB". Default: 256 MiB, or
-        an eighth of the memory that this process may use if that is less.
-    engine: "auto", "pread", "uring" or "memory". cache: "auto", "keep" or "drop".
-
-    Raises OSError (a missing file: FileNotFoundError; an engine asked for by name that is not
-    there), FormatError (the bytes are not what was promised), ValueError (a bad argument; a budget
-    too small for one row) and TypeError.
-    """
-    return Array(path, dtype, shape, offset, order, memory, engine, cache)
 
 
 class Array(Closing):
@@ -91,13 +64,13 @@ class Array(Closing):
         # A type from outside NumPy is void in a header; the caller knows better.
         self._dtype = given if given is not None and given.itemsize == found.itemsize else found
         self._source = CoreSource(core, self._shape, self._dtype)
-        self._columns: ColumnSource | None = None
+        self._columns: FileColumns | None = None
         self._paths = [os.path.abspath(os.fsdecode(name)) for name in core.paths]
         asked = None if dtype is None else np.dtype(dtype)
         self._asked = (asked, axes, offset, order, memory, engine, cache)
-        if core.fortran_order and len(self._paths) == 1 and self.nbytes:
+        if core.fortran_order and self.nbytes:
             flat = core.flat(min(core.memory_bytes, _COLUMNS_BYTES))
-            self._columns = ColumnSource(flat, self._shape, self._dtype)
+            self._columns = FileColumns(flat, core.file_rows(), self._shape, self._dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -188,20 +161,8 @@ class Array(Closing):
         if not self._shape:
             raise TypeError("take from a 0-d array: it has no rows")
         if out is not None:
-            self._check_out(out, np.shape(idx) + self._shape[1:])
+            _arguments.check_out(out, np.shape(idx) + self._shape[1:], self._dtype)
         return _index.take(self._source, idx, out)
-
-    def _check_out(self, out: Any, shape: tuple[int, ...]) -> None:
-        if not isinstance(out, np.ndarray):
-            raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
-        if out.shape != shape:
-            raise ValueError(f"out has shape {out.shape}, not {shape}")
-        if out.dtype != self._dtype:
-            raise ValueError(f"out has dtype {out.dtype.str}, not {self._dtype.str}")
-        if not out.flags.writeable:
-            raise ValueError("out is not writable")
-        if not out.flags.c_contiguous:
-            raise ValueError("out is not C-contiguous")
 
     def __iter__(self) -> Iterator[Any]:
         """The rows in file order, each in memory of its own, read ahead in chunks."""

@@ -178,7 +178,8 @@ class Loader(Closing):
     def skip(self, steps: tuple[int, int], epoch: int | None = None) -> None:
         """Leaves out steps first .. last - 1 of an epoch, which must still be ahead.
 
-        `steps` is (first, last). Part of the state. Raises ValueError, IndexError.
+        `steps` is (first, last). Part of the state, also once they are behind: `seek` passes them
+        again. Raises ValueError (also for more than 16 ranges in this epoch and those to come).
         """
         if not isinstance(steps, (tuple, list)) or len(steps) != 2:
             raise TypeError(f"steps must be a pair (first, last), not {steps!r}")

@@ -1,7 +1,10 @@
-"""The rows of an open file as an index reads them: in pieces, so that Ctrl-C is heard between."""
+"""The rows of open files as an index reads them: in pieces, so that Ctrl-C is heard between."""
 
 from __future__ import annotations
 
+import bisect
+import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +12,8 @@ import numpy as np
 from lowtide._window import row_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from lowtide import _core
@@ -63,15 +68,19 @@ class CoreSource:
 
 
 class ColumnSource:
-    """A Fortran-order file with its axes reversed: what lies together in it is a row here.
+    """A file in Fortran order with its axes reversed: what lies together in it is a row here.
 
-    `core` is the same file as one long axis, so that no row is too long for the budget.
+    `core` has all files as one long axis, so that no row is too long for the budget; this one
+    begins at its element `first`.
     """
 
-    __slots__ = ("_core", "_row_items", "dtype", "has_parts", "scratch_bytes", "shape")
+    __slots__ = ("_core", "_first", "_row_items", "dtype", "has_parts", "scratch_bytes", "shape")
 
-    def __init__(self, core: _core.Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, core: _core.Array, first: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
         self._core = core
+        self._first = first
         self.shape = shape[::-1]
         self.dtype = dtype
         self.scratch_bytes = scratch_bytes(core.memory_bytes)
@@ -83,7 +92,7 @@ class ColumnSource:
         piece = max(1, PIECE_BYTES // self.dtype.itemsize)
         for begin in range(0, len(flat), piece):
             part = flat[begin : begin + piece]
-            self._core.read(first + begin, len(part), _bytes(part))
+            self._core.read(self._first + first + begin, len(part), _bytes(part))
 
     def read_rows(self, first: int, count: int, out: AnyArray) -> None:
         self._read_items(first * self._row_items, out)
@@ -96,8 +105,77 @@ class ColumnSource:
         for place, row in enumerate(rows.tolist()):
             self._read_items(row * self._row_items + skip, out[place])
 
+
+class FileColumns:
+    """The files of an array in Fortran order, each with its axes reversed."""
+
+    __slots__ = ("_core", "_dtype", "_ends", "_shape")
+
+    def __init__(
+        self,
+        core: _core.Array,
+        file_rows: list[int],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+    ) -> None:
+        self._core = core
+        self._ends = list(itertools.accumulate(file_rows))
+        self._shape = shape
+        self._dtype = dtype
+
+    def parts(self, rows: range) -> Iterator[tuple[slice, ColumnSource, range]]:
+        row_items = math.prod(self._shape[1:])
+        number = bisect.bisect_right(self._ends, min(rows[0], rows[-1]))
+        end = self._ends[number - 1] if number else 0
+        while end <= max(rows[0], rows[-1]):
+            first, end = end, self._ends[number]
+            number += 1
+            places = _places_between(rows, first, end)
+            if places.start < places.stop:
+                shape = (end - first, *self._shape[1:])
+                part = ColumnSource(self._core, first * row_items, shape, self._dtype)
+                here = rows[places]
+                yield places, part, range(here.start - first, here.stop - first, here.step)
+
     def stats(self) -> dict[str, Any]:
         return self._core.stats()
 
     def close(self) -> None:
         self._core.close()
+
+
+def _places_between(rows: range, first: int, end: int) -> slice:
+    """The places in `rows` that hold first .. end - 1."""
+    if rows.step > 0:
+        begin, stop = first - rows.start + rows.step - 1, end - rows.start + rows.step - 1
+    else:
+        begin, stop = rows.start - end - rows.step, rows.start - first - rows.step
+    step = abs(rows.step)
+    return slice(max(0, begin // step), min(len(rows), stop // step))
+
+
+class TokenSource:
+    """The tokens of a stream as rows of one token each."""
+
+    __slots__ = ("_core", "dtype", "has_parts", "scratch_bytes", "shape")
+
+    def __init__(self, core: _core.Tokens, dtype: np.dtype[Any]) -> None:
+        self._core = core
+        self.shape = (core.size,)
+        self.dtype = dtype
+        self.scratch_bytes = scratch_bytes(core.memory_bytes)
+        self.has_parts = False
+
+    def read_rows(self, first: int, count: int, out: AnyArray) -> None:
+        piece = PIECE_BYTES // self.dtype.itemsize
+        for begin in range(0, count, piece):
+            part = out[begin : min(begin + piece, count)]
+            self._core.read(first + begin, len(part), _bytes(part))
+
+    def take_rows(self, rows: AnyArray, out: AnyArray) -> None:
+        for begin in range(0, len(rows), PIECE_ROWS):
+            end = begin + PIECE_ROWS
+            self._core.take(rows[begin:end], _bytes(out[begin:end]))
+
+    def take_part(self, rows: AnyArray, offset_bytes: int, out: AnyArray) -> None:
+        raise NotImplementedError("a token has no parts")

@@ -10,7 +10,7 @@ import numpy as np
 from lowtide import _arguments, _core, _index
 from lowtide._closing import Closing
 from lowtide._documents import Documents
-from lowtide._source import PIECE_BYTES, scratch_bytes
+from lowtide._source import TokenSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,7 +83,7 @@ class Tokens(Closing):
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
         self._core = _core.Tokens.open(names, expand, descr, format, eot, budget, engine, cache)
         self._dtype = _arguments.dtype_of(self._core.descr)
-        self._source = _Stream(self._core, self._dtype)
+        self._source = TokenSource(self._core, self._dtype)
         # What was named, not what was found: ten thousand shards of a glob travel as one text.
         where = [os.fsdecode(name) for name in names]
         self._where: str | list[str] = where[0] if expand else where
@@ -231,33 +231,6 @@ class Tokens(Closing):
         if self.closed:
             return about + " closed>"
         return f"{about} memory={_core.format_bytes(self.memory)}>"
-
-
-class _Stream:
-    """The tokens as rows of one token each, for an index."""
-
-    __slots__ = ("_core", "dtype", "has_parts", "scratch_bytes", "shape")
-
-    def __init__(self, core: _core.Tokens, dtype: np.dtype[Any]) -> None:
-        self._core = core
-        self.shape = (core.size,)
-        self.dtype = dtype
-        self.scratch_bytes = scratch_bytes(core.memory_bytes)
-        self.has_parts = False
-
-    def read_rows(self, first: int, count: int, out: AnyArray) -> None:
-        piece = PIECE_BYTES // self.dtype.itemsize
-        for begin in range(0, count, piece):
-            part = out[begin : min(begin + piece, count)]
-            self._core.read(first + begin, len(part), part.view(np.uint8))
-
-    def take_rows(self, rows: AnyArray, out: AnyArray) -> None:
-        places = out.view(np.uint8).reshape(len(rows), -1)
-        for place, row in zip(places, rows.tolist()):
-            self._core.read(row, 1, place)
-
-    def take_part(self, rows: AnyArray, offset_bytes: int, out: AnyArray) -> None:
-        raise NotImplementedError("a token has no parts")
 
 
 def _checked_starts(starts: Any) -> AnyArray:

@@ -38,6 +38,13 @@ class Source(Protocol):
         """The bytes from `offset_bytes` of rows[i] on that fill out[i]."""
 
 
+class Columns(Protocol):
+    """The same data with its axes reversed, file by file: how arrays in Fortran order lie."""
+
+    def parts(self, rows: range) -> Iterator[tuple[slice, Source, range]]:
+        """Of each file with any of `rows`: their places in `rows`, the file, their rows in it."""
+
+
 class RowSource:
     """One row of a Source as a Source of its own: a row too long for the scratch streams."""
 

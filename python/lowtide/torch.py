@@ -10,106 +10,25 @@ valid and unchanged for as long as anybody holds them.
 
 from __future__ import annotations
 
-import operator
 import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 import torch.distributed
 import torch.utils.data
 
 import lowtide
 from lowtide._closing import Closing
+from lowtide._torch_dataset import Dataset
+from lowtide._torch_tensors import INTEGERS, Batch, from_numpy, windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
-    from typing_extensions import Self
 
 __all__ = ["Batch", "Dataset", "Loader", "windows"]
-
-_from_numpy = torch.from_numpy
-_to_numpy = torch.Tensor.numpy  # the shorter way than np.asarray
-_INTEGERS: dict[Any, Any] = {
-    getattr(torch, name): name
-    for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
-    if hasattr(torch, name)  # the wide unsigned ones came with torch 2.3
-}
-_TARGETS = ("shifted", "none", "hf")
-
-
-def windows(
-    tokens: lowtide.Tokens,
-    ix: torch.Tensor | npt.ArrayLike,
-    block_size: int,
-    dtype: torch.dtype | npt.DTypeLike = torch.int64,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The windows that start at tokens `ix`, as (x, y): two tensors (len(ix), block_size).
-
-    y is x one token later; both come from one read of block_size + 1 tokens a window. `ix` is a
-    tensor, an array or a list. Raises as `Tokens.windows` does.
-    """
-    starts = _to_numpy(ix) if isinstance(ix, torch.Tensor) else np.asarray(ix)
-    x, y = tokens.windows(starts, block_size, dtype=_INTEGERS.get(dtype, dtype))
-    return _from_numpy(x), _from_numpy(y)
-
-
-class Batch(tuple[torch.Tensor, ...]):
-    """One step of a `Loader`: `x, y = batch`.
-
-    A tuple, so that what moves batches to devices (`Trainer`, `accelerate`, `DataLoader`) takes it
-    apart and puts it together; what they make of it is (x, y) and has no step.
-    """
-
-    _lent: lowtide.Batch | None
-    _pin: bool
-
-    def __new__(
-        cls, pair: Iterable[torch.Tensor], lent: lowtide.Batch | None = None, pin: bool = False
-    ) -> Self:
-        """`pair` is (x, y), `lent` the batch that they are of."""
-        self = super().__new__(cls, pair)
-        self._lent = lent
-        self._pin = pin
-        return self
-
-    @property
-    def x(self) -> torch.Tensor:
-        """The inputs, (batch_size, block_size)."""
-        return self[0]
-
-    @property
-    def y(self) -> torch.Tensor:
-        """The targets: x one token later."""
-        return self[1]
-
-    @property
-    def step(self) -> int | None:
-        """As `lowtide.Batch.step`; None for a tuple that was made of a batch."""
-        return None if self._lent is None else self._lent.step
-
-    @property
-    def epoch(self) -> int | None:
-        """As `lowtide.Batch.epoch`; None as `step`."""
-        return None if self._lent is None else self._lent.epoch
-
-    @property
-    def samples(self) -> torch.Tensor | None:
-        """As `lowtide.Batch.samples`; None as `step`."""
-        return None if self._lent is None else _from_numpy(self._lent.samples)
-
-    @property
-    def positions(self) -> torch.Tensor | None:
-        """As `lowtide.Batch.positions`; None as `step`."""
-        return None if self._lent is None else _tensor(self._lent.positions, self._pin)
-
-    @property
-    def cu_seqlens(self) -> torch.Tensor | None:
-        """As `lowtide.Batch.cu_seqlens`; None as `step`."""
-        return None if self._lent is None else _tensor(self._lent.cu_seqlens, self._pin)
 
 
 class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
@@ -147,7 +66,7 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
         rank, world_size = _ranks(rank, world_size)
         self._loader = lowtide.Loader(
             tokens, batch_size, block_size, order, seed, rank, world_size, epochs, drop_last,
-            prefetch, _INTEGERS.get(dtype, dtype), memory, documents,
+            prefetch, INTEGERS.get(dtype, dtype), memory, documents,
         )  # fmt: skip
         self._pin = bool(pin_memory) and _can_pin()
 
@@ -197,7 +116,7 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
         return self._tensors(self._loader.next())
 
     def _tensors(self, batch: lowtide.Batch) -> Batch:
-        x, y = _from_numpy(batch.x), _from_numpy(batch.y)
+        x, y = from_numpy(batch.x), from_numpy(batch.y)
         if self._pin:
             x, y = x.pin_memory(), y.pin_memory()
         return Batch((x, y), batch, self._pin)
@@ -235,94 +154,6 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
     def __repr__(self) -> str:
         pinned = ", pin_memory" if self._pin else ""
         return f"<lowtide.torch.Loader over {self._loader!r}{pinned}>"
-
-
-class Dataset(torch.utils.data.Dataset[Any]):
-    """The windows of a token file by number, for a DataLoader: window k starts at k * block_size.
-
-    There are (len(tokens) - 1) // block_size. targets: "shifted" gives (x, y), "none" gives x, "hf"
-    gives {"input_ids": x, "labels": x}, as models that shift by themselves want it.
-
-    A DataLoader asks for a whole batch at once (`__getitems__`), which is one read of the engine.
-    Pickles by reference. In DataLoader workers the memory of `tokens` is divided among them.
-    `Loader` is the better way where nothing needs a map-style dataset: no workers, exact resume.
-    """
-
-    def __init__(
-        self,
-        tokens: lowtide.Tokens,
-        block_size: int,
-        targets: str = "shifted",
-        dtype: torch.dtype | npt.DTypeLike = torch.int64,
-    ) -> None:
-        """Raises ValueError for unknown targets and for a file shorter than one window."""
-        if targets not in _TARGETS:
-            raise ValueError(f"targets must be one of {', '.join(_TARGETS)}, not {targets!r}")
-        block_size = operator.index(block_size)
-        if block_size < 1:
-            raise ValueError(f"block_size must be at least 1, not {block_size}")
-        if len(tokens) <= block_size:
-            raise ValueError(
-                f"block_size {block_size} needs {block_size + 1} tokens, there are {len(tokens)}"
-            )
-        self._tokens = tokens
-        self._block_size = block_size
-        self._targets = targets
-        self._dtype = dtype
-        self._count = (len(tokens) - 1) // block_size
-        self._share: tuple[int, lowtide.Tokens] | None = None
-
-    def __len__(self) -> int:
-        """Windows."""
-        return self._count
-
-    def __getitem__(self, index: int) -> Any:
-        """Window `index`, from the end where negative. Raises IndexError."""
-        return self.__getitems__([index])[0]
-
-    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
-        """The windows `indices`, in that order, by one read. They share one buffer."""
-        starts = [self._start(index) for index in indices]
-        if not starts:
-            return []
-        x, y = windows(self._source(), starts, self._block_size, self._dtype)
-        if self._targets == "shifted":
-            return list(zip(x, y))
-        if self._targets == "none":
-            return list(x)
-        return [{"input_ids": row, "labels": row} for row in x]
-
-    def _start(self, index: int) -> int:
-        place = operator.index(index)
-        if not -self._count <= place < self._count:
-            raise IndexError(f"window {place} is out of range: there are {self._count}")
-        return place % self._count * self._block_size
-
-    def _source(self) -> lowtide.Tokens:
-        """The tokens to read from: in one of several workers its own, with its share of memory."""
-        worker = torch.utils.data.get_worker_info()
-        if worker is None or worker.num_workers == 1:
-            return self._tokens
-        if self._share is None or self._share[0] != os.getpid():
-            memory = self._tokens.memory // worker.num_workers
-            self._share = os.getpid(), self._tokens.reopen(memory=memory)
-        return self._share[1]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_share": None}
-
-    def __repr__(self) -> str:
-        return (
-            f"<lowtide.torch.Dataset of {self._count} windows of {self._block_size}, "
-            f"targets={self._targets!r}, over {self._tokens!r}>"
-        )
-
-
-def _tensor(lent: npt.NDArray[Any] | None, pin: bool) -> torch.Tensor | None:
-    if lent is None:
-        return None
-    tensor = _from_numpy(lent)
-    return tensor.pin_memory() if pin else tensor
 
 
 def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:

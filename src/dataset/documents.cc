@@ -68,9 +68,20 @@ std::size_t Documents::part_of(std::uint64_t document) const {
   return static_cast<std::size_t>(after - parts_.begin() - 1);
 }
 
+// The parent's files are leaked on purpose: their lock may have been held at the fork.
+Files& Documents::files() const {
+  fork_.look([this] {
+    auto again = std::make_shared<Files>(files_->shards(), files_->max_open());
+    files_.swap(again);
+    (void)new std::shared_ptr<Files>(std::move(again));
+  });
+  return *files_;
+}
+
 void Documents::read_words(std::size_t part, std::uint64_t offset_bytes,
                            std::span<std::int64_t> out) const {
-  files_->open(static_cast<std::uint32_t>(part))
+  files()
+      .open(static_cast<std::uint32_t>(part))
       ->read_exact(offset_bytes, std::as_writable_bytes(out));
 }
 

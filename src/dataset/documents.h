@@ -11,17 +11,21 @@
 #include "dataset/token_stream.h"
 #include "format/tokens.h"
 #include "os/files.h"
+#include "os/fork_notice.h"
 
 namespace lowtide {
 
 // Holds the start of every stride-th document and looks up the ones between with a few small reads.
-// Any thread.
+// Any thread, also in a forked child, which opens the index files again.
 class Documents {
  public:
   // `layouts` as given to the stream; each has an index, and files has those in the same order.
   // Holds at most `most_bytes` (and 8). Reads; throws IoError.
   Documents(std::shared_ptr<const TokenStream> stream, const std::vector<TokenLayout>& layouts,
             std::shared_ptr<Files> files, std::uint64_t most_bytes);
+  ~Documents() { (void)files(); }
+  Documents(const Documents&) = delete;
+  Documents& operator=(const Documents&) = delete;
 
   // Bytes that it will hold.
   [[nodiscard]] static std::uint64_t table_bytes(const std::vector<TokenLayout>& layouts,
@@ -48,10 +52,12 @@ class Documents {
   [[nodiscard]] std::uint64_t token_at(const Part& part, std::uint64_t sequence,
                                        std::int64_t pointer) const;
   void read_part(std::size_t part, std::uint64_t first, std::span<std::uint64_t> out) const;
+  [[nodiscard]] Files& files() const;  // of this process
   void read_words(std::size_t part, std::uint64_t offset_bytes, std::span<std::int64_t> out) const;
 
   std::shared_ptr<const TokenStream> stream_;
-  std::shared_ptr<Files> files_;
+  mutable ForkNotice fork_;
+  mutable std::shared_ptr<Files> files_;
   std::vector<Part> parts_;
   std::uint64_t documents_ = 0;
   std::uint64_t stride_ = 1;

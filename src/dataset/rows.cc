@@ -37,6 +37,12 @@ void append(std::uint32_t shard, std::uint64_t offset_bytes, std::uint64_t size_
   }
 }
 
+// NumPy calls these C order, whatever the files beside them are.
+bool alike_in_both_orders(const std::vector<std::uint64_t>& shape) {
+  return std::ranges::count_if(shape, [](std::uint64_t extent) { return extent > 1; }) <= 1 ||
+         std::ranges::find(shape, 0U) != shape.end();
+}
+
 }  // namespace
 
 Rows::Rows(std::vector<RowsPart> parts) {
@@ -56,6 +62,7 @@ void Rows::join(const std::vector<RowsPart>& parts) {
   dtype_ = first.dtype;
   shape_ = first.shape;
   fortran_order_ = first.fortran_order;
+  const RowsPart* ordered = nullptr;  // the first part of which it matters
   for (const RowsPart& part : parts) {
     const Layout& layout = part.layout;
     const std::string and_first = ", but " + parts.front().path + " has ";
@@ -71,9 +78,13 @@ void Rows::join(const std::vector<RowsPart>& parts) {
                         shape_text(first.shape) +
                         "; files are joined along the first axis, so all others must be equal");
     }
-    if (layout.fortran_order != fortran_order_) {
-      throw FormatError(part.path + ": order is " + (layout.fortran_order ? "F" : "C") + and_first +
-                        (fortran_order_ ? "F" : "C"));
+    if (!alike_in_both_orders(layout.shape)) {
+      if (ordered == nullptr) ordered = &part;
+      fortran_order_ = ordered->layout.fortran_order;
+      if (layout.fortran_order != fortran_order_) {
+        throw FormatError(part.path + ": order is " + (layout.fortran_order ? "F" : "C") +
+                          ", but " + ordered->path + " has " + (fortran_order_ ? "F" : "C"));
+      }
     }
     const std::uint64_t rows = layout.shape.empty() ? 1 : layout.shape[0];
     pieces_.push_back({part.path, rows_, rows, layout.data_offset_bytes});
@@ -108,14 +119,23 @@ std::uint64_t Rows::column_target_bytes(std::uint64_t column) const {
   return element * dtype_.itemsize_bytes;
 }
 
+std::vector<std::uint64_t> Rows::file_rows() const {
+  std::vector<std::uint64_t> all;
+  for (const Piece& piece : pieces_) all.push_back(piece.rows);
+  return all;
+}
+
 Rows Rows::flat() const {
-  if (pieces_.size() > 1) throw std::invalid_argument("flat: the array lies in several files");
-  Layout layout;
-  layout.dtype = dtype_;
-  layout.shape = {dtype_.itemsize_bytes == 0 ? 0 : data_bytes() / dtype_.itemsize_bytes};
-  layout.data_offset_bytes = pieces_.front().data_offset_bytes;
-  layout.data_bytes = data_bytes();
-  return Rows({RowsPart{std::move(layout), pieces_.front().path}});
+  std::vector<RowsPart> parts;
+  for (const Piece& piece : pieces_) {
+    Layout layout;
+    layout.dtype = dtype_;
+    layout.data_bytes = piece.rows * row_bytes_;
+    layout.shape = {dtype_.itemsize_bytes == 0 ? 0 : layout.data_bytes / dtype_.itemsize_bytes};
+    layout.data_offset_bytes = piece.data_offset_bytes;
+    parts.push_back({std::move(layout), piece.path});
+  }
+  return Rows(std::move(parts));
 }
 
 void Rows::locate(std::uint64_t part, std::span<const std::uint64_t> samples,

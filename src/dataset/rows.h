@@ -49,7 +49,9 @@ class Rows final : public Dataset {
                      std::span<const std::uint64_t> samples, std::span<std::byte* const> targets,
                      std::vector<Read>& out) const;
 
-  // The elements along one axis, in file order. Throws std::invalid_argument for several files.
+  // How many rows each file has.
+  [[nodiscard]] std::vector<std::uint64_t> file_rows() const;
+  // The elements along one axis: each file's in file order, one file behind the other.
   [[nodiscard]] Rows flat() const;
 
   [[nodiscard]] const DType& dtype() const { return dtype_; }

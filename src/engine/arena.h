@@ -24,8 +24,6 @@ class Arena {
   [[nodiscard]] std::byte* allocate(std::size_t size_bytes);
   void free(std::byte* at, std::size_t size_bytes);
 
-  [[nodiscard]] std::size_t size_bytes() const { return memory_.size(); }
-
  private:
   [[nodiscard]] bool run_is_free(std::size_t first, std::size_t pages,
                                  std::size_t* blocked_at) const;

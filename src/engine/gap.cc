@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/clock.h"
+
 namespace lowtide {
 namespace {
 
@@ -43,6 +45,15 @@ void GapModel::observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_
   const double estimate = std::clamp(request_ns / byte_ns, static_cast<double>(kLeastBytes),
                                      static_cast<double>(kMostBytes));
   best_bytes_ = static_cast<std::uint32_t>((1 - kStep) * best_bytes_ + kStep * estimate);
+}
+
+void LaneGap::ended(const Tally& tally, bool counts) {
+  const std::uint64_t now = now_ns();
+  if (merge_ && counts) {
+    model_.observe(tally.requests, tally.bytes, now - std::max(tally.started_ns, ended_ns_));
+    best_.store(model_.best(), std::memory_order_relaxed);
+  }
+  ended_ns_ = now;
 }
 
 }  // namespace lowtide

@@ -5,6 +5,7 @@
 // older ones fading out. Not thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace lowtide {
@@ -30,6 +31,32 @@ class GapModel {
   std::uint32_t observations_ = 0;
   std::uint32_t turn_ = 0;
   std::uint32_t best_bytes_ = kStartBytes;
+};
+
+// What a set of requests took.
+struct Tally {
+  std::uint64_t requests = 0, bytes = 0, started_ns = 0;
+};
+
+// The GapModel of a lane, whose sets follow one another on the disk. One thread at a time, but for
+// best().
+class LaneGap {
+ public:
+  // A lane that does not `merge` has a gap of 0.
+  explicit LaneGap(bool merge) : merge_(merge), best_(merge ? GapModel::kStartBytes : 0) {}
+
+  [[nodiscard]] std::uint32_t next() { return merge_ ? model_.next() : 0; }
+  [[nodiscard]] std::uint32_t best() const noexcept {
+    return best_.load(std::memory_order_relaxed);
+  }
+  // A set has ended just now; `counts` where it was planned by the gap and went well.
+  void ended(const Tally& tally, bool counts);
+
+ private:
+  const bool merge_;
+  GapModel model_;
+  std::atomic<std::uint32_t> best_;
+  std::uint64_t ended_ns_ = 0;  // the last set
 };
 
 }  // namespace lowtide

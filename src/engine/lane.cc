@@ -7,6 +7,19 @@
 #include "os/residency.h"
 
 namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kLeastSpanBytes = 4096;
+constexpr std::uint64_t kMostSpanBytes = 512 * 1024;  // larger requests bring nothing
+
+}  // namespace
+
+std::uint32_t longest_span_bytes(std::uint64_t buffer_bytes) {
+  const std::uint64_t room =
+      buffer_bytes > kAlignmentRoomBytes ? buffer_bytes - kAlignmentRoomBytes : 0;
+  return static_cast<std::uint32_t>(
+      std::clamp(round_down(room, 4096), kLeastSpanBytes, kMostSpanBytes));
+}
 
 Traffic Lane::traffic() const noexcept {
   return {.bytes_read = bytes_read_.load(std::memory_order_relaxed),

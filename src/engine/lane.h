@@ -18,6 +18,10 @@ namespace lowtide {
 // A file that asks for more is read through the page cache: bounce buffers have room for this at
 // either end.
 constexpr std::uint32_t kMostAlignmentBytes = 4096;
+constexpr std::uint32_t kAlignmentRoomBytes = 2 * kMostAlignmentBytes;
+
+// The longest span for which a bounce buffer of so many bytes has room.
+[[nodiscard]] std::uint32_t longest_span_bytes(std::uint64_t buffer_bytes);
 
 enum class Access {
   buffered,  // through the page cache

@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/checked.h"
 #include "core/clock.h"
 #include "engine/gap.h"
 #include "engine/lane.h"
@@ -25,12 +24,10 @@ namespace {
 constexpr std::size_t kPieceReads = 64;             // taken by a thread at a time
 constexpr std::uint64_t kPieceBytes = 1024 * 1024;  // or fewer, when they are long
 constexpr std::size_t kMostSpareJobs = 8;
-constexpr std::size_t kReadHere = 256;  // fewer than this are not worth another thread
-constexpr std::uint32_t kMostSpanBytes = 512 * 1024;
+constexpr std::size_t kReadHere = 256;   // fewer than this are not worth another thread
 constexpr std::size_t kPieceSpans = 16;  // likewise, of spans, where they are only copied
 constexpr std::uint32_t kTinyGapBytes =
     2048;  // cached neighbours: copying this beats another system call
-constexpr std::uint32_t kAlignmentRoomBytes = 2 * kMostAlignmentBytes;
 
 // A set on its way. Guarded by the lane's mutex, but for the reads themselves.
 struct Job {
@@ -41,7 +38,7 @@ struct Job {
   unsigned working = 0;  // pieces taken and not finished
   bool exhausted = false;
   Outcome outcome;
-  std::uint64_t requests = 0, bytes = 0, started_ns = 0;
+  Tally tally;
 };
 
 struct Piece {
@@ -59,12 +56,11 @@ bool dense(std::span<const Read> reads) {
 class PreadLane final : public Lane {
  public:
   PreadLane(std::shared_ptr<Files> files, const LaneOptions& options)
-      : files_(std::move(files)), options_(options) {
+      : files_(std::move(files)),
+        options_(options),
+        max_span_bytes_(longest_span_bytes(options.bounce_bytes / std::max(1U, options.width))),
+        gap_(options.merge) {
     spare_.reserve(kMostSpareJobs);
-    const std::uint64_t each = options.bounce_bytes / std::max(1U, options.width);
-    const std::uint64_t span = each > kAlignmentRoomBytes ? each - kAlignmentRoomBytes : 0;
-    max_span_bytes_ = static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(round_down(span, 4096), 4096, kMostSpanBytes));
   }
 
   ~PreadLane() override {
@@ -93,9 +89,7 @@ class PreadLane final : public Lane {
     return true;
   }
 
-  std::uint32_t gap_bytes() const noexcept override {
-    return options_.merge ? best_gap_.load(std::memory_order_relaxed) : 0;
-  }
+  std::uint32_t gap_bytes() const noexcept override { return gap_.best(); }
 
  private:
   void enqueue(ReadSet& set) {
@@ -129,8 +123,7 @@ class PreadLane final : public Lane {
     job.next_read = 0;
     job.exhausted = false;
     job.outcome = {};
-    job.requests = job.bytes = 0;
-    job.started_ns = now_ns();
+    job.tally = {.started_ns = now_ns()};
     // A lane for cached bytes merges only what came sorted and dense, the cells of a column:
     // sorting would cost more than the calls that it saves.
     job.planned = options_.merge || (options_.bounce_bytes > 0 && dense(set.reads));
@@ -193,8 +186,8 @@ class PreadLane final : public Lane {
       const Outcome outcome = work(opener, *job, piece, &bounce);
       lock.lock();
       if (job->planned) {
-        job->requests += piece.last;
-        for (std::size_t i = 0; i < piece.last; ++i) job->bytes += piece.spans[i].size_bytes;
+        job->tally.requests += piece.last;
+        for (std::size_t i = 0; i < piece.last; ++i) job->tally.bytes += piece.spans[i].size_bytes;
       }
       if (job->outcome.ok() && !outcome.ok()) job->outcome = outcome;
       if (--job->working == 0 && job->exhausted) finish(job, lock);
@@ -254,15 +247,9 @@ class PreadLane final : public Lane {
   // Takes the job out of the lane, then tells its owner, who may destroy the set or submit another.
   void finish(Job* raw, std::unique_lock<std::mutex>& lock) {
     std::unique_ptr<Job> job(raw);
-    const std::uint64_t now = now_ns();
-    if (job->planned && job->outcome.ok()) {
-      count_merged(job->plan.merged());
-      if (options_.merge) {
-        gap_.observe(job->requests, job->bytes, now - std::max(job->started_ns, finished_ns_));
-        best_gap_.store(gap_.best(), std::memory_order_relaxed);
-      }
-    }
-    finished_ns_ = now;
+    const bool counts = job->planned && job->outcome.ok();
+    if (counts) count_merged(job->plan.merged());
+    gap_.ended(job->tally, counts);
     ReadSet* set = job->set;
     const Outcome outcome = job->outcome;
     if (spare_.size() < kMostSpareJobs) spare_.push_back(std::move(job));
@@ -273,16 +260,14 @@ class PreadLane final : public Lane {
 
   const std::shared_ptr<Files> files_;
   const LaneOptions options_;
-  std::uint32_t max_span_bytes_ = 0;
+  const std::uint32_t max_span_bytes_;
   std::mutex mutex_;
   std::condition_variable work_;
   std::deque<Job*> queue_;  // owned; a job leaves it when its last piece was taken
   std::vector<std::unique_ptr<Job>> spare_;
   std::vector<std::thread> threads_;
   bool stopping_ = false;
-  GapModel gap_;
-  std::atomic<std::uint32_t> best_gap_{GapModel::kStartBytes};
-  std::uint64_t finished_ns_ = 0;
+  LaneGap gap_;
 };
 
 }  // namespace

@@ -10,12 +10,12 @@
 #include <mutex>
 #include <new>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "core/checked.h"
 #include "core/clock.h"
 #include "engine/arena.h"
+#include "engine/flights.h"
 #include "engine/gap.h"
 #include "engine/lane.h"
 #include "os/ring.h"
@@ -23,50 +23,17 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint32_t kMostSpanBytes = 512 * 1024;  // larger requests bring nothing
-constexpr std::uint32_t kAlignmentRoomBytes = 2 * kMostAlignmentBytes;
 constexpr unsigned kReapShare = 16;  // wakes for a sixteenth of what is in flight
 constexpr int kMostRetries = 100;
-
-struct Job {
-  ReadSet* set = nullptr;
-  Plan plan;
-  Outcome outcome;
-  unsigned flying = 0;
-  bool fed = false;  // no more spans
-  std::uint64_t requests = 0, bytes = 0, started_ns = 0;
-};
-
-// One read in the ring.
-struct Flight {
-  Job* job = nullptr;
-  Span span;
-  OpenShard shard;
-  std::byte* bounce = nullptr;  // nullptr: straight to the target
-  std::byte* into = nullptr;
-  std::uint32_t size_bytes = 0;  // as asked, aligned
-  std::uint32_t have_bytes = 0;  // from earlier short completions
-  int retries = 0;
-
-  [[nodiscard]] std::uint64_t begin_bytes() const {
-    return round_down(span.offset_bytes, shard.alignment_bytes);
-  }
-  [[nodiscard]] std::uint64_t need_bytes() const { return span.end_bytes() - begin_bytes(); }
-};
 
 class UringLane final : public Lane {
  public:
   UringLane(std::shared_ptr<Files> files, const LaneOptions& options)
       : opener_(files, options.access),
         options_(options),
-        most_files_(files->shards().size() > files->max_open() / 2 ? files->max_open() / 2 : 0) {
-    if (!options.merge) best_gap_ = 0;
-    const std::uint64_t span = options.bounce_bytes > 2 * kAlignmentRoomBytes
-                                   ? options.bounce_bytes / 2 - kAlignmentRoomBytes
-                                   : 0;
-    max_span_bytes_ = static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(round_down(span, 4096), 4096, kMostSpanBytes));
-  }
+        max_span_bytes_(longest_span_bytes(options.bounce_bytes / 2)),
+        flights_(files->shards().size() > files->max_open() / 2 ? files->max_open() / 2 : 0),
+        gap_(options.merge) {}
 
   ~UringLane() override {
     {
@@ -79,7 +46,7 @@ class UringLane final : public Lane {
 
   void submit(ReadSet& set) noexcept override {
     try {
-      auto job = std::make_unique<Job>();
+      auto job = std::make_unique<UringJob>();
       job->set = &set;
       const std::lock_guard lock(mutex_);
       if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
@@ -95,9 +62,7 @@ class UringLane final : public Lane {
 
   bool read_here(std::span<const Read>, Outcome*) noexcept override { return false; }
 
-  std::uint32_t gap_bytes() const noexcept override {
-    return best_gap_.load(std::memory_order_relaxed);
-  }
+  std::uint32_t gap_bytes() const noexcept override { return gap_.best(); }
 
  private:
   void run() noexcept {
@@ -122,10 +87,7 @@ class UringLane final : public Lane {
   int make(std::unique_ptr<Ring>* ring) noexcept try {
     arena_ = std::make_unique<Arena>(std::max<std::size_t>(
         options_.bounce_bytes, max_span_bytes_ + std::size_t{kAlignmentRoomBytes}));
-    flights_.assign(options_.width, {});
-    flying_files_.clear();
-    free_.clear();
-    for (std::uint32_t i = 0; i < flights_.size(); ++i) free_.push_back(i);
+    flights_.reset(options_.width);
     *ring = std::make_unique<Ring>(options_.width);
     return 0;
   } catch (const IoError& error) {
@@ -143,14 +105,14 @@ class UringLane final : public Lane {
       work_.wait(lock, [&] { return stopping_ || !arrived_.empty(); });
       if (arrived_.empty()) return false;
     }
-    std::deque<std::unique_ptr<Job>> fresh;
+    std::deque<std::unique_ptr<UringJob>> fresh;
     fresh.swap(arrived_);
     lock.unlock();
     for (auto& job : fresh) {
       try {
-        job->plan.start(job->set->reads, {.merge = options_.merge,
-                                          .gap_bytes = options_.merge ? gap_.next() : 0,
-                                          .max_span_bytes = max_span_bytes_});
+        job->plan.start(
+            job->set->reads,
+            {.merge = options_.merge, .gap_bytes = gap_.next(), .max_span_bytes = max_span_bytes_});
       } catch (const std::bad_alloc&) {
         job->outcome.err = ENOMEM;
         job->fed = true;
@@ -163,9 +125,9 @@ class UringLane final : public Lane {
   void feed(Ring& ring) {
     for (auto& job : jobs_) {
       if (job->fed) continue;
-      if (job->started_ns == 0) job->started_ns = now_ns();
+      if (job->tally.started_ns == 0) job->tally.started_ns = now_ns();
       while (!job->fed) {
-        if (free_.empty()) return;
+        if (flights_.full()) return;
         if (!has_span_) {
           if (job->set->cancelled()) job->outcome.cancelled = true;
           if (!job->outcome.ok() || !job->plan.next(&span_)) {
@@ -181,11 +143,8 @@ class UringLane final : public Lane {
   }
 
   // Puts span_ of the job into the ring; false when there is no room for it now.
-  bool launch(Ring& ring, Job& job) {
-    if (most_files_ > 0 && flying_files_.size() >= most_files_ &&
-        !flying_files_.contains(span_.shard)) {
-      return false;
-    }
+  bool launch(Ring& ring, UringJob& job) {
+    if (!flights_.may_open(span_.shard)) return false;
     const OpenShard* shard = nullptr;
     if (const int err = opener_.open(span_.shard, &shard)) {
       // Descriptors come back when the reads that hold them are done.
@@ -194,8 +153,8 @@ class UringLane final : public Lane {
       job.outcome.read = job.plan.culprit(span_, span_.offset_bytes);
       return true;
     }
-    const std::uint32_t slot = free_.back();
-    Flight& flight = flights_[slot];
+    const std::uint32_t slot = flights_.free_slot();
+    Flight& flight = flights_.at(slot);
     flight = {.job = &job, .span = span_, .shard = *shard};
     const std::uint64_t begin = flight.begin_bytes();
     flight.size_bytes =
@@ -209,14 +168,14 @@ class UringLane final : public Lane {
       }
     }
     if (!ring.read(shard->fd, begin, flight.into, flight.size_bytes, slot)) {
-      land(flight);
+      give_back(flight);
+      flight = {};
       return false;
     }
-    free_.pop_back();
-    if (most_files_ > 0) ++flying_files_[span_.shard];
+    flights_.take_off();
     ++job.flying;
-    ++job.requests;
-    job.bytes += flight.size_bytes;
+    ++job.tally.requests;
+    job.tally.bytes += flight.size_bytes;
     count(1, flight.size_bytes);
     return true;
   }
@@ -233,10 +192,10 @@ class UringLane final : public Lane {
   }
 
   void complete(Ring& ring, std::uint32_t slot, std::int32_t result) {
-    Flight& flight = flights_[slot];
+    Flight& flight = flights_.at(slot);
     const bool again = result == -EAGAIN || result == -EINTR;
     if (again && ++flight.retries <= kMostRetries && relaunch(ring, slot)) return;
-    Job& job = *flight.job;
+    UringJob& job = *flight.job;
     if (result < 0 && result != -EINVAL) {
       fail(job, flight, -result);
     } else {
@@ -246,16 +205,13 @@ class UringLane final : public Lane {
       if (!whole && result > 0 && aligned && relaunch(ring, slot)) return;
       settle(job, flight, whole);
     }
-    if (most_files_ > 0 && --flying_files_[flight.span.shard] == 0) {
-      flying_files_.erase(flight.span.shard);
-    }
-    land(flight);
-    free_.push_back(slot);
+    give_back(flight);
+    flights_.land(slot);
     --job.flying;
   }
 
   bool relaunch(Ring& ring, std::uint32_t slot) {
-    const Flight& flight = flights_[slot];
+    const Flight& flight = flights_.at(slot);
     return ring.read(flight.shard.fd, flight.begin_bytes() + flight.have_bytes,
                      flight.into + flight.have_bytes, flight.size_bytes - flight.have_bytes, slot);
   }
@@ -263,7 +219,7 @@ class UringLane final : public Lane {
   // Everything has come, or what is missing comes by plain reads: the tail of a file that does not
   // end on a sector, a file system that refuses this direct read, or the end of a file that was cut
   // short.
-  void settle(Job& job, const Flight& flight, bool whole) {
+  void settle(UringJob& job, const Flight& flight, bool whole) {
     if (whole && flight.bounce == nullptr && !flight.shard.drop_behind) return;
     if (whole && !flight.shard.drop_behind) {
       job.plan.place(flight.span, flight.into + (flight.span.offset_bytes - flight.begin_bytes()));
@@ -274,40 +230,30 @@ class UringLane final : public Lane {
     if (job.outcome.ok() && !outcome.ok()) job.outcome = outcome;
   }
 
-  void fail(Job& job, const Flight& flight, int err) {
+  void fail(UringJob& job, const Flight& flight, int err) {
     if (!job.outcome.ok()) return;
     job.outcome.err = err;
     job.outcome.read = job.plan.culprit(flight.span, flight.span.offset_bytes);
   }
 
-  void land(Flight& flight) {
+  void give_back(const Flight& flight) {
     if (flight.bounce != nullptr) arena_->free(flight.bounce, flight.size_bytes);
-    flight = {};
   }
 
   // Tells the owners of finished sets, oldest first.
   void retire() {
     for (auto it = jobs_.begin(); it != jobs_.end();) {
-      Job& job = **it;
+      UringJob& job = **it;
       if (!job.fed || job.flying > 0) {
         ++it;
         continue;
       }
-      const std::unique_ptr<Job> ended = std::move(*it);
+      const std::unique_ptr<UringJob> ended = std::move(*it);
       it = jobs_.erase(it);
-      observe(*ended);
+      if (ended->outcome.ok()) count_merged(ended->plan.merged());
+      gap_.ended(ended->tally, ended->outcome.ok());
       ended->set->done(ended->outcome);
     }
-  }
-
-  void observe(const Job& job) {
-    const std::uint64_t now = now_ns();
-    if (job.outcome.ok()) {
-      count_merged(job.plan.merged());
-      gap_.observe(job.requests, job.bytes, now - std::max(job.started_ns, retired_ns_));
-      best_gap_.store(options_.merge ? gap_.best() : 0, std::memory_order_relaxed);
-    }
-    retired_ns_ = now;
   }
 
   void fail_all(int err) {
@@ -321,28 +267,21 @@ class UringLane final : public Lane {
 
   ShardOpener opener_;
   const LaneOptions options_;
-  std::uint32_t max_span_bytes_ = 0;
+  const std::uint32_t max_span_bytes_;
 
   std::mutex mutex_;
   std::condition_variable work_;
-  std::deque<std::unique_ptr<Job>> arrived_;  // guarded by mutex_
-  bool stopping_ = false;                     // guarded by mutex_
+  std::deque<std::unique_ptr<UringJob>> arrived_;  // guarded by mutex_
+  bool stopping_ = false;                          // guarded by mutex_
   std::thread thread_;
 
   // Of the lane's thread alone.
-  std::deque<std::unique_ptr<Job>> jobs_;
-  std::vector<Flight> flights_;
-  std::vector<std::uint32_t> free_;
-  // Reads in flight keep their files open, also those that have left the table of open files: of
-  // many shards only so many may be read at a time (0: all), or descriptors run out.
-  const std::size_t most_files_;
-  std::unordered_map<std::uint32_t, std::uint32_t> flying_files_;  // reads in flight by shard
+  std::deque<std::unique_ptr<UringJob>> jobs_;
+  Flights flights_;
   std::unique_ptr<Arena> arena_;
   Span span_;  // planned and not yet launched, of the first job that is not fed
   bool has_span_ = false;
-  GapModel gap_;
-  std::atomic<std::uint32_t> best_gap_{GapModel::kStartBytes};
-  std::uint64_t retired_ns_ = 0;
+  LaneGap gap_;
 };
 
 }  // namespace

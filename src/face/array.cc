@@ -6,38 +6,12 @@
 #include <utility>
 
 #include "face/array_impl.h"
+#include "face/row_list.h"
 #include "lowtide/bytes.h"
 #include "os/paths.h"
 
 namespace lowtide {
 namespace {
-
-constexpr std::size_t kTakeRows = 4096;  // planned at a time
-
-[[noreturn]] void throw_out_of_bounds(const std::string& index, std::uint64_t rows) {
-  throw std::out_of_range("index " + index + " is out of bounds for axis 0 with size " +
-                          std::to_string(rows));
-}
-
-// Calls `use` with up to kTakeRows rows at a time, as 64-bit, checked.
-template <typename Use>
-void for_pieces(const RowList& list, std::uint64_t rows, const Use& use) {
-  std::visit(
-      [&](const auto& all) {
-        std::vector<std::uint64_t> piece;
-        for (std::size_t first = 0; first < all.size(); first += kTakeRows) {
-          piece.clear();
-          for (const auto row : all.subspan(first, std::min(kTakeRows, all.size() - first))) {
-            // A negative number becomes a huge one.
-            if (static_cast<std::uint64_t>(row) >= rows)
-              throw_out_of_bounds(std::to_string(row), rows);
-            piece.push_back(static_cast<std::uint64_t>(row));
-          }
-          use(first, piece);
-        }
-      },
-      list);
-}
 
 std::vector<std::byte*> targets_of(std::byte* out, std::size_t count, std::uint64_t stride_bytes) {
   std::vector<std::byte*> targets(count);
@@ -100,6 +74,9 @@ std::uint64_t Array::row_bytes() const {
 }
 const std::vector<std::string>& Array::paths() const {
   return impl_->paths;
+}
+std::vector<std::uint64_t> Array::file_rows() const {
+  return impl_->rows->file_rows();
 }
 std::uint64_t Array::memory_bytes() const {
   return impl_->holder->options.memory_bytes;

@@ -98,7 +98,7 @@ void Loader::Impl::make_windows() {
   if (windows_->reads_per_part() > Engine::kMaxReads) {
     throw std::invalid_argument("block_size: a window of " + std::to_string(options_.block_size) +
                                 " + 1 tokens lies in up to " +
-                                std::to_string(windows_->reads_per_part()) + " files; " +
+                                std::to_string(windows_->reads_per_part()) + " pieces of files; " +
                                 std::to_string(Engine::kMaxReads) + " are read together at most");
   }
 }

@@ -11,7 +11,10 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kMostSkips = 8;  // at a time: a state stays small
+constexpr std::size_t kMostSkips = 16;  // a state stays under 1 KB
+// Windows of a mixture before a place that may be asked for: a run from there never comes to the
+// end of what a mixture can have.
+constexpr std::uint64_t kMostBase = Mixture::kMostPositions / 2;
 
 }  // namespace
 
@@ -23,6 +26,10 @@ void Loader::Impl::seek(std::uint64_t step, std::uint64_t epoch) {
         " is beyond the " + std::to_string(steps) + " steps of an epoch" +
         (options_.epochs ? " and the " + std::to_string(*options_.epochs) + " epochs of this loader"
                          : ""));
+  }
+  if (mixed() && epoch > kMostBase / schedule_.size) {
+    throw std::out_of_range("seek: a mixture of this size has no epoch " + std::to_string(epoch) +
+                            "; the last is " + std::to_string(kMostBase / schedule_.size));
   }
   LoaderState place = this->place();
   place.base = base_of(epoch).value_or(0);
@@ -147,9 +154,7 @@ LoaderState Loader::Impl::place() const {
                     .step = next.step,
                     .base = mixed() ? next.base : 0};
   for (const Skip& skip : run_->schedule().skips) {
-    const bool behind =
-        skip.epoch < next.epoch || (skip.epoch == next.epoch && skip.last <= next.position);
-    if (!behind) place.skipped.push_back({skip.epoch, skip.first, skip.last});
+    place.skipped.push_back({skip.epoch, skip.first, skip.last});
   }
   return place;
 }
@@ -199,7 +204,7 @@ void Loader::Impl::go_to(const LoaderState& state) {
     throw std::invalid_argument("state: position " + text(state.position) + " is beyond the " +
                                 text(schedule_.size) + " of an epoch");
   }
-  if (mixed() && state.base > Mixture::kMostPositions - schedule_.size) {
+  if (mixed() && state.base > kMostBase) {
     throw std::invalid_argument("state: " + text(state.base) +
                                 " windows before this epoch are more than a mixture can have");
   }
@@ -210,15 +215,19 @@ void Loader::Impl::go_to(const LoaderState& state) {
   schedule.base = mixed() ? state.base : 0;
   if (options_.epochs) schedule.epochs = *options_.epochs - std::min(state.epoch, *options_.epochs);
   for (const LoaderState::Skipped& skip : state.skipped) {
-    if (skip.first >= skip.last || skip.last > schedule_.size) {
+    if (skip.first >= skip.last || (skip.last > schedule_.size && !random)) {
       throw std::invalid_argument("state: the skipped range " + text(skip.first) + " to " +
                                   text(skip.last) + " is not within an epoch");
     }
-    schedule.skips.push_back({skip.epoch, skip.first, skip.last});
+    const std::uint64_t last = std::min(skip.last, schedule_.size);
+    if (skip.first < last) schedule.skips.push_back({skip.epoch, skip.first, last});
   }
-  schedule.skips = joined(std::move(schedule.skips));
-  if (schedule.skips.size() > kMostSkips) {
-    throw std::invalid_argument("skip: more than " + text(kMostSkips) + " ranges ahead at a time");
+  std::vector<Skip>& skips = schedule.skips = joined(std::move(schedule.skips));
+  while (skips.size() > kMostSkips && skips.front().epoch < state.epoch) skips.erase(skips.begin());
+  if (skips.size() > kMostSkips) {
+    throw std::invalid_argument("skip: more than " + text(kMostSkips) +
+                                " ranges in this epoch and those to come; ranges that touch are "
+                                "one");
   }
   run_->restart(std::move(schedule), 0);
 }

@@ -128,7 +128,6 @@ Tokens::Impl::Impl(std::vector<TokenLayout> of, std::vector<Shard> shards,
       eot(eot_of),
       holder(std::make_shared<StoreHolder>("this stream of tokens", std::move(shards), options,
                                            Budget::Entry{"one token", stream->item_bytes()})),
-      index_shards_(std::move(index_shards)),
-      pid_(process_id()) {}
+      index_shards_(std::move(index_shards)) {}
 
 }  // namespace lowtide

@@ -15,8 +15,6 @@
 namespace lowtide {
 namespace {
 
-constexpr int kNoticing = -1;  // no process has this id
-
 StoreOptions with_budget(StoreOptions options) {
   if (options.memory_bytes == 0) options.memory_bytes = default_memory_bytes(SystemRoot{});
   return options;
@@ -132,7 +130,6 @@ StoreHolder::StoreHolder(std::string what, std::vector<Shard> of, const StoreOpt
       options(with_budget(with)),
       what_(std::move(what)),
       least_(std::move(least)),
-      pid_(process_id()),
       store_(std::make_shared<Store>(shards, options, least_)) {}
 
 StoreHolder::~StoreHolder() {
@@ -142,17 +139,11 @@ StoreHolder::~StoreHolder() {
 // The parent's store is leaked on purpose: its threads do not run in this process, so nothing of
 // it can be ended, and the lock may have been held by one of them.
 void StoreHolder::notice_fork() {
-  const int now = process_id();
-  int known = pid_.load(std::memory_order_acquire);
-  if (known == now) return;
-  if (known == kNoticing || !pid_.compare_exchange_strong(known, kNoticing)) {
-    while (pid_.load(std::memory_order_acquire) != now) std::this_thread::yield();
-    return;
-  }
-  new (&mutex_) std::mutex;
-  if (store_) (void)new std::shared_ptr<Store>(std::move(store_));
-  store_.reset();
-  pid_.store(now, std::memory_order_release);
+  fork_.look([this] {
+    new (&mutex_) std::mutex;
+    if (store_) (void)new std::shared_ptr<Store>(std::move(store_));
+    store_.reset();
+  });
 }
 
 std::shared_ptr<Store> StoreHolder::store() {

@@ -15,6 +15,7 @@
 #include "loader/pool.h"
 #include "lowtide/array.h"
 #include "os/files.h"
+#include "os/fork_notice.h"
 
 namespace lowtide {
 
@@ -89,7 +90,7 @@ class StoreHolder {
   const std::string what_;
   const Budget::Entry least_;
   std::mutex mutex_;
-  std::atomic<int> pid_;
+  ForkNotice fork_;
   std::shared_ptr<Store> store_;  // nullptr: closed, or a child that has not reopened yet
   bool closed_ = false;
 };

@@ -1,26 +1,16 @@
 #include "lowtide/tokens.h"
 
 #include <algorithm>
-#include <new>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 #include <variant>
 
-#include "core/hash.h"
+#include "face/row_list.h"
 #include "face/tokens_impl.h"
 #include "order/random.h"
-#include "os/limits.h"
 
 namespace lowtide {
-namespace {
-
-constexpr std::uint64_t kDocumentsShare = 8;  // of the budget for the table of documents, at most
-constexpr std::uint64_t kPoolShare = 4;       // of the budget for the buffers of windows()
-constexpr std::uint64_t kPoolBuffers = 4;
-constexpr std::uint64_t kFingerprintReads = 64;
-constexpr std::uint64_t kFingerprintTokens = 32;  // in each
-
-}  // namespace
 
 TokenType parse_token_type(std::string_view name) {
   std::string known;
@@ -40,163 +30,6 @@ void check_block(std::uint64_t block_size, std::uint64_t tokens) {
                                 " + 1 tokens does not fit into a stream of " +
                                 std::to_string(tokens));
   }
-}
-
-TokenBatch::TokenBatch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-TokenBatch::TokenBatch(TokenBatch&&) noexcept = default;
-TokenBatch& TokenBatch::operator=(TokenBatch&&) noexcept = default;
-TokenBatch::~TokenBatch() = default;
-
-std::uint64_t TokenBatch::rows() const {
-  return impl_->lease->samples.size();
-}
-std::uint64_t TokenBatch::block_size() const {
-  return impl_->windows->options().block_size;
-}
-std::byte* TokenBatch::x() const {
-  return impl_->lease->memory.data();
-}
-std::byte* TokenBatch::y() const {
-  return x() + impl_->shape.y_bytes;
-}
-std::span<const std::uint64_t> TokenBatch::samples() const {
-  return impl_->lease->samples;
-}
-std::uint64_t TokenBatch::step() const {
-  return impl_->lease.step;
-}
-std::uint64_t TokenBatch::epoch() const {
-  return impl_->lease.epoch;
-}
-
-std::int32_t* TokenBatch::positions() const {
-  if (!impl_->windows->options().separate) return nullptr;
-  return reinterpret_cast<std::int32_t*>(x() + impl_->shape.positions_bytes);
-}
-
-std::span<std::int32_t> TokenBatch::cu_seqlens() const {
-  if (!impl_->windows->options().separate) return {};
-  const auto* count = reinterpret_cast<const std::uint64_t*>(x() + impl_->shape.cu_count_bytes);
-  return {reinterpret_cast<std::int32_t*>(x() + impl_->shape.cu_seqlens_bytes), *count};
-}
-
-// The parent's live part, whose locks may have been held at the fork, is left alone.
-void Tokens::Impl::notice_fork() {
-  if (pid_ == process_id()) return;
-  new (&mutex_) std::mutex;
-  (void)live_.release();
-  pid_ = process_id();
-}
-
-Tokens::Impl::Live& Tokens::Impl::live() {
-  std::shared_ptr<Store> store = holder->store();
-  if (!live_) live_ = std::make_unique<Live>();
-  live_->store = std::move(store);
-  return *live_;
-}
-
-std::shared_ptr<const Documents> Tokens::Impl::documents() {
-  if (index_shards_.empty()) return nullptr;
-  notice_fork();
-  const std::lock_guard lock(mutex_);
-  Live& live = this->live();
-  if (!live.documents) {
-    Budget& budget = live.store->budget();
-    const std::uint64_t most = std::min(budget.limit_bytes() / kDocumentsShare,
-                                        std::max<std::uint64_t>(budget.free_bytes() / 2, 4096));
-    live.documents_claim =
-        budget.claim(Documents::table_bytes(layouts, most), "where documents start");
-    live.documents = std::make_shared<const Documents>(
-        stream, layouts, std::make_shared<Files>(index_shards_), most);
-  }
-  return live.documents;
-}
-
-// Buffers come back and serve again: fresh pages cost several times what the read costs.
-void Tokens::Impl::make_pool(Live* live, std::uint64_t rows, std::uint64_t block_size,
-                             TokenType to) {
-  live->windows = std::make_shared<const Windows>(
-      std::vector<WindowsSource>{{.stream = stream}},
-      WindowsOptions{.block_size = block_size, .to = to, .anywhere = true});
-  live->rows = rows;
-  live->pool.reset();
-  live->pool_claim.release();
-  const std::uint64_t bytes =
-      live->windows->batch_bytes(rows) + rows * live->windows->sample_bytes();
-  const std::uint64_t most = live->store->budget().free_bytes() / kPoolShare;
-  const std::uint64_t keep = std::min(kPoolBuffers, most / std::max<std::uint64_t>(1, bytes));
-  if (keep > 0) live->pool_claim = live->store->budget().claim(keep * bytes, "windows");
-  live->pool = std::make_shared<Pool>(bytes, rows, keep);
-  live->store->watch(live->pool);
-}
-
-TokenBatch Tokens::Impl::windows(std::vector<std::uint64_t> starts, std::uint64_t block_size,
-                                 TokenType to) {
-  std::shared_ptr<Store> store;
-  std::shared_ptr<const Windows> windows;
-  std::shared_ptr<Pool> pool;
-  {
-    notice_fork();
-    const std::lock_guard lock(mutex_);
-    Live& live = this->live();
-    if (!live.windows || live.rows != starts.size() ||
-        live.windows->options().block_size != block_size || live.windows->options().to != to) {
-      make_pool(&live, starts.size(), block_size, to);
-    }
-    store = live.store;
-    windows = live.windows;
-    pool = live.pool;
-  }
-  Lease lease = pool->take();
-  lease->samples = std::move(starts);
-  const std::span<const std::uint64_t> samples = lease->samples;
-  std::byte* const raw = lease->memory.data() + windows->batch_bytes(samples.size());
-  std::vector<std::byte*> targets;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    targets.push_back(raw + i * windows->sample_bytes());
-  }
-  std::vector<Read> reads;
-  windows->locate(0, samples, targets, reads);
-  store->read(reads);
-  windows->deliver(samples, std::vector<const std::byte*>(targets.begin(), targets.end()),
-                   lease->memory.data());
-  lease.deliver();
-  return TokenBatch(std::make_unique<TokenBatch::Impl>(std::move(lease), std::move(windows)));
-}
-
-std::uint64_t Tokens::Impl::fingerprint() {
-  notice_fork();
-  {
-    const std::lock_guard lock(mutex_);
-    if (fingerprint_) return *fingerprint_;
-  }
-  std::vector<Read> reads;
-  std::vector<std::byte> sampled(kFingerprintReads * kFingerprintTokens * stream->item_bytes());
-  const std::uint64_t count = std::min(kFingerprintTokens, stream->size());
-  const std::uint64_t last = stream->size() - count;
-  for (std::uint64_t i = 0; i < kFingerprintReads; ++i) {
-    // The first tokens, the last ones, and some between; last * i could overflow.
-    constexpr std::uint64_t kSteps = kFingerprintReads - 1;
-    const std::uint64_t first = last / kSteps * i + last % kSteps * i / kSteps;
-    stream->locate(first, count, 0, sampled.data() + i * count * stream->item_bytes(), reads);
-  }
-  reads.resize(std::min<std::size_t>(reads.size(), kFingerprintReads));
-  holder->store_of_run()->read(reads);
-  const std::uint64_t hash = hash_with(stream->layout_hash(), std::span<const std::byte>(sampled));
-  const std::lock_guard lock(mutex_);
-  fingerprint_ = hash;
-  return hash;
-}
-
-void Tokens::Impl::close() {
-  std::unique_ptr<Live> last;
-  {
-    notice_fork();
-    const std::lock_guard lock(mutex_);
-    last = std::move(live_);
-  }
-  last.reset();
-  holder->close();
 }
 
 Tokens::Tokens(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -230,6 +63,25 @@ void Tokens::read(std::uint64_t first, std::uint64_t count, std::byte* out) cons
   std::vector<Read> reads;
   stream.locate(first, count, 0, out, reads);
   impl_->holder->store()->read(reads);
+}
+
+void Tokens::take(RowList list, std::byte* out) const {
+  const std::shared_ptr<Store> store = impl_->holder->store();
+  const TokenStream& stream = *impl_->stream;
+  std::vector<std::size_t> by_place;
+  std::vector<Read> reads;
+  for_pieces(list, stream.size(), [&](std::size_t first, const std::vector<std::uint64_t>& tokens) {
+    // Sorted, because tokens are so small that one read for neighbours pays also where they are
+    // cached.
+    by_place.resize(tokens.size());
+    std::iota(by_place.begin(), by_place.end(), std::size_t{0});
+    std::ranges::sort(by_place, {}, [&](std::size_t i) { return tokens[i]; });
+    reads.clear();
+    for (const std::size_t i : by_place) {
+      stream.locate(tokens[i], 1, 0, out + (first + i) * stream.item_bytes(), reads);
+    }
+    store->read(reads);
+  });
 }
 
 TokenBatch Tokens::windows(RowList starts, std::uint64_t block_size, std::string_view dtype) const {

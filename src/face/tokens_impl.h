@@ -1,5 +1,6 @@
 // tokens_impl.h - what an open token stream is made of, shared by its copies and the Loaders made
-// from it.
+// from it. Opened in open_tokens.cc; what it holds in one process is in tokens_live.cc, a batch of
+// it in token_batch.cc.
 #pragma once
 
 #include <memory>
@@ -15,6 +16,7 @@
 #include "format/tokens.h"
 #include "loader/pool.h"
 #include "lowtide/tokens.h"
+#include "os/fork_notice.h"
 
 namespace lowtide {
 
@@ -73,7 +75,7 @@ class Tokens::Impl {
 
   const std::vector<Shard> index_shards_;
   std::mutex mutex_;
-  int pid_;
+  ForkNotice fork_;
   std::unique_ptr<Live> live_;
   std::optional<std::uint64_t> fingerprint_;
 };

@@ -54,16 +54,25 @@ std::uint64_t Schedule::positions_per_step() const {
 }
 
 Schedule::Place Schedule::epoch_at(std::uint64_t number, std::uint64_t base_of) const {
-  Place place{.number = number, .base = base_of, .start = number == 0 ? position : 0};
-  place.available = size - std::min(place.start, size);
+  const std::uint64_t start = number == 0 ? position : 0;
+  const std::uint64_t available = available_from(epoch + number, start);
+  return {.number = number,
+          .base = base_of,
+          .start = start,
+          .available = available,
+          .steps = steps_of(available)};
+}
+
+// Positions of an epoch from `start` on that somebody may get.
+std::uint64_t Schedule::available_from(std::uint64_t of_epoch, std::uint64_t start) const {
+  std::uint64_t available = size - std::min(start, size);
   for (const Skip& skip : skips) {
-    if (skip.epoch != epoch + number) continue;
+    if (skip.epoch != of_epoch) continue;
     const std::uint64_t last = std::min(skip.last, size);
-    const std::uint64_t first = std::min(std::max(skip.first, place.start), last);
-    place.available -= last - first;
+    const std::uint64_t first = std::min(std::max(skip.first, start), last);
+    available -= last - first;
   }
-  place.steps = steps_of(place.available);
-  return place;
+  return available;
 }
 
 // The number of the first epoch from `from` on that has skips; kForever where none has.
@@ -193,10 +202,12 @@ std::optional<Schedule::Owner> Schedule::owner(std::uint64_t of_epoch,
   if (at_position >= size) return std::nullopt;
   // What lies before the schedule is told as if these sizes had held from the start of the epoch.
   const bool behind = of_epoch < epoch || (of_epoch == epoch && at_position < position);
-  const Place place = behind ? Place{.available = size} : epoch_at(of_epoch - epoch, 0);
+  const std::uint64_t start = behind || of_epoch != epoch ? 0 : position;
+  const Place place{
+      .number = of_epoch - epoch, .start = start, .available = available_from(of_epoch, start)};
   std::uint64_t before = at_position - place.start;
   for (const Skip& skip : skips) {
-    if (skip.epoch != of_epoch || skip.last <= place.start || behind) continue;
+    if (skip.epoch != of_epoch || skip.last <= place.start) continue;
     const std::uint64_t first = std::max(skip.first, place.start);
     if (at_position >= first && at_position < skip.last) return std::nullopt;
     if (first < at_position) before -= skip.last - first;
@@ -205,7 +216,7 @@ std::optional<Schedule::Owner> Schedule::owner(std::uint64_t of_epoch,
   const std::uint64_t number = before / each;
   if (drop_last && number >= place.available / each) return std::nullopt;
   // A step is named by where it starts: a skip inside it counts for the next one.
-  const std::uint64_t skipped = behind ? 0 : skipped_before(place, number * each);
+  const std::uint64_t skipped = skipped_before(place, number * each);
   return Owner{.step = (behind || of_epoch != epoch ? 0 : step) + number + skipped / each,
                .rank = before / batch_size % world_size,
                .row = before % batch_size};

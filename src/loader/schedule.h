@@ -49,7 +49,7 @@ struct Schedule {
   // between two epochs, and `base` of them came before the first epoch of this schedule.
   bool continuous = false;
   std::uint64_t base = 0;
-  std::vector<Skip> skips = {};  // sorted, disjoint
+  std::vector<Skip> skips = {};  // sorted, disjoint; those behind are of no effect but on owner()
 
   // What a turn is: the epoch and the step in it that a user knows it by, and the position of that
   // epoch at which all ranks together start it.
@@ -86,6 +86,7 @@ struct Schedule {
  private:
   struct Place;  // a turn as the number of its epoch, from 0, and of its step in what is left of it
   [[nodiscard]] Place find(std::uint64_t turn) const;
+  [[nodiscard]] std::uint64_t available_from(std::uint64_t of_epoch, std::uint64_t start) const;
   [[nodiscard]] Place epoch_at(std::uint64_t number, std::uint64_t base_of) const;
   [[nodiscard]] Place epoch_after(const Place& place) const;
   [[nodiscard]] Place epochs_on(const Place& place, std::uint64_t number) const;

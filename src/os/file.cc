@@ -286,9 +286,6 @@ int File::advise(Advice advice, std::uint64_t offset_bytes,
     case Advice::random:
       value = POSIX_FADV_RANDOM;
       break;
-    case Advice::sequential:
-      value = POSIX_FADV_SEQUENTIAL;
-      break;
     case Advice::will_need:
       value = POSIX_FADV_WILLNEED;
       break;

@@ -26,7 +26,7 @@ struct ReadResult {
   int err = 0;  // 0 with placed_bytes short of what was asked: the file ended
 };
 
-enum class Advice { normal, random, sequential, will_need, dont_need };
+enum class Advice { normal, random, will_need, dont_need };
 
 // Owns its descriptors (-1: none). Any thread may read.
 class File {

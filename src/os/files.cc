@@ -123,12 +123,6 @@ void Files::verify_open() const {
   }
 }
 
-void Files::close_all() {
-  Entries closing;
-  const std::lock_guard lock(mutex_);
-  closing = shrink_locked(0);
-}
-
 std::shared_ptr<File> Files::find_locked(std::uint32_t shard) {
   const auto entry = where_[shard];
   if (entry == recent_.end()) return nullptr;

@@ -43,8 +43,6 @@ class Files {
   // IoError(ESTALE) for one whose bytes were changed, by version.
   void verify_open() const;
 
-  void close_all();  // held pointers stay valid
-
  private:
   struct Entry {
     std::uint32_t shard;

@@ -141,7 +141,7 @@ std::size_t Ring::reap(Done* out, std::size_t max) noexcept {
   struct io_uring_cqe* cqe = nullptr;
   io_uring_for_each_cqe(ring, head, cqe) {
     if (count == max) break;
-    out[count++] = {::io_uring_cqe_get_data64(cqe), cqe->res};
+    out[count++] = {::io_uring_cqe_get_data64(cqe), sys::table.ring_result(cqe->res)};
   }
   ::io_uring_cq_advance(ring, static_cast<unsigned>(count));
   in_flight_ -= static_cast<unsigned>(count);

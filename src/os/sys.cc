@@ -36,6 +36,10 @@ int real_statx(int dirfd, const char* path, int flags, unsigned mask, struct sta
   return ::statx(dirfd, path, flags, mask, out);
 }
 
+int real_ring_result(int result) {
+  return result;
+}
+
 }  // namespace
 
 constinit Table table{
@@ -49,6 +53,7 @@ constinit Table table{
     .madvise = ::madvise,
     .ring_init = real_ring_init,
     .ring_submit_and_wait = real_ring_submit_and_wait,
+    .ring_result = real_ring_result,
 };
 
 }  // namespace lowtide::sys

@@ -39,11 +39,12 @@ struct Table {
   int (*madvise)(void* address, std::size_t size, int advice);
   int (*ring_init)(unsigned entries, struct io_uring* ring);           // 0 or -errno, as liburing
   int (*ring_submit_and_wait)(struct io_uring* ring, unsigned count);  // likewise
+  int (*ring_result)(int result);  // of a finished read: bytes or -errno, as the kernel gave it
 };
 
 extern Table table;  // the real calls, unless a test replaced one
 
-// What the table's last two entries are at first: from ring.cc, or -ENOSYS from ring_absent.cc.
+// What two of the table's entries are at first: from ring.cc, or -ENOSYS from ring_absent.cc.
 int real_ring_init(unsigned entries, struct io_uring* ring);
 int real_ring_submit_and_wait(struct io_uring* ring, unsigned count);
 

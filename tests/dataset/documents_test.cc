@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
+#include <thread>
 
+#include "os/sys.h"
 #include "support/data_file.h"
+#include "support/forked.h"
 #include "support/token_files.h"
 
 namespace lowtide {
@@ -150,6 +154,36 @@ TEST(Documents, NeverLeaveTheStreamWhenTheIndexChangesUnderThem) {
     return;  // noticed
   }
   for (const std::uint64_t start : found) EXPECT_LE(start, rig.tokens);
+}
+
+std::atomic<bool> in_advice = false, leave_advice = false;
+
+int advise_when_told(int /*fd*/, off_t /*offset*/, off_t /*size*/, int /*advice*/) {
+  in_advice = true;
+  while (!leave_advice) std::this_thread::yield();
+  return 0;
+}
+
+TEST(Documents, AreReadInAChildOfAForkThatHeldTheLockOfTheirFiles) {
+  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
+  const DocumentsRig rig({Pair(100, {1, 2}), Pair(50, {3})});
+  const Documents documents = rig.open(8);
+  Offsets all(rig.starts.size());
+  documents.offsets(0, all);  // now the files are open
+  const sys::Fault<decltype(sys::table.fadvise)> slow(sys::table.fadvise, advise_when_told);
+  std::thread holder([&] { rig.files->advise_on_open(Advice::random); });
+  while (!in_advice) std::this_thread::yield();
+  const pid_t child = start_child([&] {
+    leave_advice = true;
+    Offsets again(rig.starts.size());
+    documents.offsets(0, again);
+    return again == rig.starts ? 0 : 1;
+  });
+  expect_success(child);
+  leave_advice = true;
+  holder.join();
+  documents.offsets(0, all);
+  EXPECT_EQ(all, rig.starts) << "and in the parent";
 }
 
 }  // namespace

@@ -289,6 +289,8 @@ TEST(Rows, RefusesFilesThatDoNotBelongTogether) {
   EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), "a"}, {layout_of("<f4", {5, 4}, true), "b"}}),
             "b: order is F, but a has C");
   EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), "a"}, {layout_of("<f4", {0, 4}), "b"}}), "");
+  const Rows one_row({{layout_of("<f4", {1, 4}), "a"}, {layout_of("<f4", {3, 4}, true), "b"}});
+  EXPECT_TRUE(one_row.fortran_order()) << "a single row is what NumPy calls C order";
 }
 
 }  // namespace

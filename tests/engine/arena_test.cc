@@ -70,7 +70,6 @@ TEST(Arena, FindsEveryFreeRunWhereverTheSearchStarts) {
 
 TEST(Arena, ReturnsNothingWhenFullOrAskedForMoreThanItHas) {
   Arena arena(4 * Arena::kPageBytes);
-  EXPECT_EQ(arena.size_bytes(), 4 * Arena::kPageBytes);
   EXPECT_EQ(arena.allocate(4 * Arena::kPageBytes + 1), nullptr);
   std::byte* all = arena.allocate(4 * Arena::kPageBytes);
   ASSERT_NE(all, nullptr);
@@ -81,7 +80,6 @@ TEST(Arena, ReturnsNothingWhenFullOrAskedForMoreThanItHas) {
 
 TEST(Arena, HasAtLeastOnePage) {
   Arena arena(1);
-  EXPECT_EQ(arena.size_bytes(), Arena::kPageBytes);
   EXPECT_NE(arena.allocate(Arena::kPageBytes), nullptr);
 }
 

@@ -123,7 +123,6 @@ TEST_F(CacheMapTest, CallsAFileOfNoBytesCached) {
 
 TEST_F(CacheMapTest, StandsAFileThatIsGone) {
   const auto gone = files();
-  gone->close_all();
   ASSERT_EQ(::unlink((folder_ / "a").c_str()), 0);
   CacheMap map(gone);
   EXPECT_FALSE(map.resident(at(0)));

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "lowtide/error.h"
 #include "os/sys.h"
 #include "support/data_file.h"
 #include "support/read_rig.h"
@@ -21,14 +20,6 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
 constexpr std::uint64_t kBudgetBytes = 16 * kMiB;
-
-std::vector<Extent> rows(std::uint64_t count, std::uint32_t row_bytes, std::uint64_t step_bytes) {
-  std::vector<Extent> extents;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    extents.push_back({.offset_bytes = i * step_bytes, .size_bytes = row_bytes, .shard = 0});
-  }
-  return extents;
-}
 
 class EngineFaults : public testing::TestWithParam<EngineCase> {
  protected:
@@ -90,7 +81,7 @@ TEST_P(EngineFaults, ReadsThroughTheCacheWhereDirectReadsWouldBeTooCoarse) {
   if (GetParam().kind == EngineKind::memory)
     GTEST_SKIP() << "the data does not fit so small a budget";
   const EngineRig rig(files_of({path_}), GetParam(), 200 * 1024);
-  const CheckedReads wanted(rows(300, 648, 7001));
+  const CheckedReads wanted(rows_apart(300, 648, 7001));
   EXPECT_TRUE(rig.engine->read(wanted.reads()).ok());
   wanted.expect_bytes({&held_});
 }
@@ -110,7 +101,7 @@ TEST_P(EngineFaults, ReportsThatThereIsNoMemoryForItsBuffers) {
   const sys::Fault fault(sys::table.mmap, &scarce_mmap);
   const EngineRig rig = this->rig();
   no_memory = true;
-  const CheckedReads wanted(rows(300, 648, 7001));
+  const CheckedReads wanted(rows_apart(300, 648, 7001));
   const Outcome outcome = rig.engine->read(wanted.reads());
   no_memory = false;
   if (outcome.ok()) {
@@ -124,7 +115,7 @@ TEST_P(EngineFaults, ReportsThatThereIsNoMemoryForItsBuffers) {
 TEST_P(EngineFaults, ReportsAFileThatIsGoneByTheTimeItIsNeeded) {
   const std::string other = folder_.write("other.bin", pattern(kMiB, 2));
   EngineRig rig(files_of({path_, other}, 1), GetParam(), kBudgetBytes);
-  rig.files->close_all();
+  (void)rig.files->open(0);  // closes the other
   ASSERT_EQ(::unlink(other.c_str()), 0);
   const CheckedReads wanted({{.offset_bytes = 0, .size_bytes = 648, .shard = 0},
                              {.offset_bytes = 700, .size_bytes = 648, .shard = 1}});
@@ -135,18 +126,19 @@ TEST_P(EngineFaults, ReportsAFileThatIsGoneByTheTimeItIsNeeded) {
 }
 
 TEST_P(EngineFaults, GivesTheOldBytesOrAnErrorWhenTheFileIsReplaced) {
-  EngineRig rig = this->rig();
+  const std::string other = folder_.write("other.bin", pattern(kMiB, 2));
+  EngineRig rig(files_of({path_, other}, 1), GetParam(), kBudgetBytes);
   const std::string fresh = folder_.write("fresh.bin", pattern(held_.size(), 99));
   ASSERT_EQ(::rename(fresh.c_str(), path_.c_str()), 0);
   for (int round = 0; round < 2; ++round) {
-    const CheckedReads wanted(rows(50, 648, 70'000));
+    const CheckedReads wanted(rows_apart(50, 648, 70'000));
     const Outcome outcome = rig.engine->read(wanted.reads().first(50));
     if (outcome.ok()) {
       wanted.expect_bytes({&held_});
     } else {
       EXPECT_EQ(outcome.err, ESTALE);
     }
-    rig.files->close_all();
+    (void)rig.files->open(1);  // closes the other
   }
 }
 
@@ -202,7 +194,7 @@ TEST_P(PreadFaults, AreHelpedWhereACallIsInterruptedOrGivesLess) {
     plain_pread = fault.real();
     faults_left = 300;
     const EngineRig rig(files, {EngineKind::pread, GetParam()}, kBudgetBytes);
-    const CheckedReads wanted(rows(60, 10'000, 69'000));
+    const CheckedReads wanted(rows_apart(60, 10'000, 69'000));
     ASSERT_TRUE(rig.engine->read(wanted.reads()).ok());
     wanted.expect_bytes({&held_});
     EXPECT_LT(faults_left, 300) << "the fault was met";
@@ -213,93 +205,6 @@ INSTANTIATE_TEST_SUITE_P(Modes, PreadFaults, testing::Values(CacheMode::keep, Ca
                          [](const auto& one) {
                            return one.param == CacheMode::keep ? "keep" : "drop";
                          });
-
-int no_ring(unsigned, struct io_uring*) {
-  return -EPERM;
-}
-
-TEST(EngineWithoutARing, RefusesUringByNameAndSaysWhy) {
-  const TempFolder folder;
-  const auto files = files_of({folder.write("a", pattern(10'000))});
-  const sys::Fault fault(sys::table.ring_init, &no_ring);
-  Budget budget(kBudgetBytes);
-  try {
-    (void)open_engine(files, {.kind = EngineKind::uring}, budget);
-    FAIL() << "opened";
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.err, ENOSYS);
-    EXPECT_NE(std::string(error.what()).find("io_uring_setup: Operation not permitted"),
-              std::string::npos)
-        << error.what();
-    EXPECT_NE(std::string(error.what()).find("engine=\"auto\" or \"pread\""), std::string::npos);
-  }
-  EXPECT_EQ(budget.free_bytes(), kBudgetBytes);
-}
-
-TEST(EngineWithoutARing, FallsBackToPreadByItself) {
-  const TempFolder folder;
-  const std::string held = pattern(3 * kMiB);
-  const std::string path = folder.write("a", held);
-  evict(path);
-  const auto files = files_of({path});
-  const sys::Fault fault(sys::table.ring_init, &no_ring);
-  for (const CacheMode cache : {CacheMode::keep, CacheMode::drop}) {
-    const EngineRig rig(files, {EngineKind::automatic, cache}, kBudgetBytes);
-    const CheckedReads wanted(rows(1000, 648, 3000));
-    ASSERT_TRUE(rig.engine->read(wanted.reads()).ok());
-    wanted.expect_bytes({&held});
-    EXPECT_EQ(rig.engine->name(), "pread");
-    EXPECT_NE(rig.engine->reason().find("no io_uring here (io_uring_setup: "), std::string::npos)
-        << rig.engine->reason();
-  }
-}
-
-int (*plain_ring_init)(unsigned, struct io_uring*);
-int (*plain_submit)(struct io_uring*, unsigned);
-
-// The probe's small ring works, the lane's does not.
-int no_deep_ring(unsigned entries, struct io_uring* ring) {
-  return entries > 8 ? -ENOMEM : plain_ring_init(entries, ring);
-}
-
-TEST(EngineWithARing, ReportsARingThatCannotBeMadeAfterAll) {
-  if (const std::string why = why_not(EngineKind::uring); !why.empty()) GTEST_SKIP() << why;
-  const TempFolder folder;
-  const std::string path = folder.write("a", pattern(kMiB));
-  evict(path);
-  const auto files = files_of({path});
-  const sys::Fault fault(sys::table.ring_init, &no_deep_ring);
-  plain_ring_init = fault.real();
-  const EngineRig rig(files, {EngineKind::uring, CacheMode::keep}, kBudgetBytes);
-  const CheckedReads wanted(rows(100, 648, 3000));
-  EXPECT_EQ(rig.engine->read(wanted.reads()).err, ENOMEM);
-  EXPECT_EQ(rig.engine->read(wanted.reads()).err, ENOMEM) << "and again";
-}
-
-int submit_with_again(struct io_uring* ring, unsigned count) {
-  const int left = faults_left.fetch_sub(1);
-  if (left > 0 && left % 3 != 0) return left % 3 == 1 ? -EAGAIN : -EINTR;
-  return plain_submit(ring, count);
-}
-
-TEST(EngineWithARing, GoesOnWhenTheKernelSaysAgain) {
-  if (const std::string why = why_not(EngineKind::uring); !why.empty()) GTEST_SKIP() << why;
-  const TempFolder folder;
-  const std::string held = pattern(3 * kMiB + 5);
-  const std::string path = folder.write("a", held);
-  const sys::Fault fault(sys::table.ring_submit_and_wait, &submit_with_again);
-  plain_submit = fault.real();
-  for (const CacheMode cache : {CacheMode::keep, CacheMode::drop}) {
-    evict(path);
-    faults_left = 0;  // the probe is not what is tested
-    const EngineRig rig(files_of({path}), {EngineKind::uring, cache}, kBudgetBytes);
-    faults_left = 100;
-    const CheckedReads wanted(rows(1000, 648, 3000));
-    ASSERT_TRUE(rig.engine->read(wanted.reads()).ok());
-    wanted.expect_bytes({&held});
-    EXPECT_LT(faults_left, 100) << "the fault was met";
-  }
-}
 
 INSTANTIATE_TEST_SUITE_P(EveryEngine, EngineFaults, testing::ValuesIn(every_engine()),
                          [](const auto& one) { return one.param.name(); });

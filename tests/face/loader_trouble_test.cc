@@ -10,12 +10,10 @@
 #include "lowtide/error.h"
 #include "lowtide/tokens.h"
 #include "support/forked.h"
-#include "support/token_stream.h"
+#include "support/loader_rig.h"
 
 namespace lowtide {
 namespace {
-
-constexpr LoaderOptions kSmall{.batch_size = 3, .block_size = 10, .seed = 5};
 
 template <typename Change>
 std::string refused(const Tokens& tokens, const Change& change) {
@@ -99,10 +97,17 @@ TEST(LoaderTrouble, RefusesAStateOfSomethingElse) {
             "state: position 101 is beyond the 100 of an epoch");
   EXPECT_EQ(with([](auto& s) { s.skipped = {{0, 5, 101}}; }),
             "state: the skipped range 5 to 101 is not within an epoch");
-  EXPECT_NE(with([](auto& s) {
-              for (std::uint64_t i = 0; i < 9; ++i) s.skipped.push_back({i, 0, 3});
+  EXPECT_EQ(with([](auto& s) {
+              for (std::uint64_t i = 0; i < 17; ++i) s.skipped.push_back({i, 0, 3});
+            }),
+            "skip: more than 16 ranges in this epoch and those to come; ranges that touch are one");
+  EXPECT_EQ(with([](auto& s) {
+              for (std::uint64_t i = 0; i < 17; ++i) s.skipped.push_back({i, 0, 3});
+              s.epoch = 1;
             }),
             "no error");
+  EXPECT_EQ(loader.state().skipped.size(), 16U);
+  EXPECT_EQ(loader.state().skipped.front().epoch, 1U) << "that of an epoch that is over made way";
   auto other = rig.held;
   other.back() = 1;
   EXPECT_EQ(error_of([&] {

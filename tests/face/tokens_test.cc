@@ -18,9 +18,13 @@ std::string golden(const std::string& name) {
   return here.substr(0, here.rfind("/face/")) + "/golden/tokens/" + name;
 }
 
+std::byte* bytes_of(std::vector<std::uint16_t>& tokens) {
+  return reinterpret_cast<std::byte*>(tokens.data());
+}
+
 std::vector<std::uint16_t> read_all(const Tokens& tokens) {
   std::vector<std::uint16_t> all(tokens.size());
-  tokens.read(0, all.size(), reinterpret_cast<std::byte*>(all.data()));
+  tokens.read(0, all.size(), bytes_of(all));
   return all;
 }
 
@@ -78,6 +82,60 @@ TEST(Tokens, RefusesWindowsThatAreNotAllInside) {
   EXPECT_THROW(rig.tokens.read(99, 2, out), std::out_of_range);
   EXPECT_THROW(rig.tokens.read(101, 0, out), std::out_of_range);
   EXPECT_NO_THROW(rig.tokens.read(100, 0, out));
+}
+
+TEST(Tokens, TakesAnyTokensInAnyOrderFromManyShards) {
+  const TempFolder folder;
+  const auto held = made_tokens(1003);
+  std::vector<std::string> paths;
+  for (std::size_t first = 0; first < held.size(); first += 100) {
+    const std::size_t last = std::min(first + 100, held.size());
+    paths.push_back(folder.write(
+        "shard_" + std::to_string(1000 + first) + ".bin",
+        little_endian(std::vector<std::uint16_t>(held.begin() + static_cast<long>(first),
+                                                 held.begin() + static_cast<long>(last)))));
+  }
+  std::mt19937 random(7);
+  for (const EngineKind engine : {EngineKind::pread, EngineKind::memory}) {
+    const Tokens tokens = Tokens::open(paths, {.dtype = "uint16", .engine = engine});
+    for (const std::size_t count : {0, 1, 7, 4096, 9000}) {
+      std::vector<std::uint32_t> places(count);
+      for (std::uint32_t& place : places) place = static_cast<std::uint32_t>(random() % 1003);
+      std::vector<std::uint16_t> found(count), expected;
+      for (const std::uint32_t place : places) expected.push_back(held[place]);
+      tokens.take(std::span<const std::uint32_t>(places), bytes_of(found));
+      EXPECT_EQ(found, expected);
+    }
+  }
+}
+
+TEST(Tokens, TakesTokensThatLieTogetherWithFewReads) {
+  const TokenRig rig(5000);
+  const Tokens tokens = Tokens::open(rig.folder / "train.bin",
+                                     {.memory_bytes = 4 << 20, .engine = EngineKind::pread});
+  std::vector<std::int64_t> places(4096);
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::int64_t>(4095 - i);
+  places[17] = 3;
+  std::vector<std::uint16_t> found(places.size());
+  tokens.take(std::span<const std::int64_t>(places), bytes_of(found));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    ASSERT_EQ(found[i], rig.held[static_cast<std::size_t>(places[i])]) << i;
+  }
+  EXPECT_EQ(tokens.stats().bytes_asked, 2U * 4096);
+  EXPECT_LE(tokens.stats().reads, 4U);
+  EXPECT_EQ(tokens.stats().reads + tokens.stats().merged, 4096U);
+}
+
+TEST(Tokens, RefusesToTakeATokenThatIsNotThere) {
+  const TokenRig rig(100);
+  std::vector<std::uint16_t> found(2);
+  const auto error = [&](std::int64_t place) {
+    const std::vector<std::int64_t> places{0, place};
+    return error_of(
+        [&] { rig.tokens.take(std::span<const std::int64_t>(places), bytes_of(found)); });
+  };
+  EXPECT_EQ(error(100), "index 100 is out of bounds for axis 0 with size 100");
+  EXPECT_EQ(error(-1), "index -1 is out of bounds for axis 0 with size 100");
 }
 
 TEST(Tokens, DrawsTheSameBatchForTheSameSeed) {

@@ -12,33 +12,18 @@
 #include <string>
 #include <vector>
 
+#include "support/chance.h"
+
 namespace lowtide {
 namespace {
 
-using Counts = std::vector<std::uint64_t>;
-
 constexpr std::uint64_t kOne = 1;
-constexpr double kChance = 4.5;  // standard deviations: what chance explains
 
 std::vector<std::uint64_t> draws_of(std::uint64_t limit, std::uint64_t seed, std::uint64_t epoch,
                                     std::uint64_t first, std::size_t count) {
   std::vector<std::uint64_t> out(count);
   make_random(first + count, limit, seed)->fill(epoch, first, out);
   return out;
-}
-
-// Chi-square against equal cells, in standard deviations from what chance would give.
-double surprise(const Counts& counts) {
-  double total = 0;
-  for (const std::uint64_t count : counts) total += static_cast<double>(count);
-  const double expected = total / static_cast<double>(counts.size());
-  double chi_square = 0;
-  for (const std::uint64_t count : counts) {
-    const double off = static_cast<double>(count) - expected;
-    chi_square += off * off / expected;
-  }
-  const double freedom = static_cast<double>(counts.size()) - 1;
-  return (chi_square - freedom) / std::sqrt(2 * freedom);
 }
 
 // How unevenly pairs of draws fall into a grid of cells x cells.

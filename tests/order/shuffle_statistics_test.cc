@@ -10,32 +10,15 @@
 #include <vector>
 
 #include "order/shuffle.h"
+#include "support/chance.h"
 
 namespace lowtide {
 namespace {
 
-using Counts = std::vector<std::uint64_t>;
-
-constexpr double kChance = 4.5;  // standard deviations: what chance explains
-constexpr double kPlain = 100;   // what no chance explains
+constexpr double kPlain = 100;  // standard deviations: what no chance explains
 
 // A 64 x 64 grid of a permutation: the sums of all rows and columns are given, one of them twice.
 constexpr double kFixedSums = 64 + 64 - 1;
-
-// Chi-square against equal cells, in standard deviations from what chance would give. `fixed` is
-// the number of sums that the data could not choose freely.
-double surprise(const Counts& counts, double fixed = 1) {
-  double total = 0;
-  for (const std::uint64_t count : counts) total += static_cast<double>(count);
-  const double expected = total / static_cast<double>(counts.size());
-  double chi_square = 0;
-  for (const std::uint64_t count : counts) {
-    const double off = static_cast<double>(count) - expected;
-    chi_square += off * off / expected;
-  }
-  const double freedom = static_cast<double>(counts.size()) - fixed;
-  return (chi_square - freedom) / std::sqrt(2 * freedom);
-}
 
 std::vector<std::uint64_t> window(const Order& order, std::uint64_t epoch, std::uint64_t first,
                                   std::size_t count) {

@@ -239,7 +239,7 @@ TEST(File, TakesAdviceAndReturnsItsErrno) {
   const TempFolder folder;
   const File file(folder.write("a", pattern(10'000)));
   for (const Advice advice :
-       {Advice::normal, Advice::random, Advice::sequential, Advice::will_need, Advice::dont_need}) {
+       {Advice::normal, Advice::random, Advice::will_need, Advice::dont_need}) {
     EXPECT_EQ(file.advise(advice), 0);
     EXPECT_EQ(file.advise(advice, 4096, 4096), 0);
   }

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
 
 import lowtide as lt
 import numpy as np
 import pytest
+from token_files import COUNT, write_nanogpt
 
 
 @pytest.fixture
@@ -19,6 +24,40 @@ def matrix(tmp_path):
     path = tmp_path / "m.npy"
     np.save(path, data)
     return path, data
+
+
+@pytest.fixture
+def data():
+    """The tokens of `tokens`."""
+    return np.random.default_rng(0).integers(0, 50257, COUNT).astype(np.uint16)
+
+
+@pytest.fixture
+def tokens(tmp_path, data):
+    """101 windows of BLOCK tokens, and a rest."""
+    with lt.tokens(write_nanogpt(tmp_path / "t.bin", data), memory="2MiB") as t:
+        yield t
+
+
+@pytest.fixture
+def train_data():
+    """The tokens of `train`."""
+    return np.random.default_rng(0).integers(0, 50257, 20_000).astype(np.uint16)
+
+
+@pytest.fixture
+def train(tmp_path, train_data):
+    """The path of a file as nanoGPT writes it."""
+    return write_nanogpt(tmp_path / "train.bin", train_data)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
+    """Temporary files of a module; gigabytes are not left behind for pytest's three runs."""
+    where = tmp_path_factory.mktemp("memory")
+    yield where
+    for file in where.iterdir():
+        file.unlink()
 
 
 @pytest.fixture(params=["pread", "uring", "memory"])
@@ -60,3 +99,25 @@ def run(code: str, *arguments: object, timeout_s: float = 240) -> subprocess.Com
         env=environment,
         check=False,
     )
+
+
+def in_threads(work: Callable[[int], None], count: int) -> None:
+    """Calls work(0), work(1), ... each in a thread, and waits for all."""
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def wait_for(child, seconds=120.0):
+    """The exit code of a child, which is ended if it hangs."""
+    due = time.monotonic() + seconds
+    while time.monotonic() < due:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "hung"

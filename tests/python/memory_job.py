@@ -64,7 +64,8 @@ def profile_both(told: dict[str, Any]) -> dict[str, Any]:
     return {"ours": ours, "theirs": theirs}
 
 
-def main() -> None:
+def run_job(jobs: dict[str, Any]) -> None:
+    """Does the job that it is told, between what it holds before and its peaks."""
     told = json.loads(sys.argv[1])
     import lowtide  # noqa: F401
 
@@ -72,7 +73,7 @@ def main() -> None:
     before = read_status()
     print(json.dumps(before), flush=True)
     sys.stdin.readline()
-    found = (profile_both if told["job"] == "profile" else read_epochs)(told)
+    found = jobs[told["job"]](told)
     after = read_status()
     peak = after.get("resident_peak") if exact else None
     found["exact_growth"] = None if peak is None else peak - before["resident"]
@@ -81,4 +82,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_job({"profile": profile_both, "epochs": read_epochs})

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import gc
-import pathlib
 import signal
-import sys
 import threading
 import time
 
 import lowtide as lt
 import numpy as np
 import pytest
-from conftest import open_files, run, status_kib, threads
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench" / "scenarios"))
-
-import residency
-from cgroup import SlowDisk, Unavailable
+from conftest import in_threads, open_files, run, status_kib, threads
 
 
 def use(path, how):
@@ -107,11 +100,7 @@ def test_many_threads_read_one_array(matrix):
 
     # Room for all that eight epochs of this length can use: none depends on what others took.
     with lt.open(path, memory="16MiB") as a:
-        workers = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        in_threads(work, 8)
     assert wrong == []
 
 
@@ -128,17 +117,13 @@ def test_many_threads_share_one_epoch(matrix):
     path, _ = matrix
     seen, lock = [], threading.Lock()
 
-    def work():
+    def work(_):
         for idx, _ in batches:
             with lock:
                 seen.append(idx)
 
     with lt.open(path, memory="1MiB") as a, a.batches(10) as batches:
-        workers = [threading.Thread(target=work) for _ in range(4)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        in_threads(work, 4)
     np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.arange(1000))
 
 
@@ -167,42 +152,6 @@ def test_ctrl_c_ends_an_iteration(matrix):
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
         assert a[0].shape == (37,)
-
-
-def test_ctrl_c_ends_a_stalled_wait(tmp_path):
-    """The disk is slowed down so far that one batch takes twelve seconds: none is delivered."""
-    path = tmp_path / "m.f32"
-    np.zeros((4 << 20,), np.uint8).tofile(path)
-    if residency.evict(str(path)):
-        pytest.skip("the page cache of this file cannot be emptied: nothing would be slow")
-    # It goes into the slow group when its code is in memory to stay: only the data is slow.
-    code = """
-import ctypes, os, signal, sys
-import lowtide as lt
-MCL_CURRENT = 1
-ctypes.CDLL(None).mlockall(MCL_CURRENT)
-with open(sys.argv[2] + "/cgroup.procs", "w") as group:
-    group.write(str(os.getpid()))
-signal.signal(signal.SIGALRM, signal.default_int_handler)
-a = lt.open(sys.argv[1], dtype="u1", shape=(1024, 4096), memory="2MiB", cache="drop")
-batches = a.batches(200)
-try:
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
-    next(batches)
-    print("not stalled")
-except KeyboardInterrupt:
-    print("delivered", batches.position)
-sys.stdout.flush()
-os._exit(0)
-"""
-    try:
-        with SlowDisk(str(path), 64 << 10) as slow:
-            group = slow.command([])[-1]
-            found = run(code, path, group)
-    except Unavailable as error:
-        pytest.skip(str(error))
-    assert found.returncode == 0, found.stderr
-    assert found.stdout == "delivered 0\n"  # a wait that is deaf would deliver it first
 
 
 @pytest.mark.parametrize("ending", ["pass", "raise SystemExit(0)", "del a", "del b, first"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import lowtide as lt
 import numpy as np
 import pytest
-from token_files import write_nanogpt
+from token_files import expect_resumes, told, write_nanogpt
 
 BLOCK = 8
 SIZES = [60, 35, 20]  # windows of the sources
@@ -104,25 +102,10 @@ def test_ranks_together_are_the_one_order(sources, world):
         loader.close()
 
 
-def told(batch):
-    return batch.epoch, batch.step, batch.x.tolist()
-
-
 @pytest.mark.parametrize("order", ["shuffle", "sequential", "random"])
 def test_resume_at_every_step(sources, order):
     mixture = list(zip(sources, [0.5, 0.3, 0.2]))
-    with lt.Loader(mixture, 7, BLOCK, order, seed=4) as loader:
-        states, whole = [loader.state_dict()], []
-        for _ in range(3 * len(loader)):
-            whole.append(told(loader.next()))
-            states.append(loader.state_dict())
-    for turn, state in enumerate(states[:-1]):
-        text = json.dumps(state)
-        assert len(text) < 1024
-        with lt.Loader(mixture, 7, BLOCK, order, seed=4) as loader:
-            loader.load_state_dict(json.loads(text))
-            for expected in whole[turn : turn + 3]:
-                assert told(loader.next()) == expected
+    expect_resumes(lambda: lt.Loader(mixture, 7, BLOCK, order, seed=4))
 
 
 def test_seek_over_epochs(sources):

@@ -1,14 +1,13 @@
-"""A run goes on from its state as if it had never stopped; steps can be left out and asked for."""
+"""A run goes on from its state as if it had never stopped."""
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import lowtide as lt
 import numpy as np
 import pytest
-from token_files import windows_of, write_nanogpt, write_shards
+from token_files import expect_resumes, told, windows_of, write_nanogpt, write_shards
 
 BLOCK = 8
 WINDOWS = 100
@@ -31,25 +30,9 @@ def tokens(path):
         yield t
 
 
-def told(batch):
-    return batch.epoch, batch.step, batch.x.tolist(), batch.y.tolist()
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_resume_at_every_step_is_the_uninterrupted_run(tokens, order):
-    with lt.Loader(tokens, 7, BLOCK, order, seed=3) as loader:
-        states, whole = [loader.state_dict()], []
-        for _ in range(3 * len(loader)):
-            whole.append(told(loader.next()))
-            states.append(loader.state_dict())
-    for turn, state in enumerate(states[:-1]):
-        text = json.dumps(state)
-        assert len(text) < 1024
-        with lt.Loader(tokens, 7, BLOCK, order, seed=3) as loader:
-            loader.load_state_dict(json.loads(text))
-            assert loader.state_dict() == state
-            for expected in whole[turn : turn + 4]:
-                assert told(loader.next()) == expected
+    expect_resumes(lambda: lt.Loader(tokens, 7, BLOCK, order, seed=3))
 
 
 def test_a_loader_goes_back_and_forth(tokens):
@@ -219,132 +202,3 @@ def test_seek_outside(tokens):
             loader.next()
         loader.seek(0, epoch=0)
         assert [batch.step for batch in loader] == list(range(10))
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_skipped_steps_do_not_come(tokens, order):
-    with lt.Loader(tokens, 5, BLOCK, order) as loader:
-        whole = [told(batch) for _ in range(3) for batch in loader]
-    with lt.Loader(tokens, 5, BLOCK, order) as loader:
-        loader.next()
-        loader.skip(steps=(3, 7))
-        loader.skip((0, 2), epoch=1)
-        state = loader.state_dict()
-        assert len(json.dumps(state)) < 1024
-        found = [told(batch) for _ in range(3) for batch in loader]
-    gone = {(0, 0), (0, 3), (0, 4), (0, 5), (0, 6), (1, 0), (1, 1)}
-    assert found == [one for one in whole if one[:2] not in gone]  # by their old names, too
-    with lt.Loader(tokens, 5, BLOCK, order) as loader:
-        loader.load_state_dict(json.loads(json.dumps(state)))
-        again = [told(batch) for _ in range(3) for batch in loader]
-    assert again == found
-
-
-def test_a_skip_holds_for_all_ranks_and_after_a_change_of_world(tokens, data):
-    loaders = [lt.Loader(tokens, 5, BLOCK, rank=rank, world_size=2) for rank in range(2)]
-    seen = [windows_of([loader.next()], data, BLOCK) for loader in loaders]
-    for loader in loaders:
-        loader.skip(steps=(2, 4))
-    assert loaders[0].state_dict() == loaders[1].state_dict()
-    with lt.Loader(tokens, 5, BLOCK) as whole:
-        dealt = [batch.samples for batch in whole]
-    left_out = set(np.concatenate(dealt[4:8]).tolist())
-    with lt.Loader(tokens, 2, BLOCK) as one:
-        one.load_state_dict(loaders[0].state_dict())
-        while one.epoch == 0:
-            seen.append(windows_of([one.next()], data, BLOCK))
-    for loader in loaders:
-        loader.close()
-    seen = np.concatenate(seen).tolist()
-    assert len(seen) == len(set(seen)) == WINDOWS - 20
-    assert not left_out & set(seen)
-
-
-def test_bad_skips(tokens):
-    with lt.Loader(tokens, 5, BLOCK) as loader:
-        for _ in range(3):
-            loader.next()
-        for steps in ((0, 2), (2, 5)):
-            with pytest.raises(ValueError, match="behind"):
-                loader.skip(steps)
-        for steps in ((5, 4), (5, 5), (5, 21)):
-            with pytest.raises((ValueError, IndexError), match="steps"):
-                loader.skip(steps)
-        for steps in (5, (5,), (1, 2, 3), "ab", None, (1.0, 2.0)):
-            with pytest.raises(TypeError, match="steps"):
-                loader.skip(steps)
-        assert loader.state_dict()["skipped"] == []
-        assert loader.next().step == 3
-
-
-def test_skips_that_meet_and_overlap(tokens):
-    with lt.Loader(tokens, 5, BLOCK) as loader:
-        whole = [batch.samples.tolist() for batch in loader]
-    with lt.Loader(tokens, 5, BLOCK) as loader:
-        for steps in ((4, 6), (6, 8), (5, 7), (4, 6)):
-            loader.skip(steps)
-        assert [batch.samples.tolist() for batch in loader] == whole[:4] + whole[8:]
-        assert loader.epoch == 1
-
-
-@pytest.mark.parametrize("order", ["shuffle", "sequential"])
-@pytest.mark.parametrize("world", [1, 3])
-def test_when_tells_where_every_token_is(tokens, order, world):
-    loaders = [lt.Loader(tokens, 4, BLOCK, order, 6, rank, world) for rank in range(world)]
-    for epoch in range(2):
-        expected = {}
-        for rank, loader in enumerate(loaders):
-            for batch in loader:
-                assert batch.epoch == epoch
-                for row, window in enumerate(batch.samples.tolist()):
-                    for token in range(window * BLOCK, (window + 1) * BLOCK):
-                        expected[token] = (batch.step, rank, row)
-                    if window == WINDOWS - 1:
-                        expected[WINDOWS * BLOCK] = (batch.step, rank, row)
-        for token in range(len(tokens)):
-            assert loaders[0].when(token, epoch) == expected.get(token)
-    found = loaders[0].when(0, 0)
-    assert isinstance(found, lt.When)
-    assert (found.step, found.rank, found.row) == found
-    assert loaders[0].when(0) == loaders[0].when(0, loaders[0].epoch)
-    for loader in loaders:
-        loader.close()
-
-
-def test_when_outside(tokens):
-    with lt.Loader(tokens, 4, BLOCK) as loader:
-        with pytest.raises(IndexError, match=f"token {len(tokens)} is outside"):
-            loader.when(len(tokens))
-        with pytest.raises(IndexError, match="source"):
-            loader.when(0, source=1)
-        with pytest.raises(ValueError, match="token_offset"):
-            loader.when(-1)
-        with pytest.raises(TypeError, match="token_offset"):
-            loader.when(1.5)
-    with lt.Loader(tokens, 4, BLOCK, order="random") as loader:
-        with pytest.raises(ValueError, match="random"):
-            loader.when(0)
-
-
-def test_when_after_a_change_of_sizes_and_a_skip(tokens):
-    """Of windows that are still ahead it tells what this run delivers."""
-    with lt.Loader(tokens, 7, BLOCK) as loader:
-        done = {window for _ in range(3) for window in loader.next().samples.tolist()}
-        state = loader.state_dict()
-    with lt.Loader(tokens, 3, BLOCK) as loader:
-        loader.load_state_dict(state)
-        ahead = [window for window in range(WINDOWS) if window not in done]
-        plain = {window: loader.when(window * BLOCK, 0) for window in ahead}
-        loader.skip((5, 8))
-        skipping = {window: loader.when(window * BLOCK, 0) for window in ahead}
-        delivered = {}
-        while loader.epoch == 0:
-            batch = loader.next()
-            for row, window in enumerate(batch.samples.tolist()):
-                delivered[window] = (batch.step, 0, row)
-    left_out = [place for place in plain.values() if place is None]
-    assert len(left_out) == (WINDOWS - 21) % 3
-    for window, place in plain.items():
-        gone = place is None or place.step in (5, 6, 7)
-        assert skipping[window] == (None if gone else place)
-        assert delivered.get(window) == skipping[window]

@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,15 +67,6 @@ def write_rows(path: Path, size_bytes: int, columns: int) -> int:
                 view = view[file.write(view) :]
         os.fsync(file.fileno())
     return rows
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Temporary files of this module; gigabytes are not left behind for pytest's three runs."""
-    where = tmp_path_factory.mktemp("memory")
-    yield where
-    for file in where.iterdir():
-        file.unlink()
 
 
 @pytest.fixture(scope="module")

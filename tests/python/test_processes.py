@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import threading
-import time
 import warnings
 
 import lowtide as lt
 import numpy as np
 import pytest
+from conftest import wait_for
 
 WAYS = ["fork", "spawn", "forkserver"]
 
@@ -123,16 +122,3 @@ def test_batches_under_way_go_on_in_a_child_of_a_closed_array(matrix):
         seen = np.concatenate([rows for _, rows in batches])
         os._exit(0 if (seen == data[10:]).all() else 1)
     assert wait_for(child) == 0
-
-
-def wait_for(child, seconds=120.0):
-    """The exit code of a child, which is ended if it hangs."""
-    due = time.monotonic() + seconds
-    while time.monotonic() < due:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return "hung"

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +32,6 @@ def write_tokens(path: Path, size_bytes: int) -> None:
             file.write(token_at(np.arange(first, first + block)).astype("<u2").tobytes())
         file.flush()
         os.fsync(file.fileno())
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    where = tmp_path_factory.mktemp("memory")
-    yield where
-    for file in where.iterdir():
-        file.unlink()
 
 
 @pytest.fixture(scope="module")

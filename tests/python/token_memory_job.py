@@ -7,15 +7,10 @@ it.
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "scenarios"))
-
 import numpy as np
-from processes import read_status, reset_resident_peak
+from memory_job import run_job
 
 
 def token_at(place: Any) -> Any:
@@ -86,19 +81,5 @@ def cut(told: dict[str, Any]) -> dict[str, Any]:
     return {"engine": stats["engine"], "memory": stats["memory"]}
 
 
-def main() -> None:
-    told = json.loads(sys.argv[1])
-    import lowtide  # noqa: F401
-
-    exact = reset_resident_peak()
-    before = read_status()
-    print(json.dumps(before), flush=True)
-    sys.stdin.readline()
-    found = (cut if told["job"] == "cut" else train)(told)
-    peak = read_status().get("resident_peak") if exact else None
-    found["exact_growth"] = None if peak is None else peak - before["resident"]
-    print(json.dumps(found), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    run_job({"cut": cut, "train": train})

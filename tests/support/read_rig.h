@@ -82,6 +82,16 @@ class CheckedReads {
   std::vector<Read> reads_;
 };
 
+// Rows of one file that lie `step_bytes` apart.
+inline std::vector<Extent> rows_apart(std::uint64_t count, std::uint32_t row_bytes,
+                                      std::uint64_t step_bytes) {
+  std::vector<Extent> extents;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    extents.push_back({.offset_bytes = i * step_bytes, .size_bytes = row_bytes, .shard = 0});
+  }
+  return extents;
+}
+
 struct EngineCase {
   EngineKind kind = EngineKind::automatic;
   CacheMode cache = CacheMode::keep;

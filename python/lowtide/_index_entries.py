@@ -1,0 +1,83 @@
+"""An index as NumPy reads it: one entry for each axis, checked by NumPy itself."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def expand(index: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[int | None]]:
+    """The index as one entry for each axis, and new axes; beside each the axis it uses.
+
+    Entries are slice, int (from 0), an integer array (from 0), None, True or False, and Ellipsis
+    where it stands for no axis at all (NumPy lets that one, too, part the arrays beside it).
+    """
+    items = index if isinstance(index, tuple) else (index,)
+    parts = [_entry(item) for item in items]
+    missing = len(shape) - sum(_uses_axis(entry) for part in parts for entry in part)
+    ellipses = sum(item is Ellipsis for item in items)
+    if missing < 0 or ellipses > 1:
+        _probe(shape, index)
+    for place, item in enumerate(items):
+        if item is Ellipsis and missing > 0:
+            parts[place] = [slice(None)] * missing
+    if not ellipses:
+        parts.append([slice(None)] * missing)
+    entries = [entry for part in parts for entry in part]
+    if any(not isinstance(entry, (slice, int, type(None), type(Ellipsis))) for entry in entries):
+        whole = [p if item is Ellipsis else [item] for item, p in zip(items, parts)]
+        _probe((*shape, 0), tuple(e for part in whole for e in part if e is not Ellipsis))
+    else:
+        _probe(shape, index)
+    axes = _number(entries)
+    for place, axis in enumerate(axes):
+        if axis is None or isinstance(entries[place], slice):
+            continue
+        entries[place] = _from_zero(entries[place], shape[axis])
+    return entries, axes
+
+
+def _probe(shape: tuple[int, ...], index: Any) -> None:
+    # NumPy itself checks the index, on an array without bytes; a last axis of no places keeps it
+    # from walking through all that an array and a slice select together.
+    np.broadcast_to(np.empty((), "V0"), shape)[index]
+
+
+def _number(entries: list[Any]) -> list[int | None]:
+    axes: list[int | None] = []
+    axis = 0
+    for entry in entries:
+        axes.append(axis if _uses_axis(entry) else None)
+        axis += _uses_axis(entry)
+    return axes
+
+
+def _from_zero(entry: Any, extent: int) -> Any:
+    if isinstance(entry, int):
+        return entry + extent if entry < 0 else entry
+    found = entry.astype(np.int64)
+    return np.where(found < 0, found + extent, found) if found.size and found.min() < 0 else found
+
+
+def _uses_axis(entry: Any) -> bool:
+    return not (entry is None or entry is Ellipsis or isinstance(entry, bool))
+
+
+def _entry(item: Any) -> Sequence[Any]:
+    if item is None or item is Ellipsis or isinstance(item, (slice, bool)):
+        return (item,)
+    if isinstance(item, (int, np.integer)):
+        return (int(item),)
+    if not hasattr(item, "__array__") and hasattr(item, "__index__"):
+        return (operator.index(item),)
+    found = np.asarray(item)
+    if found.dtype.kind == "b":
+        return (bool(found),) if found.ndim == 0 else found.nonzero()
+    if found.ndim == 0 and found.dtype.kind in "iu":
+        return (int(found),)
+    return (found,)

@@ -1,0 +1,41 @@
+"""Opening an array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lowtide._array import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from lowtide._array import Path
+
+
+def open(
+    path: Path | Sequence[Path],
+    dtype: npt.DTypeLike | None = None,
+    shape: int | Sequence[int] | None = None,
+    offset: int | None = None,
+    order: str | None = None,
+    memory: int | str | None = None,
+    engine: str = "auto",
+    cache: str = "auto",
+) -> Array:
+    """Opens an array on disk; only headers are read.
+
+    path: a .npy file, a file without a header (then `dtype` is needed, as with np.memmap), a list
+        of files or a glob, joined along the first axis. A path that exists is never a pattern.
+    dtype, shape, offset (bytes), order ("C" or "F"): what is in a file without a header; for a
+        real .npy each must agree with the header if given.
+    memory: what Lowtide may hold, in bytes or as "64KiB", "256MiB", "1.5GiB". Default: 256 MiB, or
+        an eighth of the memory that this process may use if that is less.
+    engine: "auto", "pread", "uring" or "memory". cache: "auto", "keep" or "drop".
+
+    Raises OSError (a missing file: FileNotFoundError; an engine asked for by name that is not
+    there), FormatError (the bytes are not what was promised), ValueError (a bad argument; a budget
+    too small for one row) and TypeError.
+    """
+    return Array(path, dtype, shape, offset, order, memory, engine, cache)

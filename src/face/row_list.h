@@ -1,0 +1,45 @@
+// row_list.h - the rows or tokens that a caller names, checked and made 64 bits wide, a piece at a
+// time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lowtide/array.h"
+
+namespace lowtide {
+
+inline constexpr std::size_t kTakeRows = 4096;  // planned at a time
+
+[[noreturn]] inline void throw_out_of_bounds(const std::string& index, std::uint64_t rows) {
+  throw std::out_of_range("index " + index + " is out of bounds for axis 0 with size " +
+                          std::to_string(rows));
+}
+
+// Calls `use` with the place in the list and up to kTakeRows entries from there on. Throws
+// std::out_of_range for the first entry that is not below `rows`; pieces before it were used.
+template <typename Use>
+void for_pieces(const RowList& list, std::uint64_t rows, const Use& use) {
+  std::visit(
+      [&](const auto& all) {
+        std::vector<std::uint64_t> piece;
+        for (std::size_t first = 0; first < all.size(); first += kTakeRows) {
+          piece.clear();
+          for (const auto row : all.subspan(first, std::min(kTakeRows, all.size() - first))) {
+            // A negative number becomes a huge one.
+            if (static_cast<std::uint64_t>(row) >= rows)
+              throw_out_of_bounds(std::to_string(row), rows);
+            piece.push_back(static_cast<std::uint64_t>(row));
+          }
+          use(first, piece);
+        }
+      },
+      list);
+}
+
+}  // namespace lowtide

@@ -1,0 +1,156 @@
+// Reads that fail, a consumer that waits, goes or keeps everything.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lowtide/error.h"
+#include "support/lookahead_rig.h"
+
+namespace lowtide {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(Lookahead, GivesAnErrorWithStepAndPathAgainAndAgain) {
+  for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
+    for (const bool inside_submit : {false, true}) {
+      LookaheadRig rig;
+      rig.fake.inline_ = inside_submit;
+      rig.fake.set_prospect(prospect);
+      const std::uint64_t victim = 1234;
+      Outcome failure;
+      failure.err = EIO;
+      rig.fake.fail_at(victim * kRowBytes, failure);
+      const auto loader = rig.load(100);
+      const std::uint64_t step = *rig.order->position_of(1, victim) / 100;
+      std::string first;
+      for (int i = 0; i < 50; ++i) {
+        bool timed_out = false;
+        try {
+          const auto lease = loader->next(std::chrono::minutes(1), &timed_out);
+          ASSERT_TRUE(lease);
+          ASSERT_LT(lease->step, step);
+        } catch (const IoError& error) {
+          EXPECT_EQ(error.err, EIO);
+          EXPECT_EQ(error.path, "data.npy");
+          // Neighbours may have come in one read: it is named by its first row.
+          const std::uint64_t named = error.offset_bytes.value() / kRowBytes;
+          EXPECT_LE(named, victim);
+          EXPECT_GT(named + 100, victim);
+          const std::uint64_t named_step = *rig.order->position_of(1, named) / 100;
+          EXPECT_TRUE(
+              std::string(error.what()).ends_with("epoch 1, step " + std::to_string(named_step)))
+              << error.what();
+          if (first.empty()) first = error.what();
+          EXPECT_EQ(error.what(), first);
+        }
+      }
+      EXPECT_FALSE(first.empty());
+    }
+  }
+}
+
+TEST(Lookahead, SaysThatAFileEnded) {
+  LookaheadRig rig;
+  Outcome failure;
+  failure.ended = true;
+  failure.found_bytes = 777;
+  rig.fake.fail_at(0, failure);
+  const auto loader = rig.load(kRows);
+  bool timed_out = false;
+  try {
+    (void)loader->next(std::chrono::minutes(1), &timed_out);
+    FAIL() << "delivered";
+  } catch (const FormatError& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(text.find("data.npy: the file was truncated since it was opened"), 0U) << text;
+    EXPECT_NE(text.find("it ends at byte 777 (epoch 1, step 0)"), std::string::npos) << text;
+  }
+}
+
+TEST(Lookahead, GivesUpAfterTheTimeoutAndGoesOnLater) {
+  LookaheadRig rig;
+  rig.fake.hold();
+  const auto loader = rig.load(100);
+  for (int i = 0; i < 3; ++i) {
+    bool timed_out = false;
+    EXPECT_FALSE(loader->next(milliseconds(5), &timed_out));
+    EXPECT_TRUE(timed_out);
+  }
+  rig.fake.release();
+  rig.drain(*loader);
+}
+
+TEST(Lookahead, EndsAWaitingNextWhenCancelled) {
+  for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
+    LookaheadRig rig;
+    rig.fake.set_prospect(prospect);
+    rig.fake.hold();
+    auto loader = rig.load(100);
+    rig.fake.wait_for_sets(1);
+    std::thread other([&] { loader->cancel(); });
+    bool timed_out = false;
+    EXPECT_FALSE(loader->next(std::chrono::minutes(1), &timed_out));
+    EXPECT_FALSE(timed_out);
+    other.join();
+    EXPECT_FALSE(loader->next(std::chrono::minutes(1), &timed_out)) << "and stays so";
+    EXPECT_FALSE(timed_out);
+    rig.fake.release();
+  }
+}
+
+TEST(Lookahead, WaitsInItsDestructorForReadsThatFly) {
+  for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
+    LookaheadRig rig;
+    rig.fake.set_prospect(prospect);
+    rig.fake.hold();
+    auto loader = rig.load(100);
+    rig.fake.wait_for_sets(1);
+    std::atomic<bool> destroyed{false};
+    std::thread ender([&] {
+      loader.reset();
+      destroyed = true;
+    });
+    std::this_thread::sleep_for(milliseconds(20));
+    EXPECT_FALSE(destroyed) << "a read is still on its way into its memory";
+    rig.fake.release();
+    ender.join();
+    EXPECT_EQ(rig.budget.free_bytes(), rig.budget.limit_bytes());
+  }
+}
+
+TEST(Lookahead, GoesOnForAConsumerThatKeepsEverything) {
+  for (const std::uint64_t budget_bytes : {100'000UL, 4 * kMiB}) {
+    LookaheadRig rig(budget_bytes);
+    const auto loader = rig.load(50);
+    std::vector<Lease> kept;
+    for (std::uint64_t step = 0; step < rig.schedule.turns(); ++step) {
+      bool timed_out = false;
+      auto lease = loader->next(std::chrono::minutes(1), &timed_out);
+      ASSERT_TRUE(lease) << step;
+      kept.push_back(std::move(*lease));
+    }
+    EXPECT_GT(loader->pool()->held_bytes(), 0U);
+    for (std::uint64_t step = 0; step < kept.size(); ++step) rig.expect_batch(kept[step], step);
+    kept.clear();
+    EXPECT_EQ(loader->pool()->held_bytes(), 0U);
+  }
+}
+
+TEST(Lookahead, LetsLeasesOutliveIt) {
+  LookaheadRig rig;
+  auto loader = rig.load(50);
+  bool timed_out = false;
+  const auto lease = loader->next(std::chrono::minutes(1), &timed_out);
+  loader.reset();
+  ASSERT_TRUE(lease);
+  rig.expect_batch(*lease, 0);
+}
+
+}  // namespace
+}  // namespace lowtide
