@@ -40,6 +40,7 @@ command -v c++|g++|nothing can be built
 has_header liburing.h|liburing-dev|no io_uring engine
 has_header gtest/gtest.h|libgtest-dev|no C++ tests
 has_header benchmark/benchmark.h|libbenchmark-dev|no micro benchmarks
+command -v ccache|ccache|builds take longer
 find_clang|clang-14 libclang-rt-14-dev|no fuzzing
 command -v fio|fio|bench has no fio row
 has_python_h|python3-dev|no Python package
