@@ -110,9 +110,7 @@ void Profile::stop(std::optional<int> exit_code) {
 }
 
 Recording Profile::recording() const {
-  auto seen = std::make_shared<Recording::Impl>();
-  if (impl_->watch.is_ours()) seen->trace = impl_->watch.trace();
-  return Recording(std::move(seen));
+  return recording_of(impl_->watch.is_ours() ? impl_->watch.trace() : Trace{});
 }
 
 void mark_profile(const std::string& text) {

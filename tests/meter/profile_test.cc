@@ -47,6 +47,9 @@ TEST(Profile, RunsUntilItIsStopped) {
   mark_profile("epoch 1");
   profile.mark("step 2");
   profile.stop(3);
+  EXPECT_GE(profile.recording().readings(), 1u);
+  EXPECT_GT(profile.recording().cost(), 0);
+  EXPECT_GT(profile.recording().peak().anon.value_or(0), 0u);
   EXPECT_FALSE(profile_running());
   mark_profile("too late");
   profile.mark("too late");
@@ -141,7 +144,7 @@ TEST(Profile, IsSilentInAForkedChildAndMayBeginAnewThere) {
       mark_profile("child");
       profile.mark("child");
       profile.stop(1);
-      (void)profile.recording();
+      if (profile.recording().readings() != 0) return 4;
       Profile own(traced(folder, "b.trace"));
       if (!profile_running()) return 2;
       mark_profile("own");
