@@ -15,7 +15,8 @@ namespace {
 constexpr double kWidth = 960, kHeight = 520;
 constexpr double kLeft = 76, kRight = 944;
 constexpr double kLetter = 6.6;  // of a label; rather too wide than too narrow
-constexpr std::size_t kMostMarks = 60;
+constexpr std::size_t kMostMarks = 25;
+constexpr std::uint64_t kLeastTop = 1 << 20;  // fewer bytes on an axis would make much of nothing
 constexpr std::size_t kNameLetters = 28;
 constexpr double kLimitInPicture = 2;  // a limit above this multiple of the peak is told in words
 
@@ -214,8 +215,10 @@ std::string draw_chart(const Series& series, const std::vector<Mark>& marks,
   const std::uint64_t limit = highest(series.limit);
   const std::uint64_t peak = std::max(highest_total(series.tree), highest(series.cached));
   const bool limit_fits = static_cast<double>(limit) <= kLimitInPicture * static_cast<double>(peak);
-  const ByteTicks memory_ticks = byte_ticks(limit_fits ? std::max(peak, limit) : peak, 5);
-  const ByteTicks read_ticks = byte_ticks(highest(series.tree.read_bytes_per_s), 3);
+  const ByteTicks memory_ticks =
+      byte_ticks(std::max(kLeastTop, limit_fits ? std::max(peak, limit) : peak), 5);
+  const ByteTicks read_ticks =
+      byte_ticks(std::max(kLeastTop, highest(series.tree.read_bytes_per_s)), 3);
   const double end = series.end_seconds;
   const Panel memory{kLeft, kRight, 44, 340, end, memory_ticks.at.back()};
   const Panel read{kLeft, kRight, 386, 466, end, read_ticks.at.back()};

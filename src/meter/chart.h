@@ -19,7 +19,7 @@ namespace lowtide {
 [[nodiscard]] std::string layer_title(const Layer& layer);
 
 // An svg element of 960 x 520 units with the definitions of all patterns, classes as in chart.css
-// and no style of its own. `title` and `description` are for screen readers. Marks beyond 60 are
+// and no style of its own. `title` and `description` are for screen readers. Marks beyond 25 are
 // thinned out evenly.
 [[nodiscard]] std::string draw_chart(const Series& series, const std::vector<Mark>& marks,
                                      const std::string& title, const std::string& description);

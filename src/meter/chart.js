@@ -4,6 +4,7 @@ const lowtidePainter = (data, state) => {
   'use strict';
   const times = data.seconds, end = data.end;
   const CACHED = 'page cache of the files';
+  const LEAST = 1 << 20; // an axis of fewer bytes would make much of nothing
   let size = null; // of the last drawing
 
   const safe = (text) => String(text).replace(/[&<>"']/g, (c) => '&#' + c.charCodeAt(0) + ';');
@@ -15,7 +16,8 @@ const lowtidePainter = (data, state) => {
     const names = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
     let power = 0;
     while (power < 4 && n >= 1024) { n /= 1024; power += 1; }
-    return (Number.isInteger(n) ? n : n.toFixed(n >= 100 ? 0 : n >= 10 ? 1 : 2)) + ' ' + names[power];
+    const rounded = n.toFixed(n >= 100 ? 0 : n >= 10 ? 1 : 2);
+    return (Number(rounded) === n ? n : rounded) + ' ' + names[power];
   };
   const span = (s) => {
     if (s < 60) return +s.toFixed(s < 1 ? 3 : 2) + ' s';
@@ -37,6 +39,7 @@ const lowtidePainter = (data, state) => {
   };
 
   const byteTicks = (top, most) => {
+    top = Math.max(top, LEAST);
     let step = 1;
     while (step * most < top) step *= 2;
     const ticks = [0];
@@ -129,7 +132,7 @@ const lowtidePainter = (data, state) => {
   const marks = (x) => {
     let free = size.left, out = '';
     const inside = data.marks.filter((m) => m.seconds >= state.from && m.seconds <= state.to);
-    const stride = Math.floor(inside.length / 60) + 1;
+    const stride = Math.floor(inside.length / 25) + 1;
     inside.forEach((mark, i) => {
       if (i % stride) return;
       const at = x(mark.seconds), half = 3.3 * mark.text.length;

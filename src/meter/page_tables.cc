@@ -91,13 +91,14 @@ std::string page_files(const Trace& trace) {
 std::string page_marks(const Trace& trace) {
   if (trace.marks.empty()) return "";
   std::string out =
+      "<div class=\"long\" tabindex=\"0\" role=\"region\" aria-labelledby=\"marks\">\n"
       "<table>\n<thead><tr><th scope=\"col\">mark</th><th scope=\"col\" "
       "class=\"number\">at</th></tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < trace.marks.size() && i < kMostMarkRows; ++i) {
     out += "<tr><th scope=\"row\">" + escaped(short_text(trace.marks[i].text, 80)) +
            "</th><td class=\"number\">" + time_text(trace.marks[i].seconds) + "</td></tr>\n";
   }
-  out += "</tbody>\n</table>\n";
+  out += "</tbody>\n</table>\n</div>\n";
   if (trace.marks.size() > kMostMarkRows) {
     out += "<p>And " + grouped(trace.marks.size() - kMostMarkRows) + " more.</p>\n";
   }

@@ -114,7 +114,7 @@ TEST(Chart, NamesOfManyMarksDoNotOverlap) {
     free_from = std::stod((*i)[1]) + half;
   }
   EXPECT_GT(count, 3);
-  EXPECT_LE(paths_of(svg, "mark").size(), 2 * 61U);
+  EXPECT_LE(paths_of(svg, "mark").size(), 2 * 26U);
 }
 
 TEST(Chart, TicksAreRoundAndCoverTheTop) {
