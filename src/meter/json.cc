@@ -1,9 +1,9 @@
 #include "lowtide/json.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
+#include <utility>
 
+#include "meter/file_rows.h"
 #include "meter/report.h"
 #include "meter/sums.h"
 #include "meter/verdict.h"
@@ -34,35 +34,12 @@ void add_verdict(JsonWriter& json, const Verdict& verdict) {
   json.field("advice", verdict.advice).end_object();
 }
 
-// Peaks of each file; the largest map first.
 void add_files(JsonWriter& json, const Trace& trace) {
-  struct File {
-    std::optional<std::uint64_t> mapped, cached, size;
-    bool deleted = false;
-  };
-  const auto raise = [](std::optional<std::uint64_t>& peak, const Figure& figure) {
-    if (figure.value) peak = std::max(peak.value_or(0), *figure.value);
-  };
-  std::map<std::string, File> files;
-  for (const Reading& reading : trace.readings) {
-    if (!reading.files) continue;
-    for (const FileReading& seen : *reading.files) {
-      File& file = files[seen.path];
-      raise(file.mapped, seen.mapped);
-      raise(file.cached, seen.cached);
-      if (seen.size.value) file.size = seen.size.value;
-      file.deleted = seen.deleted;
-    }
-  }
-  std::vector<std::pair<std::string, File>> sorted(files.begin(), files.end());
-  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) {
-    return a.second.mapped.value_or(0) > b.second.mapped.value_or(0);
-  });
   json.key("files").begin_array();
-  for (const auto& [path, file] : sorted) {
-    json.begin_object().field("path", path).field("deleted", file.deleted);
-    json.field("peak_mapped", file.mapped).field("peak_cached", file.cached);
-    json.field("size", file.size).end_object();
+  for (const FileRow& row : file_rows(trace)) {
+    json.begin_object().field("path", row.path).field("deleted", row.deleted);
+    json.field("peak_mapped", row.peak_mapped).field("peak_cached", row.peak_cached);
+    json.field("size", row.size).field("mapped_now", row.mapped_now).end_object();
   }
   json.end_array();
 }
