@@ -134,12 +134,14 @@ std::string unknown_spans(const Panel& panel, const Series& series) {
 std::string lines(const Panel& panel, const Series& series, std::uint64_t limit) {
   const std::string cached = line_path(panel, series.seconds, series.cached);
   std::string out = path("class=\"halo\"", cached) + path("class=\"cached\"", cached);
-  double cached_y = panel.bottom;
+  double cached_x = panel.right, cached_y = panel.bottom;
   for (std::size_t i = 0; i < series.cached.size(); ++i) {
-    if (series.cached[i]) cached_y = panel.y(*series.cached[i]);
+    if (!series.cached[i]) continue;
+    cached_x = std::max(panel.x(series.seconds[i]), panel.left + 160);
+    cached_y = panel.y(*series.cached[i]);
   }
   if (highest(series.cached) > 0) {
-    out += text("name end", panel.right - 6, std::max(cached_y - 6, panel.top + 12),
+    out += text("name end", cached_x - 6, std::max(cached_y - 6, panel.top + 12),
                 "page cache of the files");
   }
   if (limit == 0) return out;

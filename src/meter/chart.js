@@ -156,7 +156,7 @@ const lowtidePainter = (data, state) => {
       const d = linePath(data.cached, x, y, first, last);
       out += `<path class="halo" d="${d}"/><path class="cached" d="${d}"/>`;
       const known = stretches(data.cached, first, last).pop();
-      if (known) out += text('name end', size.right - 6, Math.max(y(data.cached[known[1]]) - 6, size.top + 12), CACHED);
+      if (known) out += text('name end', Math.min(Math.max(x(times[known[1]]), size.left + 160), size.right) - 6, Math.max(y(data.cached[known[1]]) - 6, size.top + 12), CACHED);
     }
     if (!limit) return out;
     const words = 'memory limit ' + bytes(limit);

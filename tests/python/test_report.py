@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
@@ -40,7 +40,7 @@ DRIVER = """
   const out = document.createElement('pre');
   out.id = 'result';
   out.textContent = JSON.stringify(result);
-  document.body.append(out);
+  top.document.body.append(out);
 })();
 </script>
 """
@@ -97,6 +97,8 @@ def browse(folder: Path, page: str, script: str, width: int = 1000) -> tuple[dic
     page = page.replace("<head>", "<head>" + CATCH, 1).replace(
         "</body>", DRIVER % script + "</body>"
     )
+    if width < 500:  # no window of Chromium is narrower, but a frame is
+        page = f'<iframe width="{width}" height="1000" style="border:0" srcdoc="{escape(page)}">'
     file.write_text(page, encoding="utf-8")
     run = subprocess.run(
         [
