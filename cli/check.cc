@@ -70,6 +70,12 @@ CheckOptions check_options(const FileWords& words, const CheckWords& more) {
   return options;
 }
 
+CheckResult check_shown(const std::string& file, CheckOptions* options) {
+  Progress progress("check");
+  options->progress = [&](std::uint64_t done, std::uint64_t all) { progress.show(done, all); };
+  return check(file, *options);
+}
+
 }  // namespace
 
 Run add_check(CLI::App& app) {
@@ -81,11 +87,9 @@ Run add_check(CLI::App& app) {
   app.add_option("--memory", more->memory, "What it may hold: 64MiB")->type_name("SIZE");
   return [words, more](const Call&) {
     CheckOptions options = check_options(*words, *more);
-    Progress progress("check");
-    options.progress = [&](std::uint64_t done, std::uint64_t all) { progress.show(done, all); };
     const std::string& file = words->files.front();
     try {
-      const CheckResult result = check(file, options);
+      const CheckResult result = check_shown(file, &options);
       print(words->json ? json_of(result) : text_of(result));
     } catch (const FormatError& error) {
       if (words->json) print(json_of(file, error.what()));

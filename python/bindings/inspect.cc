@@ -17,6 +17,8 @@ using nb::literals::operator""_a;
 
 namespace {
 
+using FactDict = nb::typed<nb::dict, nb::str, nb::any>;
+
 nb::bytes to_bytes(const std::string& path) {
   return nb::bytes(path.data(), path.size());
 }
@@ -35,8 +37,8 @@ InfoOptions options_of(std::optional<bool> tokens, std::optional<std::string> dt
   return options;
 }
 
-nb::dict info_dict(const Info& found) {
-  nb::dict out;
+FactDict info_dict(const Info& found) {
+  FactDict out;
   out["path"] = to_bytes(found.path);
   out["kind"] = file_kind_word(found.kind);
   out["format"] = found.format;
@@ -63,7 +65,7 @@ nb::dict info_dict(const Info& found) {
   return out;
 }
 
-nb::dict info_of(const std::vector<nb::bytes>& paths, bool expand, std::optional<bool> tokens,
+FactDict info_of(const std::vector<nb::bytes>& paths, bool expand, std::optional<bool> tokens,
                  std::optional<std::string> dtype, std::optional<std::vector<std::uint64_t>> shape,
                  std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
                  std::optional<std::string> format) {
@@ -78,7 +80,7 @@ nb::dict info_of(const std::vector<nb::bytes>& paths, bool expand, std::optional
   return info_dict(found);
 }
 
-nb::dict check_of(const std::vector<nb::bytes>& paths, bool expand, std::optional<bool> tokens,
+FactDict check_of(const std::vector<nb::bytes>& paths, bool expand, std::optional<bool> tokens,
                   std::optional<std::string> dtype, std::optional<std::vector<std::uint64_t>> shape,
                   std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
                   std::optional<std::string> format, std::optional<std::uint64_t> vocab,
@@ -100,7 +102,7 @@ nb::dict check_of(const std::vector<nb::bytes>& paths, bool expand, std::optiona
   unlocked.emplace();
   const CheckResult result = expand ? check(names.at(0), options) : check(names, options);
   unlocked.reset();
-  nb::dict out = info_dict(result.info);
+  FactDict out = info_dict(result.info);
   if (result.info.kind == FileKind::tokens) out["highest_token"] = result.highest_token;
   if (result.nan) out["nan"] = *result.nan;
   if (result.infinite) out["infinite"] = *result.infinite;
