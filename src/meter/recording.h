@@ -10,4 +10,6 @@ struct Recording::Impl {
   Trace trace;
 };
 
+[[nodiscard]] Recording recording_of(Trace trace);
+
 }  // namespace lowtide
