@@ -11,6 +11,10 @@ constexpr Verb kVerbs[] = {
      "lowtide check --vocab 50257 train.bin\nlowtide check --nan m.npy", false, add_check},
     {"cache", "Which parts of a file are in the page cache; put it out or bring it in",
      "lowtide cache train.bin\nlowtide cache --evict train.bin", false, add_cache},
+    {"profile", "Where the memory of a program went, over time, with a verdict in words",
+     "lowtide profile -o memory.html -- python train.py\nlowtide profile memory.trace -o "
+     "memory.svg",
+     true, add_profile},
     {"completion", "Print a script that completes verbs and options in your shell",
      "lowtide completion bash >~/.local/share/bash-completion/completions/lowtide", false,
      add_completion},
