@@ -12,7 +12,7 @@ namespace lowtide::cli {
 namespace {
 
 struct CheckWords {
-  std::optional<std::uint64_t> vocab, eot;
+  std::string vocab, eot;
   bool nan = false;
   std::string memory = "64MiB";
 };
@@ -63,8 +63,8 @@ std::string json_of(const std::string& path, const std::string& error) {
 CheckOptions check_options(const FileWords& words, const CheckWords& more) {
   CheckOptions options;
   options.file = info_options(words);
-  options.vocab = more.vocab;
-  options.eot = more.eot;
+  if (!more.vocab.empty()) options.vocab = parse_count(more.vocab, "--vocab");
+  if (!more.eot.empty()) options.eot = parse_count(more.eot, "--eot");
   options.count_nan = more.nan;
   options.memory_bytes = parse_bytes(more.memory);
   return options;

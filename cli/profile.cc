@@ -22,7 +22,7 @@ namespace {
 struct ProfileWords {
   std::string trace;
   std::vector<std::string> outputs;
-  double interval_s = 0;
+  std::optional<double> interval_s;
   bool no_children = false;
   bool json = false;
 };
@@ -46,7 +46,7 @@ void check_output(const std::string& output) {
   }
   if (fs::is_directory(path, unknown))
     throw std::invalid_argument("-o " + output + ": is a folder");
-  const fs::path probe(output + ".part");
+  const fs::path probe = folder / ("." + path.filename().string() + ".lowtide-check");
   std::ofstream file(probe, std::ios::binary);
   file << std::string(4096, ' ') << std::flush;
   const bool written = file.good();
@@ -142,13 +142,11 @@ std::string json_of(const Recording& recording, const std::vector<std::string>& 
   json.field("rss", growth.rss).field("anon", growth.anon).field("file", growth.file);
   json.field("shmem", growth.shmem).field("page_tables", growth.page_tables);
   json.field("page_cache", growth.page_cache).end_object();
-  json.field("verdict", verdict_word(verdict.kind))
-      .field("headline", verdict.headline)
-      .field("evidence", verdict.evidence)
-      .field("unknown", verdict.unknown)
-      .field("advice", verdict.advice)
-      .field("exit", exit_code)
-      .end_object();
+  json.key("verdict").begin_object();
+  json.field("kind", verdict_word(verdict.kind)).field("headline", verdict.headline);
+  json.field("evidence", verdict.evidence).field("unknown", verdict.unknown);
+  json.field("advice", verdict.advice).end_object();
+  json.field("exit", exit_code).end_object();
   return json.text() + "\n";
 }
 
@@ -171,7 +169,7 @@ int profile_program(const Call& call, const ProfileWords& words) {
   const CommandEnd end = run_command({.arguments = call.command, .variables = {}}, [&](int pid) {
     ProfileOptions options;
     options.pid = pid;
-    options.interval_s = words.interval_s;
+    options.interval_s = words.interval_s.value_or(0);
     options.children = !words.no_children;
     options.command = call.command;
     profile.emplace(options);
@@ -211,8 +209,7 @@ Run add_profile(CLI::App& app) {
       ->expected(1)
       ->take_all();
   app.add_option("--interval", words->interval_s, "Seconds between readings; chosen if not given")
-      ->type_name("S")
-      ->check(CLI::Range(0.001, 3600.0));
+      ->type_name("S");
   app.add_flag("--no-children", words->no_children, "Only the program, not what it starts");
   app.add_flag("--json", words->json, "One JSON object as the last line of stdout");
   return [words](const Call& call) {
@@ -221,6 +218,10 @@ Run add_profile(CLI::App& app) {
       throw std::invalid_argument(program ? "a trace and a program: name one of them"
                                           : "no program: write it behind --, as in lowtide profile "
                                             "-- python train.py");
+    }
+    const double interval_s = words->interval_s.value_or(1);
+    if (!(interval_s >= 0.001 && interval_s <= 3600)) {  // nor NaN
+      throw std::invalid_argument("--interval: expected seconds from 0.001 to 3600");
     }
     for (const std::string& output : words->outputs) check_output(output);
     return program ? profile_program(call, *words) : show_trace(*words);

@@ -52,7 +52,7 @@ def test_a_verb_like_no_other_points_to_the_list():
 
 @pytest.mark.parametrize(
     "words",
-    [("info",), ("info", "--wrong", "x"), ("check", "--vocab", "many", "x"), ("--wrong",)],
+    [("info",), ("info", "--wrong", "x"), ("check", "--memory"), ("--wrong",)],
 )
 def test_wrong_usage_is_exit_2_with_the_way_out(words):
     told = lowtide(*words)

@@ -86,7 +86,8 @@ def test_a_cut_file_is_found(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [("--nan",), ("--vocab", "-1"), ("--memory", "lots"), ("--memory", "1KiB")]
+    "words",
+    [("--nan",), ("--vocab", "-1"), ("--eot", "0x5"), ("--memory", "lots"), ("--memory", "1KiB")],
 )
 def test_what_cannot_be_done_is_exit_2(words, tmp_path):
     path = write_nanogpt(tmp_path / "t.bin", np.arange(1000))
