@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+    # paths, expand, tokens, dtype, shape, offset_bytes, fortran_order, format
+    Asked = tuple[
+        list[bytes],
+        bool,
+        bool | None,
+        str | None,
+        list[int] | None,
+        int | None,
+        bool | None,
+        str | None,
+    ]
 
 _MAX = 2**63 - 1
 
@@ -80,7 +91,7 @@ def check(
         eot = _arguments.integer(eot, "eot", 0, 2**64 - 1)
     count = _arguments.flag(nan, "nan")
     budget = _arguments.memory_bytes(memory)
-    return _readable(_core.check(*asked, vocab=vocab, eot=eot, nan=count, memory_bytes=budget))
+    return _readable(_core.check(*asked, vocab, eot, count, budget))
 
 
 def _asked(
@@ -91,7 +102,7 @@ def _asked(
     offset: int | None,
     order: str | None,
     format: str | None,
-) -> tuple[Any, ...]:
+) -> Asked:
     """The first arguments of the core's info and check."""
     names, expand = _arguments.path_list(path)
     kind = None if tokens is None else _arguments.flag(tokens, "tokens")

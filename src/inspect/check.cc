@@ -40,13 +40,11 @@ CheckResult check_opened(const OpenedFile& opened, const std::string& path,
 
 CheckResult check_files(std::span<const std::string> paths, bool expand,
                         const CheckOptions& options) {
-  HowToOpen how{.engine = EngineKind::automatic, .cache = CacheMode::drop};
+  HowToOpen how;
   // An array is opened once more, file by file; tokens are read through this.
-  const OpenedFile looked_at = open_file(paths, expand, options.file, {});
-  if (std::holds_alternative<Array>(looked_at)) {
-    return check_opened(looked_at, paths.front(), options);
+  if (kind_of(paths, expand, options.file) == FileKind::tokens) {
+    how = {options.memory_bytes, EngineKind::automatic, CacheMode::drop};
   }
-  how.memory_bytes = options.memory_bytes;
   return check_opened(open_file(paths, expand, options.file, how), paths.front(), options);
 }
 

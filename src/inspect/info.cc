@@ -123,20 +123,11 @@ Info info_of(const Tokens& tokens) {
   if (!found.documents) return found;
   std::vector<std::string> indexes;  // beside their data, as the format has it
   for (std::string path : tokens.paths()) {
-    indexes.push_back(path.replace(path.size() - 4, 4, ".idx"));
+    path.replace(path.size() - 4, 4, ".idx");
+    if (path_exists(path)) indexes.push_back(std::move(path));  // else it was named otherwise
   }
   add_files(&found, indexes);
   return found;
-}
-
-FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOptions& options) {
-  if (paths.empty()) throw std::invalid_argument("info: the list of files is empty");
-  if (const auto asked = kind_asked(options)) return *asked;
-  if (!expand) return kind_of_file(paths, options);
-  const std::string& path = paths.front();
-  const bool prefix = !path_exists(path) && path_exists(path + ".idx");
-  if (is_folder(path) || prefix) return FileKind::tokens;
-  return kind_of_file(expand_path(path), options);
 }
 
 }  // namespace
@@ -157,6 +148,16 @@ std::string dtype_name(const DType& dtype) {
   std::string text = dtype.descr();
   if (text.starts_with('\'')) text = text.substr(1, text.size() - 2);
   return text;
+}
+
+FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOptions& options) {
+  if (paths.empty()) throw std::invalid_argument("info: the list of files is empty");
+  if (const auto asked = kind_asked(options)) return *asked;
+  if (!expand) return kind_of_file(paths, options);
+  const std::string& path = paths.front();
+  const bool prefix = !path_exists(path) && path_exists(path + ".idx");
+  if (is_folder(path) || prefix) return FileKind::tokens;
+  return kind_of_file(expand_path(path), options);
 }
 
 Info info_of_opened(const OpenedFile& opened, const std::string& path, const InfoOptions& options) {

@@ -23,8 +23,12 @@ struct HowToOpen {
   CacheMode cache = CacheMode::automatic;
 };
 
-// As an array or as tokens, by the rules of InfoOptions::kind. With `expand` there is one path,
-// which may be a pattern, a folder or a prefix. Throws as Array::open and Tokens::open.
+// By the rules of InfoOptions::kind. With `expand` there is one path, which may be a pattern, a
+// folder or a prefix. Throws IoError, FormatError (an empty file), std::invalid_argument.
+[[nodiscard]] FileKind kind_of(std::span<const std::string> paths, bool expand,
+                               const InfoOptions& options);
+
+// As an array or as tokens. Throws as Array::open and Tokens::open.
 [[nodiscard]] OpenedFile open_file(std::span<const std::string> paths, bool expand,
                                    const InfoOptions& options, const HowToOpen& how);
 
