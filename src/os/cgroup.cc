@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "os/mount.h"
 #include "os/text_file.h"
 
 namespace lowtide {
@@ -22,27 +23,12 @@ constexpr Version kV1{
     {"memory.limit_in_bytes", nullptr}, "memory.usage_in_bytes", "total_inactive_file"};
 constexpr Version kV2{{"memory.max", "memory.high"}, "memory.current", "inactive_file"};
 
-struct Mount {
+// Where the groups of one version are seen.
+struct View {
   bool v2 = false;
   std::string root;   // the group that is seen at `point`
   std::string point;  // where, with the system root put in
 };
-
-// mountinfo writes space, tab, newline and backslash as \ and three octal digits.
-std::string unescape(std::string_view text) {
-  std::string plain;
-  const auto octal = [text](std::size_t at) { return text[at] >= '0' && text[at] <= '7'; };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size() && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
-      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                                 (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
 
 bool contains(const std::vector<std::string_view>& parts, std::string_view wanted) {
   return std::find(parts.begin(), parts.end(), wanted) != parts.end();
@@ -59,19 +45,14 @@ std::string placed(const std::string& point, const SystemRoot& root) {
   return is_below(point, kUsual) ? root.cgroup + point.substr(kUsual.size()) : point;
 }
 
-// "36 25 0:31 /root /point opts [tags...] - type source super-options"
-std::vector<Mount> memory_mounts(std::string_view mountinfo, const SystemRoot& root) {
-  std::vector<Mount> mounts;
-  for (const std::string_view line : split(mountinfo, '\n')) {
-    const std::vector<std::string_view> fields = split(line, ' ');
-    const auto dash = std::find(fields.begin(), fields.end(), "-");
-    if (fields.size() < 6 || fields.end() - dash < 2) continue;
-    const bool v2 = dash[1] == "cgroup2";
-    const bool v1 = dash[1] == "cgroup" && contains(split(fields.back(), ','), "memory");
-    if (!v1 && !v2) continue;
-    mounts.push_back({v2, unescape(fields[3]), placed(unescape(fields[4]), root)});
+std::vector<View> memory_views(std::string_view mountinfo, const SystemRoot& root) {
+  std::vector<View> views;
+  for (const Mount& mount : parse_mounts(mountinfo)) {
+    const bool v2 = mount.type == "cgroup2";
+    const bool v1 = mount.type == "cgroup" && contains(split(mount.options, ','), "memory");
+    if (v1 || v2) views.push_back({v2, mount.root, placed(mount.point, root)});
   }
-  return mounts;
+  return views;
 }
 
 // The path in a line "id:controllers:path": with the memory controller for v1, with none for v2.
@@ -121,10 +102,10 @@ void add_limits(const std::string& folder, const Version& version, std::vector<G
 }
 
 // Our group and all above it, up to and with the mount point.
-void walk_up(const Mount& mount, std::string below, std::vector<GroupLimit>* out) {
-  const Version& version = mount.v2 ? kV2 : kV1;
+void walk_up(const View& view, std::string below, std::vector<GroupLimit>* out) {
+  const Version& version = view.v2 ? kV2 : kV1;
   for (;;) {
-    add_limits(mount.point + below, version, out);
+    add_limits(view.point + below, version, out);
     if (below.empty()) return;
     below.resize(std::min(below.rfind('/'), below.size() - 1));
   }
@@ -137,18 +118,18 @@ std::vector<GroupLimit> group_limits(const SystemRoot& root) {
   const std::optional<std::string> groups = read_text(root.proc + "/self/cgroup");
   const std::optional<std::string> mountinfo = read_text(root.proc + "/self/mountinfo");
   if (!groups || !mountinfo) return limits;
-  const std::vector<Mount> mounts = memory_mounts(*mountinfo, root);
+  const std::vector<View> views = memory_views(*mountinfo, root);
   for (const bool v2 : {false, true}) {
     const std::optional<std::string> group = own_group(*groups, v2);
     if (!group) continue;
-    const Mount* shown = nullptr;
+    const View* shown = nullptr;
     std::string below;
-    for (const Mount& mount : mounts) {
-      if (mount.v2 != v2) continue;
-      const std::optional<std::string> way = below_mount(*group, mount.root);
-      if (shown == nullptr) shown = &mount;  // better the mount's own limit than none
+    for (const View& view : views) {
+      if (view.v2 != v2) continue;
+      const std::optional<std::string> way = below_mount(*group, view.root);
+      if (shown == nullptr) shown = &view;  // better the mount's own limit than none
       if (!way) continue;
-      shown = &mount;
+      shown = &view;
       below = *way;
       break;
     }

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "os/file.h"
+#include "os/mount.h"
 #include "os/sys.h"
 
 namespace lowtide {
@@ -38,6 +39,11 @@ std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes,
   sys::Cachestat counts{};
   if (sys::table.cachestat(file.fd(), &range, &counts) != 0) {
     if (why != nullptr) *why = reason(errno);
+    return std::nullopt;
+  }
+  if (counts.cached_pages == 0 && is_overlay(file.fd())) {
+    if (why != nullptr)
+      *why = "cachestat: overlayfs does not tell what is cached of the file below";
     return std::nullopt;
   }
   const auto to_bytes = [range_bytes](std::uint64_t pages) {

@@ -15,8 +15,8 @@ struct Residency {
 };
 
 // Size 0 means to the end of the file. nullopt is *unknown*, never zero: the kernel has no
-// cachestat (before 6.5), or forbids it for files that we may not write. `why`, when given, gets
-// the reason.
+// cachestat (before 6.5), forbids it for files that we may not write, or the file lies on
+// overlayfs, whose answer is always nothing. `why`, when given, gets the reason.
 [[nodiscard]] std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes = 0,
                                                  std::uint64_t size_bytes = 0,
                                                  std::string* why = nullptr);

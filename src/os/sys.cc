@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -43,6 +44,7 @@ constinit Table table{
     .close = ::close,
     .pread = real_pread,
     .statx = real_statx,
+    .fstatfs = ::fstatfs,
     .fadvise = real_fadvise,
     .cachestat = real_cachestat,
     .mmap = ::mmap,

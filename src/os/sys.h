@@ -14,6 +14,7 @@
 
 struct io_uring;
 struct io_uring_params;
+struct statfs;
 struct statx;
 
 namespace lowtide::sys {
@@ -32,6 +33,7 @@ struct Table {
   int (*close)(int fd);
   ssize_t (*pread)(int fd, void* into, std::size_t size, off_t offset);
   int (*statx)(int dirfd, const char* path, int flags, unsigned mask, struct statx* out);
+  int (*fstatfs)(int fd, struct statfs* out);
   int (*fadvise)(int fd, off_t offset, off_t size,
                  int advice);  // returns -1 and errno, unlike libc
   int (*cachestat)(int fd, const CachestatRange* range, Cachestat* out);
