@@ -115,7 +115,7 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   const auto shard = static_cast<std::uint32_t>(shards.size() - 1);
   auto impl = std::make_shared<Impl>(
       std::move(layouts), std::move(shards), std::move(index_shards), options.eot,
-      StoreOptions{options.memory_bytes, options.engine, options.cache});
+      StoreOptions{options.memory_bytes, options.engine, options.cache, options.past_cache});
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }
