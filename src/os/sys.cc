@@ -47,6 +47,7 @@ constinit Table table{
     .fstatfs = ::fstatfs,
     .fadvise = real_fadvise,
     .cachestat = real_cachestat,
+    .fdatasync = ::fdatasync,
     .mmap = ::mmap,
     .madvise = ::madvise,
     .ring_init = real_ring_init,
