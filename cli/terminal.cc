@@ -170,13 +170,23 @@ void Progress::show(std::uint64_t done_bytes, std::uint64_t all_bytes) {
   const double seconds = std::chrono::duration<double>(now - start_).count();
   if (seconds < 1 || (drawn_ && now - last_ < std::chrono::milliseconds(100))) return;
   last_ = now;
-  drawn_ = true;
   const double share = static_cast<double>(done_bytes) / static_cast<double>(all_bytes);
   std::string words = percent_text(done_bytes, all_bytes) + "  " + rate_text(done_bytes, seconds);
   if (share > 0) {
     const auto left_s = static_cast<std::uint64_t>(seconds / share - seconds);
     words += "  " + std::to_string(left_s) + " s left";
   }
+  draw(share, words);
+}
+
+void Progress::show_step(std::string_view what, std::uint64_t done, std::uint64_t all) {
+  if (!error_output().is_terminal || all == 0) return;
+  draw(static_cast<double>(done) / static_cast<double>(all), std::string(what));
+}
+
+void Progress::draw(double share, const std::string& words) {
+  const Terminal& on = error_output();
+  drawn_ = true;
   const std::size_t used = width_of(title_) + words.size() + 6;
   std::string bar;
   if (on.columns > used + 8) {

@@ -91,8 +91,12 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(std::uint64_t done_bytes, std::uint64_t all_bytes);
+  // The same for steps of which each takes a while: `what` is being done. Shown at once.
+  void show_step(std::string_view what, std::uint64_t done, std::uint64_t all);
 
  private:
+  void draw(double share, const std::string& words);
+
   using Clock = std::chrono::steady_clock;
   std::string title_;
   Clock::time_point start_;

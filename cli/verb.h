@@ -40,9 +40,11 @@ struct Verb {
 [[nodiscard]] std::span<const Verb> verbs();
 
 // One each, in the file of its name.
+[[nodiscard]] Run add_bench(CLI::App& app);
 [[nodiscard]] Run add_cache(CLI::App& app);
 [[nodiscard]] Run add_check(CLI::App& app);
 [[nodiscard]] Run add_completion(CLI::App& app);
+[[nodiscard]] Run add_doctor(CLI::App& app);
 [[nodiscard]] Run add_info(CLI::App& app);
 
 }  // namespace lowtide::cli
