@@ -157,7 +157,7 @@ class Bench {
     ByteRange range = find_hot_range(*file_);
     const std::uint64_t enough = std::min(report_.bytes, kLeastHotBytes);
     if (options_.warm && range.size_bytes < std::min(report_.bytes, options_.warm_bytes)) {
-      warm.emplace(file_, options_.warm_bytes);
+      warm.emplace(file_, options_.warm_bytes, report_.cached_before_bytes == 0);
       range = warm->range();
       report_.notes.push_back(
           warm->stays() ? "what --warm brought into the page cache stays there: what was there "

@@ -38,14 +38,15 @@ ByteRange find_hot_range(const File& file) {
   return best;
 }
 
-WarmRange::WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes)
+WarmRange::WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes, bool cold)
     : file_(std::move(file)) {
   const std::uint64_t all = file_->shard().size_bytes;
   const std::uint64_t end = std::min(size_bytes, all);
-  for (std::uint64_t block = 0; block < end; block += kBlockBytes) {
+  // Reads at the end of the range can start read-ahead behind it.
+  for (std::uint64_t block = 0; block < std::min(end + kReachBytes, all); block += kBlockBytes) {
     const auto before = residency(*file_, block, kBlockBytes);
     if (!before) stays_ = true;
-    if (before && before->cached_bytes == 0) brought_in_bytes_.push_back(block);
+    if (before && (cold || before->cached_bytes == 0)) brought_in_bytes_.push_back(block);
   }
   file_->advise(Advice::random);  // no read-ahead beyond the end
   const Memory buffer(kReadBytes);

@@ -20,12 +20,12 @@ struct ByteRange {
 [[nodiscard]] ByteRange find_hot_range(const File& file);
 
 // Brings the first bytes of a file into the page cache by reading them; when it goes, it puts those
-// out again that were not there before, by blocks of 4 MiB of which nothing was. Where the kernel
-// does not tell what was there, all of them stay.
+// out again that were not there before, by blocks of 4 MiB of which nothing was; all of them where
+// the whole file was `cold`. Where the kernel does not tell what was there, all of them stay.
 class WarmRange {
  public:
   // Throws IoError.
-  WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes);
+  WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes, bool cold);
   ~WarmRange();
   WarmRange(const WarmRange&) = delete;
   WarmRange& operator=(const WarmRange&) = delete;
