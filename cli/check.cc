@@ -12,7 +12,7 @@ namespace lowtide::cli {
 namespace {
 
 struct CheckWords {
-  std::optional<std::uint64_t> vocab, eot;
+  std::string vocab, eot;
   bool nan = false;
   std::string memory = "64MiB";
 };
@@ -63,11 +63,17 @@ std::string json_of(const std::string& path, const std::string& error) {
 CheckOptions check_options(const FileWords& words, const CheckWords& more) {
   CheckOptions options;
   options.file = info_options(words);
-  options.vocab = more.vocab;
-  options.eot = more.eot;
+  if (!more.vocab.empty()) options.vocab = parse_count(more.vocab, "--vocab");
+  if (!more.eot.empty()) options.eot = parse_count(more.eot, "--eot");
   options.count_nan = more.nan;
   options.memory_bytes = parse_bytes(more.memory);
   return options;
+}
+
+CheckResult check_shown(const std::string& file, CheckOptions* options) {
+  Progress progress("check");
+  options->progress = [&](std::uint64_t done, std::uint64_t all) { progress.show(done, all); };
+  return check(file, *options);
 }
 
 }  // namespace
@@ -81,11 +87,9 @@ Run add_check(CLI::App& app) {
   app.add_option("--memory", more->memory, "What it may hold: 64MiB")->type_name("SIZE");
   return [words, more](const Call&) {
     CheckOptions options = check_options(*words, *more);
-    Progress progress("check");
-    options.progress = [&](std::uint64_t done, std::uint64_t all) { progress.show(done, all); };
     const std::string& file = words->files.front();
     try {
-      const CheckResult result = check(file, options);
+      const CheckResult result = check_shown(file, &options);
       print(words->json ? json_of(result) : text_of(result));
     } catch (const FormatError& error) {
       if (words->json) print(json_of(file, error.what()));

@@ -9,14 +9,6 @@
 namespace lowtide::cli {
 namespace {
 
-std::uint64_t parse_count(std::string_view text, const std::string& option) {
-  std::uint64_t value = 0;
-  const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (err == std::errc() && end == text.data() + text.size() && !text.empty()) return value;
-  throw std::invalid_argument(option + ": expected a whole number, found \"" + std::string(text) +
-                              "\"");
-}
-
 // "1000,162", "(1000, 162)", "1000x162".
 std::vector<std::uint64_t> parse_shape(std::string_view text) {
   std::vector<std::uint64_t> shape;
@@ -35,6 +27,14 @@ std::vector<std::uint64_t> parse_shape(std::string_view text) {
 }
 
 }  // namespace
+
+std::uint64_t parse_count(std::string_view text, const std::string& option) {
+  std::uint64_t value = 0;
+  const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (err == std::errc() && end == text.data() + text.size() && !text.empty()) return value;
+  throw std::invalid_argument(option + ": expected a whole number, found \"" + std::string(text) +
+                              "\"");
+}
 
 std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several) {
   auto words = std::make_shared<FileWords>();

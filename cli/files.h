@@ -1,8 +1,10 @@
 // files.h - the options by which a verb is told what is in a file.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lowtide/info.h"
@@ -26,6 +28,9 @@ struct FileWords {
 [[nodiscard]] std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several);
 // Throws std::invalid_argument that names the option.
 [[nodiscard]] InfoOptions info_options(const FileWords& words);
+
+// Decimal digits only: CLI11 would take -1 for the largest number. Throws std::invalid_argument.
+[[nodiscard]] std::uint64_t parse_count(std::string_view text, const std::string& option);
 
 // An object of what `lowtide info --json` tells of a file.
 void write_info(JsonWriter* json, const Info& found);

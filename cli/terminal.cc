@@ -98,12 +98,16 @@ std::vector<std::size_t> Table::widths() const {
 }
 
 std::string Table::as_lines(const Terminal& on) const {
+  std::size_t names = 0;
+  for (const Column& column : columns_) names = std::max(names, width_of(column.heading) + 2);
+  const std::size_t room = on.columns > names ? on.columns - names : on.columns;
   std::string text;
   for (const auto& row : rows_) {
     if (!text.empty()) text += "\n";
     Facts facts;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (!row[i].empty()) facts.add(columns_[i].heading, row[i]);
+      const std::string cell = i == flexible_ ? cut_start(row[i], room, on) : row[i];
+      if (!cell.empty()) facts.add(columns_[i].heading, cell);
     }
     text += facts.text(0, on);
   }

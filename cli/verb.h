@@ -46,5 +46,6 @@ struct Verb {
 [[nodiscard]] Run add_completion(CLI::App& app);
 [[nodiscard]] Run add_doctor(CLI::App& app);
 [[nodiscard]] Run add_info(CLI::App& app);
+[[nodiscard]] Run add_profile(CLI::App& app);
 
 }  // namespace lowtide::cli

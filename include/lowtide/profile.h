@@ -76,16 +76,21 @@ class Recording {
   std::shared_ptr<const Impl> impl_;
 };
 
-// Watches from a thread of its own until stopped. Any thread may call.
+// Watches from a thread of its own until stopped; the first reading is taken before the constructor
+// returns. Any thread may call. In a child that the process forks it does nothing, and its
+// recording is empty.
 class Profile {
  public:
+  // Throws IoError where no such process is seen or the trace cannot be written.
   explicit Profile(const ProfileOptions& options);
   ~Profile();
   Profile(Profile&&) noexcept;
   Profile& operator=(Profile&&) noexcept;
 
-  void mark(const std::string& text);  // a line on the curve, now
-  // Ends the watching; the first call decides, later ones change nothing.
+  // A line on the curve, now. Thousands of them are thinned.
+  void mark(const std::string& text);
+  // Ends the watching; the first call decides, later ones change nothing. Throws IoError where the
+  // trace could not be written to its end (no space): the recording is whole all the same.
   void stop(std::optional<int> exit_code = std::nullopt);
   [[nodiscard]] Recording recording() const;  // what was seen so far
 

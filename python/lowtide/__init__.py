@@ -19,6 +19,7 @@ from lowtide._array import Array, open
 from lowtide._batches import Batches
 from lowtide._core import FormatError
 from lowtide._documents import Documents
+from lowtide._inspect import check, info
 from lowtide._loader import Loader, When
 from lowtide._token_batch import Batch
 from lowtide._tokens import Tokens, tokens
@@ -36,6 +37,8 @@ __all__ = [
     "Tokens",
     "When",
     "__version__",
+    "check",
+    "info",
     "open",
     "tokens",
 ]

@@ -36,7 +36,9 @@ struct FileReading {
   bool deleted = false;
   std::uint64_t device = 0, inode = 0;
   Figure size;
-  Figure mapped;  // resident in the maps of the tree, summed over processes (Rss of smaps)
+  // Resident in the maps of the tree, summed over processes: Rss of smaps less the pages that a
+  // private map copied, so that the sum over all files is RssFile.
+  Figure mapped;
   Figure pss;     // the same, shared pages divided (Pss of smaps)
   Figure cached;  // in the page cache, whoever brought it there
   friend bool operator==(const FileReading&, const FileReading&) = default;

@@ -14,6 +14,7 @@
 #include "lowtide/error.h"
 #include "os/file.h"
 #include "os/paths.h"
+#include "os/process.h"
 #include "os/sys.h"
 #include "os/text_file.h"
 
@@ -75,12 +76,6 @@ bool locks_file(std::string_view smaps, const Wanted& wanted) {
   return false;
 }
 
-std::string program_of(const std::string& process) {
-  std::string name = read_text(process + "/comm").value_or("");
-  while (name.ends_with('\n')) name.pop_back();
-  return name;
-}
-
 }  // namespace
 
 int write_back(const File& file) noexcept {
@@ -100,18 +95,17 @@ bool lives_in_memory(const File& file) noexcept {
 Mappers mappers_of(const File& file, const SystemRoot& root) {
   Mappers mappers;
   const std::optional<Wanted> file_wanted = wanted(file);
-  if (!file_wanted || !is_folder(root.proc)) return mappers;
-  for (const std::string& name : list_folder(root.proc)) {
-    const std::optional<std::uint64_t> pid = leading_number(name);
-    if (!pid) continue;
-    const std::string process = root.proc + "/" + name;
+  if (!file_wanted) return mappers;
+  for (const int pid : list_processes(root)) {
+    const std::string process = root.proc + "/" + std::to_string(pid);
     const std::optional<std::string> maps = read_text(process + "/maps");
     if (!maps) {
       mappers.hidden += path_exists(process) ? 1 : 0;  // else it ended meanwhile
     } else if (maps_file(*maps, *file_wanted)) {
       const std::string smaps = read_text(process + "/smaps").value_or("");
+      const auto stat = read_stat(root, pid);
       mappers.found.push_back(
-          {static_cast<int>(*pid), program_of(process), locks_file(smaps, *file_wanted)});
+          {pid, stat ? stat->name : std::string(), locks_file(smaps, *file_wanted)});
     }
   }
   return mappers;

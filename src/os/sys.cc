@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 namespace lowtide::sys {
 namespace {
@@ -14,6 +15,10 @@ constexpr long kCachestatNumber = 451;  // the same on every architecture, as al
 
 int real_open(const char* path, int flags) {
   return ::open(path, flags);
+}
+
+int real_create(const char* path, int flags) {
+  return ::open(path, flags | O_CREAT, 0666);
 }
 
 // Without the cancellation point of libc's own, which costs a cached read some hundredths.
@@ -41,7 +46,10 @@ int real_statx(int dirfd, const char* path, int flags, unsigned mask, struct sta
 
 constinit Table table{
     .open = real_open,
+    .create = real_create,
     .close = ::close,
+    .write = ::write,
+    .rename = ::rename,
     .pread = real_pread,
     .statx = real_statx,
     .fstatfs = ::fstatfs,

@@ -30,7 +30,10 @@ struct Cachestat {
 
 struct Table {
   int (*open)(const char* path, int flags);
+  int (*create)(const char* path, int flags);  // open with O_CREAT, mode 0666 less the umask
   int (*close)(int fd);
+  ssize_t (*write)(int fd, const void* from, std::size_t size);
+  int (*rename)(const char* from, const char* to);
   ssize_t (*pread)(int fd, void* into, std::size_t size, off_t offset);
   int (*statx)(int dirfd, const char* path, int flags, unsigned mask, struct statx* out);
   int (*fstatfs)(int fd, struct statfs* out);
