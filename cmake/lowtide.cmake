@@ -31,6 +31,20 @@ function(lowtide_room room)
   endif()
 endfunction()
 
+# lowtide_embed(<room> <file>...): plain files of src/<room>/ as constants of that room: page.css becomes
+# kPageCss of <room>/assets.h.
+function(lowtide_embed room)
+  set(source ${PROJECT_BINARY_DIR}/${room}_assets.cc)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/${room}/)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${ARGN}" -DROOM=${room} -DOUT=${source} -P
+            ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    VERBATIM)
+  target_sources(lowtide_${room} PRIVATE ${source})
+endfunction()
+
 # lowtide_library(ROOMS <room>... HEADERS <file>...): the static library lowtide::lowtide, installed
 # with include/lowtide/ and a package for find_package(lowtide).
 function(lowtide_library)
