@@ -51,7 +51,10 @@ std::string OptionWords::usage() const {
 
 std::vector<OptionWords> options_of(const CLI::App& app) {
   std::vector<OptionWords> all;
-  for (const CLI::Option* const option : app.get_options()) all.push_back(words_of(*option));
+  for (const CLI::Option* const option : app.get_options()) {
+    const bool hidden = option->get_group().empty();  // for the command itself
+    if (!hidden) all.push_back(words_of(*option));
+  }
   std::ranges::stable_partition(all, [](const OptionWords& words) { return words.positional; });
   return all;
 }

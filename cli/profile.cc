@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -14,6 +12,7 @@
 #include "lowtide/bytes.h"
 #include "lowtide/command.h"
 #include "lowtide/json.h"
+#include "outputs.h"
 #include "terminal.h"
 #include "verb.h"
 
@@ -27,37 +26,6 @@ struct ProfileWords {
   bool no_children = false;
   bool json = false;
 };
-
-// A program may run for days: what would fail at its end fails before it starts. Throws
-// std::invalid_argument.
-void check_output(const std::string& output) {
-  namespace fs = std::filesystem;
-  const fs::path path(output);
-  const std::string suffix = path.extension().string();
-  const bool known = suffix == ".html" || suffix == ".svg" || suffix == ".json" ||
-                     suffix == ".dat" || suffix == ".trace";
-  if (!known) {
-    throw std::invalid_argument(
-        "-o " + output + ": expected a name that ends in .html, .svg, .json, .dat or .trace");
-  }
-  std::error_code unknown;
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder, unknown)) {
-    throw std::invalid_argument("-o " + output + ": no such folder: " + folder.string());
-  }
-  if (fs::is_directory(path, unknown))
-    throw std::invalid_argument("-o " + output + ": is a folder");
-  const fs::path probe = folder / ("." + path.filename().string() + ".lowtide-check");
-  std::ofstream file(probe, std::ios::binary);
-  file << std::string(4096, ' ') << std::flush;
-  const bool written = file.good();
-  file.close();
-  fs::remove(probe, unknown);
-  if (!written) {
-    throw std::invalid_argument("-o " + output + ": cannot write to the folder " + folder.string() +
-                                " (no permission, or the disk is full)");
-  }
-}
 
 std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
   return bytes ? format_bytes(*bytes) : "unknown";

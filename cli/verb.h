@@ -44,6 +44,7 @@ struct Verb {
 [[nodiscard]] Run add_cache(CLI::App& app);
 [[nodiscard]] Run add_check(CLI::App& app);
 [[nodiscard]] Run add_completion(CLI::App& app);
+[[nodiscard]] Run add_demo(CLI::App& app);
 [[nodiscard]] Run add_doctor(CLI::App& app);
 [[nodiscard]] Run add_info(CLI::App& app);
 [[nodiscard]] Run add_profile(CLI::App& app);

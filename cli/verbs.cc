@@ -19,6 +19,8 @@ constexpr Verb kVerbs[] = {
      "lowtide bench train.bin\nlowtide bench --warm --memory 1GiB m.npy", false, add_bench},
     {"doctor", "What this machine allows, what a path lies on, what would make it faster",
      "lowtide doctor\nlowtide doctor train.bin", false, add_doctor},
+    {"demo", "Show on data of its own what a map does to memory, and what Lowtide does",
+     "lowtide demo\nlowtide demo --size 1GiB -o memory.html", false, add_demo},
     {"completion", "Print a script that completes verbs and options in your shell",
      "lowtide completion bash >~/.local/share/bash-completion/completions/lowtide", false,
      add_completion},

@@ -48,6 +48,17 @@ struct ProfileOptions {
   std::vector<std::string> watch_files;  // told of their page cache though nobody maps them
 };
 
+// How a picture is drawn. Pictures of several recordings compare where their axes reach equally
+// far.
+struct PictureOptions {
+  std::uint64_t memory_bytes = 0;  // the axis of memory reaches at least to here
+  double seconds = 0;              // and that of time
+  // 440 x 260 units, to stand beside others: the stack of memory alone, without headline, legend
+  // and bytes read. Of the mapped files libraries are one layer and all others another, whose page
+  // cache it is that is drawn.
+  bool small = false;
+};
+
 // A finished recording. Cheap to copy.
 class Recording {
  public:
@@ -63,11 +74,12 @@ class Recording {
   [[nodiscard]] double cost() const;  // CPU seconds of sampling by second of run
   [[nodiscard]] bool cut() const;     // a trace whose profiler was killed
   [[nodiscard]] std::string html() const;
-  [[nodiscard]] std::string svg() const;
+  // Throws std::invalid_argument for seconds below 0.
+  [[nodiscard]] std::string svg(const PictureOptions& options = {}) const;
   [[nodiscard]] std::string json() const;
   // By suffix: .html, .svg, .json, .dat, .trace; another one: std::invalid_argument. The file is
-  // there whole or not at all.
-  void save(const std::string& path) const;
+  // there whole or not at all. `picture` is for .svg.
+  void save(const std::string& path, const PictureOptions& picture = {}) const;
 
   struct Impl;
   explicit Recording(std::shared_ptr<const Impl> impl);

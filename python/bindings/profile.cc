@@ -85,16 +85,22 @@ void bind_profile(nb::module_& module) {
       .def_prop_ro("cost", &Recording::cost)
       .def_prop_ro("cut", &Recording::cut)
       .def("html", &Recording::html)
-      .def("svg", &Recording::svg)
+      .def(
+          "svg",
+          [](const Recording& recording, std::uint64_t memory_bytes, double seconds, bool small) {
+            return recording.svg({memory_bytes, seconds, small});
+          },
+          "memory_bytes"_a = 0, "seconds"_a = 0.0, "small"_a = false)
       .def("json", &Recording::json)
       .def(
           "save",
-          [](const Recording& recording, const nb::bytes& path) {
+          [](const Recording& recording, const nb::bytes& path, std::uint64_t memory_bytes,
+             double seconds, bool small) {
             const std::string name = path_of(path);
             const Unlocked unlocked;
-            recording.save(name);
+            recording.save(name, {memory_bytes, seconds, small});
           },
-          "path"_a);
+          "path"_a, "memory_bytes"_a = 0, "seconds"_a = 0.0, "small"_a = false);
   nb::class_<Profile>(module, "Profile")
       .def_static("start", &start, "pid"_a, "interval_s"_a, "children"_a, "trace_path"_a,
                   "command"_a, "watch_files"_a)

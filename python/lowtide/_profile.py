@@ -175,16 +175,27 @@ class Profile:
         peak = "unknown" if rss is None else _core.format_bytes(rss)
         return f"peak {peak} in {self.seconds:.1f} s. {self.verdict}"
 
-    def plot(self, path: Path | None = None) -> str:
-        """The picture as SVG text; with `path` (.svg) it is also written there."""
+    def plot(
+        self,
+        path: Path | None = None,
+        *,
+        memory: int = 0,
+        seconds: float = 0.0,
+        small: bool = False,
+    ) -> str:
+        """The picture as SVG text; with `path` (.svg) it is also written there.
+
+        memory, seconds: how far the axes reach at least (bytes), so that pictures compare.
+        small: 440 x 260 units, the memory alone, to stand beside others.
+        """
         if path is not None:
             name = os.fsencode(path)
             if not name.lower().endswith(b".svg"):
                 raise ValueError(
                     f"plot writes .svg, not {os.fsdecode(name)!r}: use save for others"
                 )
-            self._recording.save(name)
-        return self._recording.svg()
+            self._recording.save(name, memory, seconds, small)
+        return self._recording.svg(memory, seconds, small)
 
     def save(self, path: Path) -> None:
         """Writes what was seen, by suffix: .html, .svg, .json, .dat (mprof) or .trace.

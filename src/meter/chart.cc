@@ -12,8 +12,6 @@
 namespace lowtide {
 namespace {
 
-constexpr double kWidth = 960, kHeight = 520;
-constexpr double kLeft = 76, kRight = 944;
 constexpr double kLetter = 6.6;  // of a label; rather too wide than too narrow
 constexpr std::size_t kMostMarks = 25;
 constexpr std::uint64_t kLeastTop = 1 << 20;  // fewer bytes on an axis would make much of nothing
@@ -68,6 +66,38 @@ std::string patterns() {
          "<path class=\"unknown-hatch\" d=\"M0 6L6 0\"/></pattern>\n</defs>\n";
 }
 
+// Where the panels lie; a small picture has one only.
+struct Frame {
+  double width = 960, height = 520;
+  Panel memory{76, 944, 44, 340, 0, 1};
+  std::optional<Panel> read = Panel{76, 944, 386, 466, 0, 1};
+  int most_times = 8;
+};
+
+Frame frame_of(const PictureOptions& options, double end_seconds) {
+  Frame frame;
+  if (options.small) {
+    frame = {kSmallChartWidth, kSmallChartHeight, {70, 428, 30, 210, 0, 1}, std::nullopt, 5};
+  }
+  frame.memory.end_seconds = std::max(end_seconds, options.seconds);
+  if (frame.read) frame.read->end_seconds = frame.memory.end_seconds;
+  return frame;
+}
+
+// Of several pictures on one page, ids would name the first.
+std::string opening(const Frame& frame, const std::string& title, const std::string& description) {
+  const std::string width = coordinate(frame.width), height = coordinate(frame.height);
+  const std::string begin =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lt-chart\" role=\"img\" width=\"" + width +
+      "\" height=\"" + height + "\" viewBox=\"0 0 " + width + " " + height + "\" ";
+  if (!frame.read) {
+    return begin + "aria-label=\"" + escaped(title) + ". " + escaped(description) + "\">\n";
+  }
+  return begin + "aria-labelledby=\"lt-title lt-description\">\n<title id=\"lt-title\">" +
+         escaped(title) + "</title>\n<desc id=\"lt-description\">" + escaped(description) +
+         "</desc>\n";
+}
+
 std::string grid(const Panel& panel, const ByteTicks& ticks, const char* suffix) {
   std::string out;
   for (const std::uint64_t at : ticks.at) {
@@ -79,12 +109,13 @@ std::string grid(const Panel& panel, const ByteTicks& ticks, const char* suffix)
   return out;
 }
 
-std::string time_axis(const Panel& memory, const Panel& read) {
+std::string time_axis(const Frame& frame) {
+  const Panel &memory = frame.memory, &read = frame.read ? *frame.read : frame.memory;
   std::string out;
-  for (const double at : time_ticks(memory.end_seconds, 8)) {
+  for (const double at : time_ticks(memory.end_seconds, frame.most_times)) {
     const double x = memory.x(at);
     if (at > 0) out += line("grid", x, memory.top, x, memory.bottom);
-    if (at > 0) out += line("grid", x, read.top, x, read.bottom);
+    if (at > 0 && frame.read) out += line("grid", x, read.top, x, read.bottom);
     out += text(memory.right - x < 30 ? "tick end" : "tick mid",
                 memory.right - x < 30 ? memory.right : x, read.bottom + 18, time_text(at));
   }
@@ -131,7 +162,7 @@ std::string unknown_spans(const Panel& panel, const Series& series) {
   return out;
 }
 
-std::string lines(const Panel& panel, const Series& series, std::uint64_t limit) {
+std::string lines(const Panel& panel, const Series& series, std::uint64_t limit, bool small) {
   const std::string cached = line_path(panel, series.seconds, series.cached);
   std::string out = path("class=\"halo\"", cached) + path("class=\"cached\"", cached);
   double cached_x = panel.right, cached_y = panel.bottom;
@@ -140,13 +171,16 @@ std::string lines(const Panel& panel, const Series& series, std::uint64_t limit)
     cached_x = std::max(panel.x(series.seconds[i]), panel.left + 160);
     cached_y = panel.y(*series.cached[i]);
   }
-  if (highest(series.cached) > 0) {
-    out += text("name end", cached_x - 6, std::max(cached_y - 6, panel.top + 12),
-                "page cache of the files");
+  const double name_y = std::max(cached_y - 6, panel.top + 12);
+  // In a small picture it would lie on the names of areas, and a legend of several tells it.
+  const bool room = !small || name_y < panel.y(highest_total(series.tree));
+  if (highest(series.cached) > 0 && room) {
+    out += text("name end", cached_x - 6, name_y, "page cache of the files");
   }
   if (limit == 0) return out;
   const std::string words = "memory limit " + format_bytes(limit);
   if (limit > panel.top_bytes) {
+    if (small) return out;
     return out + text("name", panel.left + 8, panel.top + 14, words + ", above this picture");
   }
   out += path("class=\"limit\"", line_path(panel, series.seconds, series.limit));
@@ -213,31 +247,29 @@ std::string layer_title(const Layer& layer) {
 }
 
 std::string draw_chart(const Series& series, const std::vector<Mark>& marks,
-                       const std::string& title, const std::string& description) {
+                       const std::string& title, const std::string& description,
+                       const PictureOptions& options) {
   const std::uint64_t limit = highest(series.limit);
-  const std::uint64_t peak = std::max(highest_total(series.tree), highest(series.cached));
+  const std::uint64_t peak = std::max(
+      {highest_total(series.tree), highest(series.cached), options.memory_bytes, kLeastTop});
   const bool limit_fits = static_cast<double>(limit) <= kLimitInPicture * static_cast<double>(peak);
-  const ByteTicks memory_ticks =
-      byte_ticks(std::max(kLeastTop, limit_fits ? std::max(peak, limit) : peak), 5);
-  const ByteTicks read_ticks =
-      byte_ticks(std::max(kLeastTop, highest(series.tree.read_bytes_per_s)), 3);
-  const double end = series.end_seconds;
-  const Panel memory{kLeft, kRight, 44, 340, end, memory_ticks.at.back()};
-  const Panel read{kLeft, kRight, 386, 466, end, read_ticks.at.back()};
+  const ByteTicks memory_ticks = byte_ticks(limit_fits ? std::max(peak, limit) : peak, 5);
+  Frame frame = frame_of(options, series.end_seconds);
+  frame.memory.top_bytes = memory_ticks.at.back();
 
-  std::string out =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lt-chart\" role=\"img\" "
-      "width=\"960\" height=\"520\" viewBox=\"0 0 " +
-      coordinate(kWidth) + " " + coordinate(kHeight) +
-      "\" aria-labelledby=\"lt-title lt-description\">\n<title id=\"lt-title\">" + escaped(title) +
-      "</title>\n<desc id=\"lt-description\">" + escaped(description) + "</desc>\n" + patterns() +
-      "<g class=\"plot\">\n";
+  std::string out = opening(frame, title, description) + patterns() + "<g class=\"plot\">\n";
   out += text("axis", 8, 18, "memory, resident in all processes");
-  out += text("axis", 8, read.top - 16, "read from disk, a second");
-  out += grid(memory, memory_ticks, "") + grid(read, read_ticks, "/s") + time_axis(memory, read);
-  out += unknown_spans(memory, series) + stack(memory, series) + read_panel(read, series);
-  out += mark_lines(memory, read, marks) + lines(memory, series, limit);
-  return out + "</g>\n</svg>\n";
+  out += grid(frame.memory, memory_ticks, "") + time_axis(frame);
+  out += unknown_spans(frame.memory, series) + stack(frame.memory, series);
+  if (frame.read) {
+    const ByteTicks read_ticks =
+        byte_ticks(std::max(kLeastTop, highest(series.tree.read_bytes_per_s)), 3);
+    frame.read->top_bytes = read_ticks.at.back();
+    out += text("axis", 8, frame.read->top - 16, "read from disk, a second");
+    out += grid(*frame.read, read_ticks, "/s") + read_panel(*frame.read, series);
+    out += mark_lines(frame.memory, *frame.read, marks);
+  }
+  return out + lines(frame.memory, series, limit, options.small) + "</g>\n</svg>\n";
 }
 
 }  // namespace lowtide

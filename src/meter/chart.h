@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lowtide/profile.h"
 #include "meter/series.h"
 
 namespace lowtide {
@@ -18,10 +19,13 @@ namespace lowtide {
 // What the legend calls a layer.
 [[nodiscard]] std::string layer_title(const Layer& layer);
 
-// An svg element of 960 x 520 units with the definitions of all patterns, classes as in chart.css
-// and no style of its own. `title` and `description` are for screen readers. Marks beyond 25 are
-// thinned out evenly.
+inline constexpr double kSmallChartWidth = 440, kSmallChartHeight = 260;
+
+// An svg element of 960 x 520 units (a small one: as above) with the definitions of all patterns,
+// classes as in chart.css and no style of its own. `title` and `description` are for screen
+// readers. Marks beyond 25 are thinned out evenly.
 [[nodiscard]] std::string draw_chart(const Series& series, const std::vector<Mark>& marks,
-                                     const std::string& title, const std::string& description);
+                                     const std::string& title, const std::string& description,
+                                     const PictureOptions& options = {});
 
 }  // namespace lowtide

@@ -31,12 +31,6 @@ Bytes group_file(const Reading& reading) {
   return plus(reading.group->active_file.value, reading.group->inactive_file.value);
 }
 
-bool is_library(const std::string& path) {
-  const std::string name = path.substr(path.rfind('/') + 1);
-  if (name.find(".so.") != std::string::npos || name.ends_with(".so")) return true;
-  return path.find("/bin/") != std::string::npos || path.find("/locale/") != std::string::npos;
-}
-
 void see_reading(Facts& facts, const Reading& reading, const Sums& sums) {
   const double seconds = reading.seconds;
   facts.heap.see(seconds, plus(sums.anon, sums.swap));
@@ -83,6 +77,12 @@ std::vector<GrownFile> grown_files(const Trace& trace) {
 }
 
 }  // namespace
+
+bool is_library(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name.find(".so.") != std::string::npos || name.ends_with(".so")) return true;
+  return path.find("/bin/") != std::string::npos || path.find("/locale/") != std::string::npos;
+}
 
 void Course::see(double seconds, const std::optional<std::uint64_t>& bytes) {
   if (!bytes) return;

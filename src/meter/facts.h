@@ -53,4 +53,7 @@ struct Facts {
 
 [[nodiscard]] Facts facts_of(const Trace& trace);
 
+// Code, or what comes with it: by its name.
+[[nodiscard]] bool is_library(const std::string& path);
+
 }  // namespace lowtide

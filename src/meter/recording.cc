@@ -40,10 +40,10 @@ bool is_dat(std::string_view text) {
 
 struct Form {
   std::string_view suffix;
-  std::string (*write)(const Trace& trace);
+  std::string (*write)(const Trace& trace);  // nullptr: the picture, which has options
 };
 constexpr std::array<Form, 5> kForms{{{".html", html_report},
-                                      {".svg", svg_report},
+                                      {".svg", nullptr},
                                       {".json", json_report},
                                       {".dat", dat_report},
                                       {".trace", trace_text}}};
@@ -104,16 +104,21 @@ bool Recording::cut() const {
 std::string Recording::html() const {
   return html_report(impl_->trace);
 }
-std::string Recording::svg() const {
-  return svg_report(impl_->trace);
+
+std::string Recording::svg(const PictureOptions& options) const {
+  if (!(options.seconds >= 0)) {  // nor NaN
+    throw std::invalid_argument("a picture cannot end at " + std::to_string(options.seconds) +
+                                " seconds");
+  }
+  return svg_report(impl_->trace, options);
 }
 std::string Recording::json() const {
   return json_report(impl_->trace);
 }
 
-void Recording::save(const std::string& path) const {
+void Recording::save(const std::string& path, const PictureOptions& picture) const {
   const Form& form = form_of(path);  // before the work
-  write_whole(path, form.write(impl_->trace));
+  write_whole(path, form.write == nullptr ? svg(picture) : form.write(impl_->trace));
 }
 
 }  // namespace lowtide

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "lowtide/profile.h"
 #include "meter/trace.h"
 
 namespace lowtide {
@@ -10,7 +11,7 @@ namespace lowtide {
 // One HTML file that needs no network; under 500 KB for an hour.
 [[nodiscard]] std::string html_report(const Trace& trace);
 // The picture alone, readable without the page's style sheet.
-[[nodiscard]] std::string svg_report(const Trace& trace);
+[[nodiscard]] std::string svg_report(const Trace& trace, const PictureOptions& options = {});
 // Everything, documented in docs/profile.md; the numbers of the page are these.
 [[nodiscard]] std::string json_report(const Trace& trace);
 // memory_profiler's mprof format, and back (rss only: the rest is unknown, and says so).

@@ -89,7 +89,8 @@ Reading Sampler::take(double seconds, bool last) {
     }
   });
   if (!reading.processes.empty()) {
-    if (wanted(files_, walk_s(reading))) {
+    const bool at_any_cost = options_.interval_s > 0 && (last || files_.gap_passed(seconds));
+    if (at_any_cost || wanted(files_, walk_s(reading))) {
       timed(&files_, seconds, [&] { take_files(&reading); });
     } else if (wanted(pss_, walk_s(reading))) {
       timed(&pss_, seconds, [&] { take_pss(&reading); });

@@ -21,7 +21,8 @@ struct SamplerOptions {
   SystemRoot root;
   int pid = 0;            // 0: this process
   bool children = true;   // all below it too
-  double interval_s = 0;  // 0: as above; else the gap between readings, whatever it costs
+  double interval_s = 0;  // 0: as above; else the gap between readings, whatever they cost and
+                          // what their looks at the files cost
   std::vector<std::string> watch_files;
   std::uint64_t (*cpu_ns)() = thread_cpu_ns;
 };

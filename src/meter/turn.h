@@ -19,7 +19,11 @@ class Turn {
   // Whether it is time. `expected_s` is what the first one will cost; later ones are taken to cost
   // as much as the last.
   [[nodiscard]] bool due(double seconds, double expected_s = 0) const {
-    return (!taken_ || seconds >= last_s_ + gap_s(seconds)) && affordable(seconds, expected_s);
+    return gap_passed(seconds) && affordable(seconds, expected_s);
+  }
+  // The same, whatever it costs.
+  [[nodiscard]] bool gap_passed(double seconds) const {
+    return !taken_ || seconds >= last_s_ + gap_s(seconds);
   }
   [[nodiscard]] bool affordable(double seconds, double expected_s = 0) const {
     const double next_s = taken_ ? last_cost_s_ : expected_s;

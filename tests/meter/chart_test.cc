@@ -13,8 +13,8 @@
 namespace lowtide {
 namespace {
 
-std::string drawn(const Trace& trace) {
-  return draw_chart(series_of(trace, 300), trace.marks, "title", "description");
+std::string drawn(const Trace& trace, const PictureOptions& options = {}) {
+  return draw_chart(series_of(trace, 300), trace.marks, "title", "description", options);
 }
 
 std::vector<std::pair<std::string, Trace>> all_pictures() {
@@ -37,21 +37,25 @@ TEST(Chart, IsWellFormedWhateverTheTraceHolds) {
   for (const auto& [name, trace] : all_pictures()) {
     EXPECT_EQ(xml_fault(drawn(trace)), "") << name;
     EXPECT_EQ(xml_fault(svg_report(trace)), "") << name;
+    EXPECT_EQ(xml_fault(svg_report(trace, {.small = true})), "") << name;
   }
 }
 
 TEST(Chart, EveryPointLiesInsideTheViewbox) {
   const std::regex pair("[ML](-?[0-9.]+) (-?[0-9.]+)");
   const std::regex text("<text[^>]* x=\"(-?[0-9.]+)\" y=\"(-?[0-9.]+)\"");
-  for (const auto& [name, trace] : all_pictures()) {
-    std::string svg = drawn(trace);
-    svg.erase(0, svg.find("</defs>"));
-    EXPECT_EQ(svg.find("nan"), std::string::npos) << name;
-    EXPECT_EQ(svg.find("inf"), std::string::npos) << name;
-    for (const std::regex& what : {pair, text}) {
-      for (std::sregex_iterator i(svg.begin(), svg.end(), what), end; i != end; ++i) {
-        const double x = std::stod((*i)[1]), y = std::stod((*i)[2]);
-        ASSERT_TRUE(x >= 0 && x <= 960 && y >= 0 && y <= 520) << name << ": " << i->str();
+  for (const bool small : {false, true}) {
+    const double width = small ? 440 : 960, height = small ? 260 : 520;
+    for (const auto& [name, trace] : all_pictures()) {
+      std::string svg = drawn(trace, {.small = small});
+      svg.erase(0, svg.find("</defs>"));
+      EXPECT_EQ(svg.find("nan"), std::string::npos) << name;
+      EXPECT_EQ(svg.find("inf"), std::string::npos) << name;
+      for (const std::regex& what : {pair, text}) {
+        for (std::sregex_iterator i(svg.begin(), svg.end(), what), end; i != end; ++i) {
+          const double x = std::stod((*i)[1]), y = std::stod((*i)[2]);
+          ASSERT_TRUE(x >= 0 && x <= width && y >= 0 && y <= height) << name << ": " << i->str();
+        }
       }
     }
   }
@@ -76,6 +80,28 @@ TEST(Chart, WhatIsUnknownIsLeftOpenAndToldAndNeverDrawnAsZero) {
   EXPECT_TRUE(paths_of(all, "read").empty());
   EXPECT_TRUE(paths_of(all, "cached").empty());
   EXPECT_NE(all.find("bytes read: unknown"), std::string::npos);
+}
+
+TEST(Chart, AxesReachAtLeastAsFarAsAskedSoThatPicturesCompare) {
+  const PictureOptions options{.memory_bytes = 5ULL << 30, .seconds = 120, .small = true};
+  for (const Trace& trace : {scan_picture(), one_reading_picture()}) {
+    const std::string svg = svg_report(trace, options);
+    for (const char* label : {">2 GiB<", ">4 GiB<", ">2 min<"}) {
+      EXPECT_NE(svg.find(label), std::string::npos) << label;
+    }
+  }
+  const std::string low = drawn(scan_picture(), {.memory_bytes = 1, .seconds = 1});
+  EXPECT_EQ(low, drawn(scan_picture()));  // at least: nothing is cut off
+}
+
+TEST(Chart, ASmallPictureTellsDataFromLibrariesAndHasNoIdsThatPicturesShare) {
+  const std::string svg = svg_report(scan_picture(), {.small = true});
+  EXPECT_NE(svg.find(">train.bin<"), std::string::npos);
+  EXPECT_EQ(paths_of(svg, "area").size(), 5U);  // heap, tables, shared, train.bin, others
+  EXPECT_NE(svg.find("fill=\"url(#lt-look-1)\""), std::string::npos);
+  EXPECT_NE(svg.find("fill=\"url(#lt-look-6)\""), std::string::npos);
+  EXPECT_EQ(svg.find("lt-title"), std::string::npos);
+  EXPECT_NE(svg.find("aria-label=\"Memory over time. "), std::string::npos);
 }
 
 TEST(Chart, OneReadingIsSeen) {

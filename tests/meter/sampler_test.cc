@@ -69,6 +69,13 @@ class SamplerTest : public testing::Test {
   FakeProc proc_;
 };
 
+TEST_F(SamplerTest, AnIntervalThatWasAskedForLooksAtTheFilesWhateverThatCosts) {
+  const Counted chosen = run(proc_.root(), 5, 0.02), asked = run(proc_.root(), 5, 0.02, 0.05);
+  EXPECT_LE(chosen.files, 2);
+  EXPECT_GE(asked.files, 12);  // every fifth of the time since the start
+  EXPECT_LE(asked.files, 30);
+}
+
 TEST_F(SamplerTest, TellsEveryFigureOfAProcess) {
   const Reading reading = sampler().take(0.5);
   ASSERT_EQ(reading.processes.size(), 1u);

@@ -102,6 +102,11 @@ def test_mprof_reads_the_dat(seen: lt.Profile, tmp_path: Path) -> None:
 def test_plot_gives_and_writes_the_picture(seen: lt.Profile, tmp_path: Path) -> None:
     assert seen.plot(tmp_path / "m.svg") == (tmp_path / "m.svg").read_text()
     assert seen.plot().startswith("<svg") and "<svg" in seen._repr_html_()
+    small = seen.plot(tmp_path / "s.svg", memory=1 << 40, seconds=3600, small=True)
+    assert small == (tmp_path / "s.svg").read_text()
+    assert ">1 TiB<" in small and ">1 h<" in small and "read from disk" not in small
+    with pytest.raises(ValueError, match="seconds"):
+        seen.plot(seconds=-1)
     with pytest.raises(ValueError, match=r"plot writes \.svg"):
         seen.plot(tmp_path / "m.png")
 
