@@ -166,7 +166,10 @@ Run add_bench(CLI::App& app) {
   app.add_option("--memory", words->memory, "The budget: 64MiB")->type_name("SIZE");
   app.add_option("--batch", words->batch, "Rows or windows in a batch (4096, 12)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& text) {
+        const bool none = text.find_first_not_of('0') == std::string::npos;
+        return none ? "expected a number above 0, found " + text : std::string();
+      });
   app.add_option("--row-bytes", words->row_bytes, "Read rows of this size, whatever the file is")
       ->type_name("SIZE");
   app.add_option("--seconds", words->seconds, "Of each of up to 12 measurements (1)")

@@ -53,9 +53,12 @@ std::string set_in(const std::string& text, Tone tone) {
 
 std::string text_of(const Fact& fact) {
   const std::string word = fact_state_word(fact.state);
+  const std::string value = shown(fact.value);
+  const std::size_t columns = output().columns;
+  const bool below = columns != 0 && kStateWidth + width_of(fact.name + ": " + value) > columns;
   std::string text = paint(word, tone_of(fact.state)) +
                      std::string(kStateWidth - word.size(), ' ') + paint(fact.name, Tone::bold) +
-                     ": " + shown(fact.value) + "\n";
+                     (below ? ":\n" + set_in(fact.value, Tone::plain) : ": " + value + "\n");
   if (!fact.detail.empty()) text += set_in(fact.detail, Tone::dim);
   if (!fact.advice.empty()) {
     text += set_in((output().unicode ? "→ " : "-> ") + fact.advice, Tone::plain);

@@ -115,8 +115,9 @@ Fact residency_fact(const Opened& opened) {
             format_bytes(known->cached_bytes) + " of " + format_bytes(all) + " cached",
             "cachestat: cached bytes are copied, the others are fetched", ""};
   }
+  const bool forbidden = why.find("EPERM") != std::string::npos;
   return unknown_fact("residency", why + "; a few reads are timed at open instead",
-                      "cachestat tells those who may write the file");
+                      forbidden ? "cachestat tells those who may write the file" : "");
 }
 
 Fact folio_fact() {

@@ -196,7 +196,8 @@ Info info(const std::string& path, const InfoOptions& options) {
 }
 
 Info info(std::span<const std::string> paths, const InfoOptions& options) {
-  return info_of_opened(open_file(paths, false, options, {}), paths.front(), options);
+  const OpenedFile opened = open_file(paths, false, options, {});  // refuses an empty list
+  return info_of_opened(opened, paths.front(), options);
 }
 
 }  // namespace lowtide

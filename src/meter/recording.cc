@@ -99,7 +99,9 @@ double Recording::cost() const {
 }
 
 bool Recording::cut() const {
-  return impl_->trace.cut || !impl_->trace.ending;
+  // A .dat of mprof has no ending and no pid of its root: there nothing is missing.
+  const bool ends = impl_->trace.ending || impl_->trace.root_pid == 0;
+  return impl_->trace.cut || !ends;
 }
 std::string Recording::html() const {
   return html_report(impl_->trace);

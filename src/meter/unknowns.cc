@@ -19,8 +19,15 @@ void note(Unknowns& unknowns, const char* what, const Figure& figure, const std:
   if (names.size() < 3) names.insert(whose);  // more are not named
 }
 
+// Empty for the command of a .dat, which tells neither name nor pid.
+std::string name_of(const ProcessReading& process) {
+  const std::string number = "pid " + std::to_string(process.pid);
+  if (process.name.empty()) return process.pid == 0 ? "" : number;
+  return shown(process.name) + " (" + number + ")";
+}
+
 void note_process(Unknowns& unknowns, const ProcessReading& process) {
-  const std::string whose = shown(process.name) + " (pid " + std::to_string(process.pid) + ")";
+  const std::string whose = name_of(process);
   note(unknowns, "heap", process.anon, whose);
   note(unknowns, "mapped pages", process.file, whose);
   note(unknowns, "shared memory", process.shmem, whose);

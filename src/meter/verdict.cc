@@ -76,7 +76,9 @@ VerdictKind decide(const Facts& facts, const Trends& trends) {
 std::string flat_headline(const Facts& facts, const Trends& trends) {
   if (!trends.heap) return "No mapped file grew; the heap could not be read.";
   const std::string level = "at " + format_bytes(facts.heap.last);
-  if (!matters(facts.heap.rise(), facts)) return "Memory is flat: the heap stays " + level + ".";
+  if (!matters(facts.heap.rise(), facts)) {
+    return "Memory is flat: the heap never grew above " + format_bytes(facts.heap.peak) + ".";
+  }
   if (facts.heap.last < facts.heap.peak - facts.heap.rise() / 2) {
     return "No leak: the heap rose by " + format_bytes(facts.heap.rise()) +
            " and was given back; it ends " + level + ".";
@@ -135,6 +137,10 @@ std::vector<std::string> advice(VerdictKind kind, const Facts& facts) {
     case VerdictKind::mapped_files: {
       const auto data = std::ranges::find_if_not(facts.files, &GrownFile::library);
       if (data == facts.files.end() || data->rise == 0) return {kReadInstead};
+      // Files are looked at rarely: the last look at this one may be older than most of the growth.
+      if (data->rise < facts.mapped_rise() / 2) {
+        return {"look at " + shown(data->path) + ": of the files seen it grew most", kReadInstead};
+      }
       return {"most of it is " + shown(data->path) + " (" + format_bytes(data->rise) + ")",
               kReadInstead};
     }

@@ -62,7 +62,7 @@ TEST(Recording, IsLoadedByItsFirstBytes) {
   const Recording dat = Recording::load(folder / "y.trace");
   EXPECT_EQ(dat.readings(), recording.readings());
   EXPECT_EQ(dat.peak().rss, recording.peak().rss);
-  EXPECT_TRUE(dat.cut());
+  EXPECT_FALSE(dat.cut());  // mprof writes no ending
 }
 
 TEST(Recording, RefusesWhatItCannotLoad) {

@@ -53,6 +53,26 @@ TEST(Verdict, NamesTheMappedFileAndWhatToDo) {
   EXPECT_FALSE(says(verdict, "looks like a leak"));
 }
 
+TEST(Verdict, DoesNotSayMostOfAFileThatWasLookedAtTooEarly) {
+  EXPECT_TRUE(says(judge(memmap_scan(2, 4096, "/data/x.bin")), "most of it is /data/x.bin"));
+  Trace trace = memmap_scan(2, 4096, "/data/x.bin");
+  for (Reading& reading : trace.readings) {
+    if (reading.seconds > trace.readings.back().seconds / 4) reading.files.reset();
+  }
+  const Verdict verdict = judge(trace);
+  EXPECT_EQ(verdict.kind, VerdictKind::mapped_files) << all_of(verdict);
+  EXPECT_FALSE(says(verdict, "most of it")) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "look at /data/x.bin")) << all_of(verdict);
+}
+
+TEST(Verdict, TellsThePeakOfAFlatHeapThatEndsLow) {
+  Program run(9);
+  const Trace trace = run.heap(0, [](double part) { return part > 0.97 ? 16 : 44; });
+  const Verdict verdict = judge(trace);
+  EXPECT_EQ(verdict.kind, VerdictKind::flat) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "never grew above 44")) << all_of(verdict);
+}
+
 TEST(Verdict, ShowsAFileNameThatIsNoTextAsText) {
   const Verdict verdict = judge(memmap_scan(2, 4096, "/data/\xff\nx.bin"));
   EXPECT_TRUE(says(verdict, "'/data/\\xff\\nx.bin'")) << all_of(verdict);

@@ -4,15 +4,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from command import command_path, lowtide
 
-COMMAND = Path(sys.executable).parent / "lowtide"
 MACHINE = ["kernel", "io_uring", "cachestat", "memory", "memory_limit", "default_memory"]
 MACHINE += ["open_files", "locked_memory", "huge_pages"]
 OF_PATH = ["path", "file_system", "device", "read_ahead", "direct_io", "residency", "large_folios"]
@@ -26,17 +24,9 @@ CELLS = [
     ("hot", "memory"),
 ]
 
-pytestmark = pytest.mark.skipif(not COMMAND.exists(), reason="built without the command")
 
-
-def run(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120, **options
-    )
-
-
-def facts_of(*words: str | Path, **options: Any) -> dict[str, dict[str, str]]:
-    done = run("doctor", "--json", *words, **options)
+def facts_of(*words: str | Path) -> dict[str, dict[str, str]]:
+    done = lowtide("doctor", "--json", *words)
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)["facts"]
     for fact in facts:
@@ -71,7 +61,7 @@ def test_doctor_tells_of_a_file_and_of_its_folder(matrix: Path):
 
 
 def test_doctor_prints_every_fact_as_text(matrix: Path):
-    done = run("doctor", matrix)
+    done = lowtide("doctor", matrix)
     assert done.returncode == 0
     assert done.stderr == ""
     for name in [*MACHINE, *OF_PATH, "choice"]:
@@ -80,10 +70,10 @@ def test_doctor_prints_every_fact_as_text(matrix: Path):
 
 
 def test_doctor_refuses_only_a_path_that_is_not_there(tmp_path: Path):
-    done = run("doctor", tmp_path / "missing")
+    done = lowtide("doctor", tmp_path / "missing")
     assert done.returncode == 2
     assert done.stderr.startswith("lowtide doctor: no such file: ")
-    assert run("doctor", "").returncode == 2
+    assert lowtide("doctor", "").returncode == 2
     (tmp_path / "empty.bin").touch()
     assert facts_of(tmp_path / "empty.bin")["choice"]["state"] == "unknown"
     os.mkfifo(tmp_path / "fifo")
@@ -97,7 +87,7 @@ def test_doctor_says_what_another_user_cannot_know(matrix: Path, request: pytest
     folder.chmod(0o755)
     shared = Path(shutil.copy(matrix, folder))
     shared.chmod(0o444)
-    command = shutil.copy(COMMAND, folder)
+    command = shutil.copy(command_path(), folder)
     done = subprocess.run(
         [command, "doctor", "--json", shared],
         capture_output=True,
@@ -116,7 +106,7 @@ def test_doctor_says_what_another_user_cannot_know(matrix: Path, request: pytest
 
 
 def test_bench_measures_every_cell_or_says_why_not(matrix: Path):
-    done = run("bench", "--json", "--seconds", "0.05", "--memory", "64MiB", "--warm", matrix)
+    done = lowtide("bench", "--json", "--seconds", "0.05", "--memory", "64MiB", "--warm", matrix)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["format"], report["unit"]) == ("npy", "row")
@@ -139,7 +129,7 @@ def test_bench_measures_every_cell_or_says_why_not(matrix: Path):
 
 
 def test_bench_prints_a_table_and_its_reasons(matrix: Path):
-    done = run("bench", "--seconds", "0.02", "--memory", "2MiB", matrix)
+    done = lowtide("bench", "--seconds", "0.02", "--memory", "2MiB", matrix)
     assert done.returncode == 0, done.stderr
     assert "rows/s" in done.stdout
     assert "of the device" in done.stdout
@@ -150,25 +140,25 @@ def test_bench_prints_a_table_and_its_reasons(matrix: Path):
 def test_bench_reads_any_file_as_blocks_or_rows(tmp_path: Path):
     path = tmp_path / "any thing"
     path.write_bytes(bytes(2 << 20))
-    report = json.loads(run("bench", "--json", "--seconds", "0.02", path).stdout)
+    report = json.loads(lowtide("bench", "--json", "--seconds", "0.02", path).stdout)
     assert (report["format"], report["unit"], report["sample_bytes"]) == ("raw", "block", 4096)
     words = ["--row-bytes", "1000", "--batch", "3"]
-    report = json.loads(run("bench", "--json", "--seconds", "0.02", *words, path).stdout)
+    report = json.loads(lowtide("bench", "--json", "--seconds", "0.02", *words, path).stdout)
     assert (report["unit"], report["sample_bytes"], report["batch"]) == ("row", 1000, 3)
 
 
 def test_bench_refuses_politely(tmp_path: Path, matrix: Path):
     tiny = tmp_path / "tiny.bin"
     tiny.write_bytes(b"xyz")
-    done = run("bench", tiny)
+    done = lowtide("bench", tiny)
     assert done.returncode == 1
     assert "too small to measure: expected at least 1 MiB, found 3 B" in done.stderr
     tiny.write_bytes(b"")
-    assert "the file is empty" in run("bench", tiny).stderr
-    assert run("bench", tmp_path).returncode == 1
-    assert run("bench", tmp_path / "missing").returncode == 2
-    assert run("bench").returncode == 2
+    assert "the file is empty" in lowtide("bench", tiny).stderr
+    assert lowtide("bench", tmp_path).returncode == 1
+    assert lowtide("bench", tmp_path / "missing").returncode == 2
+    assert lowtide("bench").returncode == 2
     for words in (["--memory", "much"], ["--seconds", "0"], ["--batch", "0"], ["--row-bytes", "x"]):
-        done = run("bench", *words, matrix)
+        done = lowtide("bench", *words, matrix)
         assert done.returncode == 2, words
         assert done.stdout == ""
