@@ -37,6 +37,7 @@ struct Table {
   int (*cachestat)(int fd, const CachestatRange* range, Cachestat* out);
   void* (*mmap)(void* address, std::size_t size, int protection, int flags, int fd, off_t offset);
   int (*madvise)(void* address, std::size_t size, int advice);
+  int (*ioctl)(int fd, unsigned long request, void* argument);
   int (*ring_init)(unsigned entries, struct io_uring* ring);           // 0 or -errno, as liburing
   int (*ring_submit_and_wait)(struct io_uring* ring, unsigned count);  // likewise
 };
