@@ -44,6 +44,8 @@ struct OpenOptions {
   std::optional<std::vector<std::uint64_t>> shape = std::nullopt;
   std::optional<std::uint64_t> offset_bytes = std::nullopt;
   std::optional<bool> fortran_order = std::nullopt;
+  // The file is what the above says, also where it starts as a .npy does.
+  bool headerless = false;
 
   // 0: 256 MiB, or an eighth of the memory that this process may use if that is less.
   std::uint64_t memory_bytes = 0;

@@ -67,6 +67,11 @@ class Ceiling {
   // Gives all pages back now. Returns 0 or an errno.
   int trim() noexcept;
 
+  // False for a map that is no larger than its limit: it is never trimmed by itself, and telling
+  // what is touched is not needed.
+  [[nodiscard]] bool limited() const noexcept;
+  [[nodiscard]] std::uint64_t limit_bytes() const noexcept;
+
   [[nodiscard]] CeilingStats stats() const;
 
  private:

@@ -38,6 +38,7 @@ void bind_array(nb::module_& module);
 void bind_batches(nb::module_& module);
 void bind_tokens(nb::module_& module);
 void bind_loader(nb::module_& module);
+void bind_ceiling(nb::module_& module);
 
 [[nodiscard]] nb::dict stats_dict(const Stats& stats);
 

@@ -89,6 +89,15 @@ int Ceiling::trim() noexcept {
   return impl_->open ? impl_->map.trim() : 0;
 }
 
+bool Ceiling::limited() const noexcept {
+  return impl_->listed;
+}
+
+std::uint64_t Ceiling::limit_bytes() const noexcept {
+  const auto lock = Registry::of_process().lock();
+  return impl_->map.limit_bytes();
+}
+
 CeilingStats Ceiling::stats() const {
   const auto lock = Registry::of_process().lock();
   const TrimmedMap& map = impl_->map;

@@ -38,6 +38,10 @@ Opened open_one(const std::string& path, const OpenOptions& options, bool severa
   given.offset_bytes = options.offset_bytes;
   given.fortran_order = options.fortran_order;
   const File& file = *opened.file;
+  if (options.headerless) {
+    opened.layout = raw::describe(given, file.shard().size_bytes, path);
+    return opened;
+  }
   opened.layout = open_layout(
       path, file.shard().size_bytes,
       [&](std::uint64_t offset, std::span<std::byte> out) { file.read_exact(offset, out); }, given);
