@@ -61,7 +61,8 @@ class Ceiling {
   // The same for this many places that are not known.
   void touch_anywhere(std::uint64_t places) noexcept;
 
-  // Counts this much of the limit as used elsewhere, by buffers that serve the same file.
+  // Counts this much of the limit, instead of what was lent before, as used elsewhere: by buffers
+  // that serve the same file.
   void lend(std::uint64_t bytes) noexcept;
 
   // Gives all pages back now. Returns 0 or an errno.

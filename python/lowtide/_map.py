@@ -178,7 +178,7 @@ class Map(mmap.mmap):
             made = Reader(descriptor, first, row_bytes, rows, budget, cache)
         except (OSError, ValueError):
             return None
-        if reader is None and self.ceiling is not None:
+        if self.ceiling is not None:
             self.ceiling.lend(budget)
         self._reader = made
         return made

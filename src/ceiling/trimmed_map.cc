@@ -6,11 +6,12 @@
 namespace lowtide {
 
 TrimmedMap::TrimmedMap(void* address, std::uint64_t size_bytes, std::uint64_t file_offset_bytes,
-                       std::uint64_t limit_bytes, std::unique_ptr<DropBehind> drop)
+                       std::uint64_t memory_bytes, std::unique_ptr<DropBehind> drop)
     : address_(address),
       size_bytes_(size_bytes),
       into_window_bytes_(file_offset_bytes % kWindowBytes),
-      limit_bytes_(std::max(limit_bytes, kLeastLimitBytes)),
+      memory_bytes_(memory_bytes),
+      limit_bytes_(std::max(memory_bytes, kLeastLimitBytes)),
       drop_(std::move(drop)),
       announced_((into_window_bytes_ + size_bytes + kWindowBytes - 1) / kWindowBytes) {}
 
@@ -42,7 +43,7 @@ void TrimmedMap::touch_anywhere(std::uint64_t places) noexcept {
 }
 
 void TrimmedMap::lend(std::uint64_t bytes) noexcept {
-  limit_bytes_ = std::max(limit_bytes_ - std::min(limit_bytes_, bytes), kLeastLimitBytes);
+  limit_bytes_ = std::max(memory_bytes_ - std::min(memory_bytes_, bytes), kLeastLimitBytes);
 }
 
 std::uint64_t TrimmedMap::mark(std::uint64_t first, std::uint64_t last) noexcept {

@@ -24,7 +24,7 @@ class TrimmedMap {
 
   // `drop` may be nullptr: the page cache is kept.
   TrimmedMap(void* address, std::uint64_t size_bytes, std::uint64_t file_offset_bytes,
-             std::uint64_t limit_bytes, std::unique_ptr<DropBehind> drop);
+             std::uint64_t memory_bytes, std::unique_ptr<DropBehind> drop);
 
   // As Ceiling has them.
   void touch(const void* at, std::uint64_t size_bytes) noexcept;
@@ -56,7 +56,8 @@ class TrimmedMap {
   void* const address_;
   const std::uint64_t size_bytes_;
   const std::uint64_t into_window_bytes_;  // where in its first window of the file the map starts
-  std::uint64_t limit_bytes_;
+  const std::uint64_t memory_bytes_;
+  std::uint64_t limit_bytes_;  // memory_bytes_ without what is lent
   std::unique_ptr<DropBehind> drop_;
   std::vector<bool> announced_;    // by window, since the last count
   std::uint64_t bound_bytes_ = 0;  // no more than this is entered, of what was announced

@@ -113,7 +113,7 @@ TEST_F(CeilingTest, ReleaseTellsWhatLeftAndRefusesPrivateAndLockedMaps) {
   EXPECT_THROW(release_map(own.data(), 8 * kMiB, false, path), std::invalid_argument);
   EXPECT_EQ(own.data()[5], 99);
 
-  if (::mlock(shared.data(), 4096) != 0) GTEST_SKIP() << "pages cannot be locked here";
+  if (!lock_pages(shared.data(), 4096)) GTEST_SKIP() << "pages cannot be locked here";
   try {
     (void)release_map(shared.data(), 8 * kMiB, false, path);
     FAIL() << "locked pages were released";

@@ -111,6 +111,8 @@ TEST_F(TrimmedMapTest, WhatIsLentLowersTheLimitButNotBelowTheLeast) {
   TrimmedMap map(file_.data(), file_.size(), 0, 64 * kMiB, nullptr);
   map.lend(16 * kMiB);
   EXPECT_EQ(map.limit_bytes(), 48 * kMiB);
+  map.lend(32 * kMiB);
+  EXPECT_EQ(map.limit_bytes(), 32 * kMiB);  // instead, not as well
   map.lend(1000 * kMiB);
   EXPECT_EQ(map.limit_bytes(), TrimmedMap::kLeastLimitBytes);
 }

@@ -90,7 +90,7 @@ TEST(GiveBackPages, KeepsWhatWasWrittenToASharedMap) {
 TEST(GiveBackPages, IsRefusedForLockedPages) {
   const TempFolder folder;
   const MappedFile map(folder.write("a", pattern(4096)), 4096);
-  if (::mlock(map.data(), 4096) != 0) GTEST_SKIP() << "pages cannot be locked here";
+  if (!lock_pages(map.data(), 4096)) GTEST_SKIP() << "pages cannot be locked here";
   EXPECT_EQ(give_back_pages(map.data(), 4096), EINVAL);
   EXPECT_EQ(map.entered_bytes(), 4096u);
 }
