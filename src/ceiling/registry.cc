@@ -119,7 +119,7 @@ void Registry::run() {
         return found;
       };
       pace.counted(resident_file_bytes().value_or(0),
-                   least([](const TrimmedMap& map) { return map.headroom_bytes(); }),
+                   least([](const TrimmedMap& map) { return map.room_bytes(); }),
                    least([](const TrimmedMap& map) { return map.limit_bytes(); }), now);
     }
     const auto wait = file_bytes ? std::chrono::nanoseconds(pace.wait_ns()) : kBlindWait;

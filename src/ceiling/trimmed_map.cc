@@ -33,6 +33,8 @@ void TrimmedMap::touch(const void* at, std::uint64_t size_bytes) noexcept {
     fresh_bytes = mark(first, last);
   }
   bound_bytes_ += fresh_bytes;
+  last_first_ = first;
+  last_end_ = last + 1;
 }
 
 void TrimmedMap::touch_anywhere(std::uint64_t places) noexcept {
@@ -66,7 +68,7 @@ void TrimmedMap::make_room(std::uint64_t bytes) noexcept {
     (void)trim();
     return;
   }
-  bound_bytes_ = entered;
+  bound_bytes_ = counted_bytes_ = entered;
   forget_windows();
 }
 
@@ -78,7 +80,7 @@ int TrimmedMap::trim() noexcept {
     refused_ = err;
   }
   if (drop_) drop_->drop();
-  bound_bytes_ = 0;
+  bound_bytes_ = counted_bytes_ = 0;
   forget_windows();
   return err;
 }
@@ -87,10 +89,11 @@ void TrimmedMap::account(PageCounter& counter) noexcept {
   const std::optional<std::uint64_t> entered = counter.entered_bytes(address_, size_bytes_);
   if (entered.value_or(limit_bytes_) >= limit_bytes_) {
     (void)trim();
+    if (last_end_ > last_first_) bound_bytes_ = mark(last_first_, last_end_ - 1);
     return;
   }
-  bound_bytes_ = *entered;
-  forget_windows();
+  counted_bytes_ = *entered;
+  bound_bytes_ = std::max(bound_bytes_, counted_bytes_);
 }
 
 std::optional<std::uint64_t> TrimmedMap::entered_bytes() const noexcept {

@@ -32,16 +32,21 @@ class TrimmedMap {
   void lend(std::uint64_t bytes) noexcept;
   int trim() noexcept;
 
-  // Counts, and trims what is over the limit.
+  // Counts, and trims what is over the limit. Another thread's last announcement stays counted:
+  // what it announced it may be about to read.
   void account(PageCounter& counter) noexcept;
 
   // Whether all of it may be entered, so that nothing is ever to do.
   [[nodiscard]] bool fits() const { return size_bytes_ <= limit_bytes_; }
   [[nodiscard]] bool drops() const { return drop_ != nullptr; }
   [[nodiscard]] std::uint64_t limit_bytes() const { return limit_bytes_; }
-  // How much more may be entered before it is time to count again.
+  // How much more may be announced before it is time to count again.
   [[nodiscard]] std::uint64_t headroom_bytes() const {
     return bound_bytes_ < limit_bytes_ ? limit_bytes_ - bound_bytes_ : 0;
+  }
+  // How much more could be entered when it was last counted.
+  [[nodiscard]] std::uint64_t room_bytes() const {
+    return counted_bytes_ < limit_bytes_ ? limit_bytes_ - counted_bytes_ : 0;
   }
   [[nodiscard]] std::optional<std::uint64_t> entered_bytes() const noexcept;
   [[nodiscard]] std::uint64_t trims() const { return trims_; }
@@ -59,7 +64,9 @@ class TrimmedMap {
   const std::uint64_t memory_bytes_;
   std::uint64_t limit_bytes_;  // memory_bytes_ without what is lent
   std::unique_ptr<DropBehind> drop_;
-  std::vector<bool> announced_;    // by window, since the last count
+  std::vector<bool> announced_;                  // by window, since the last count
+  std::uint64_t last_first_ = 0, last_end_ = 0;  // the windows of the last announcement
+  std::uint64_t counted_bytes_ = 0;
   std::uint64_t bound_bytes_ = 0;  // no more than this is entered, of what was announced
   std::uint64_t trims_ = 0;
   int refused_ = 0;

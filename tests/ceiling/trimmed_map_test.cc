@@ -92,6 +92,19 @@ TEST_F(TrimmedMapTest, AccountTrimsWhatIsOverTheLimitAndNothingElse) {
   EXPECT_EQ(map.headroom_bytes(), 32 * kMiB);
 }
 
+TEST_F(TrimmedMapTest, AccountForgetsNothingThatWasAnnouncedAndNotReadYet) {
+  TrimmedMap map(file_.data(), file_.size(), 0, 32 * kMiB, nullptr);
+  PageCounter counter;
+  map.touch(file_.data(), 16 * kMiB);
+  map.account(counter);
+  EXPECT_EQ(map.headroom_bytes(), 16 * kMiB);
+  EXPECT_EQ(map.room_bytes(), 32 * kMiB);  // nothing is entered yet
+  file_.read(64 * kMiB, 40 * kMiB);
+  map.account(counter);
+  EXPECT_EQ(map.trims(), 1u);
+  EXPECT_EQ(map.headroom_bytes(), 16 * kMiB);
+}
+
 TEST_F(TrimmedMapTest, TouchesOutsideTheMapDoNothing) {
   TrimmedMap map(file_.data() + kMiB, 32 * kMiB, 0, 8 * kMiB, nullptr);
   map.touch(file_.data(), 1);
