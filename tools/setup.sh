@@ -38,6 +38,7 @@ missing() {
   done <<'END'
 command -v c++|g++|nothing can be built
 has_header liburing.h|liburing-dev|no io_uring engine
+has_header CLI/CLI.hpp|libcli11-dev|no lowtide command
 has_header gtest/gtest.h|libgtest-dev|no C++ tests
 has_header benchmark/benchmark.h|libbenchmark-dev|no micro benchmarks
 find_clang|clang-14 libclang-rt-14-dev|no fuzzing

@@ -21,8 +21,11 @@ struct CommandEnd {
 
 // Runs the program with our stdin, stdout and stderr. `started` is called with its process id
 // before it executes a single instruction of its own. SIGINT, SIGTERM, SIGHUP and SIGQUIT that
-// reach us are passed on; it does not outlive us (PR_SET_PDEATHSIG). For a program's main thread
-// only.
+// reach us alone are passed on (a terminal sends its own to both); those ignored before stay
+// ignored. It does not outlive us (PR_SET_PDEATHSIG); orphans below it become our children until it
+// ends, and every child of ours that ends meanwhile is reaped. For a program's main thread only.
+// Throws std::invalid_argument without arguments, and what `started` throws, with nothing left
+// running.
 [[nodiscard]] CommandEnd run_command(const CommandOptions& options,
                                      const std::function<void(int pid)>& started = {});
 

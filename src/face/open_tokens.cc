@@ -20,18 +20,6 @@ std::string with_suffix(const std::string& path, std::string_view suffix) {
   return path.substr(0, path.size() - suffix.size()) + std::string(suffix);
 }
 
-// What a format sees of a file; keeps it open.
-TokenFile token_file(const std::shared_ptr<File>& file) {
-  return {
-      file->shard().path, file->shard().size_bytes,
-      [file](std::uint64_t offset, std::span<std::byte> out) { file->read_exact(offset, out); }};
-}
-
-std::optional<TokenFile> open_beside(const std::string& path) {
-  if (!path_exists(path)) return std::nullopt;
-  return token_file(std::make_shared<File>(path));
-}
-
 // All files of one known format in a folder, sorted by bytes.
 std::vector<std::string> files_in(const std::string& folder) {
   const std::vector<std::string> names = list_folder(folder);
@@ -75,6 +63,17 @@ std::vector<std::string> expand(const std::string& path) {
 }
 
 }  // namespace
+
+TokenFile token_file(const std::shared_ptr<File>& file) {
+  return {
+      file->shard().path, file->shard().size_bytes,
+      [file](std::uint64_t offset, std::span<std::byte> out) { file->read_exact(offset, out); }};
+}
+
+std::optional<TokenFile> open_beside(const std::string& path) {
+  if (!path_exists(path)) return std::nullopt;
+  return token_file(std::make_shared<File>(path));
+}
 
 Tokens Tokens::open(const std::string& path, const TokensOptions& options) {
   return Tokens(Impl::open(expand(path), options));

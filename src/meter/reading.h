@@ -24,6 +24,9 @@ struct ProcessReading {
   Figure minor_faults, major_faults;
   Figure disk_bytes, asked_bytes;  // read_bytes and rchar of /proc/PID/io, since the process began
   Figure threads;
+  // RSS where only the sum is known (memory_profiler's .dat, kernels before 4.5): then anon, file
+  // and shmem are unknown.
+  std::optional<std::uint64_t> rss_alone = std::nullopt;
   friend bool operator==(const ProcessReading&, const ProcessReading&) = default;
 };
 

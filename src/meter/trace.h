@@ -46,8 +46,11 @@ struct Trace {
 [[nodiscard]] std::string reading_line(const Reading& reading);
 [[nodiscard]] std::string mark_line(const Mark& mark);
 [[nodiscard]] std::string ending_line(const Ending& ending);
+// All of them; parse_trace gives the trace back.
+[[nodiscard]] std::string trace_text(const Trace& trace);
 
-// Throws FormatError with path and line: no trace, a newer format, a bad line before the last.
+// Readings come back in order of time; all seconds are finite and not negative. Throws FormatError
+// with path and line: no trace, a newer format, a bad line before the last.
 [[nodiscard]] Trace parse_trace(std::string_view text, const std::string& path);
 
 }  // namespace lowtide

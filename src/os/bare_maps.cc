@@ -107,7 +107,7 @@ const char* Lines::next() {
   return line_;
 }
 
-bool ProcessMaps::open(Ways ways) {
+bool OwnMaps::open(Ways ways) {
   statm_ = static_cast<int>(open_file("/proc/self/statm", O_RDONLY));
   maps_ = static_cast<int>(open_file("/proc/self/maps", O_RDONLY));
   pagemap_ = static_cast<int>(open_file("/proc/self/pagemap", O_RDONLY));
@@ -126,14 +126,14 @@ bool ProcessMaps::open(Ways ways) {
   return true;
 }
 
-void ProcessMaps::close() {
+void OwnMaps::close() {
   for (int* fd : {&statm_, &maps_, &pagemap_, &smaps_}) {
     if (*fd >= 0) close_file(*fd);
     *fd = -1;
   }
 }
 
-std::uint64_t ProcessMaps::shared_bytes() {
+std::uint64_t OwnMaps::shared_bytes() {
   char text[128];
   const long count = read_at(statm_, text, sizeof text - 1, 0);
   if (count <= 0) return 0;
@@ -146,12 +146,12 @@ std::uint64_t ProcessMaps::shared_bytes() {
   return numbers.number(10) * page_bytes();
 }
 
-void ProcessMaps::rewind() {
+void OwnMaps::rewind() {
   last_there_ = false;
   lines_.start(pagemap_ >= 0 ? maps_ : smaps_);
 }
 
-bool ProcessMaps::find(std::uintptr_t address, Area& out, char* path) {
+bool OwnMaps::find(std::uintptr_t address, Area& out, char* path) {
   if (path != nullptr) *path = 0;
   if (!query_) return find_text(address, out);
   MapQuery query{};
@@ -170,7 +170,7 @@ bool ProcessMaps::find(std::uintptr_t address, Area& out, char* path) {
   return true;
 }
 
-bool ProcessMaps::find_text(std::uintptr_t address, Area& out) {
+bool OwnMaps::find_text(std::uintptr_t address, Area& out) {
   while (!last_there_ || last_.range.end <= address) {
     const char* line = lines_.next();
     if (line == nullptr) return false;
@@ -182,7 +182,7 @@ bool ProcessMaps::find_text(std::uintptr_t address, Area& out) {
   return true;
 }
 
-std::uint64_t ProcessMaps::told_resident() {
+std::uint64_t OwnMaps::told_resident() {
   if (last_counted_) return last_resident_bytes_;
   std::uint64_t rss_kib = 0, own_kib = 0;
   for (const char* line = lines_.next(); line != nullptr; line = lines_.next()) {
@@ -194,7 +194,7 @@ std::uint64_t ProcessMaps::told_resident() {
   return last_resident_bytes_;
 }
 
-bool ProcessMaps::scan(Range range, bool own_pages, bool (*visit)(void* state, Range run),
+bool OwnMaps::scan(Range range, bool own_pages, bool (*visit)(void* state, Range run),
                        void* state) {
   ScanRun runs[256];
   ScanQuery query{};
@@ -220,7 +220,7 @@ bool ProcessMaps::scan(Range range, bool own_pages, bool (*visit)(void* state, R
   return true;
 }
 
-std::uint64_t ProcessMaps::resident(Range range) {
+std::uint64_t OwnMaps::resident(Range range) {
   std::uint64_t bytes = 0;
   if (pagemap_ >= 0) {
     const auto add = [](void* sum, Range run) {
@@ -241,7 +241,7 @@ std::uint64_t ProcessMaps::resident(Range range) {
   return bytes;
 }
 
-void ProcessMaps::visit_resident(Range range, bool (*visit)(Range run)) {
+void OwnMaps::visit_resident(Range range, bool (*visit)(Range run)) {
   if (pagemap_ < 0) {
     visit(range);
     return;
@@ -252,7 +252,7 @@ void ProcessMaps::visit_resident(Range range, bool (*visit)(Range run)) {
   (void)scan(range, false, pass, reinterpret_cast<void*>(visit));
 }
 
-bool ProcessMaps::written(Range range) {
+bool OwnMaps::written(Range range) {
   if (pagemap_ < 0) return false;
   bool found = false;
   const auto note = [](void* flag, Range) {

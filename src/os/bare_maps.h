@@ -36,7 +36,7 @@ class Lines {
   char line_[512];
 };
 
-class ProcessMaps {
+class OwnMaps {
  public:
   // For tests: the text of maps and smaps even where the kernel has better.
   enum class Ways { best, text_only };

@@ -97,10 +97,36 @@ std::optional<std::string> below_mount(const std::string& group, const std::stri
   return below == "/" ? "" : below;
 }
 
+// Where the group of a process is seen.
+struct Place {
+  Mount mount;
+  std::string below;  // empty: the mount point itself
+
+  [[nodiscard]] std::string folder() const { return mount.point + below; }
+};
+
+std::optional<Place> find_group(const std::vector<Mount>& mounts, std::string_view groups,
+                                bool v2) {
+  const std::optional<std::string> group = own_group(groups, v2);
+  if (!group) return std::nullopt;
+  std::optional<Place> found;
+  for (const Mount& mount : mounts) {
+    if (mount.v2 != v2) continue;
+    if (const std::optional<std::string> way = below_mount(*group, mount.root)) {
+      return Place{mount, *way};
+    }
+    if (!found) found = Place{mount, ""};  // better the mount's own limit than none
+  }
+  return found;
+}
+
+std::optional<std::uint64_t> number_in(const std::string& path) {
+  const std::optional<std::string> text = read_text(path);
+  return text ? leading_number(*text) : std::nullopt;
+}
+
 std::uint64_t room_in(const std::string& folder, const Version& version, std::uint64_t limit) {
-  const std::optional<std::string> usage_text = read_text(folder + "/" + version.usage);
-  const std::optional<std::uint64_t> usage =
-      usage_text ? leading_number(*usage_text) : std::nullopt;
+  const std::optional<std::uint64_t> usage = number_in(folder + "/" + version.usage);
   if (!usage) return limit;
   const std::optional<std::string> stat = read_text(folder + "/memory.stat");
   const std::uint64_t inactive = stat ? number_of(*stat, version.inactive).value_or(0) : 0;
@@ -112,22 +138,62 @@ void add_limits(const std::string& folder, const Version& version, std::vector<G
   for (const char* const name : version.limits) {
     if (name == nullptr) continue;
     const std::string path = folder + "/" + name;
-    const std::optional<std::string> text = read_text(path);
     // "max" is no number, and 0 cannot hold for a process that runs.
-    const std::uint64_t limit = text ? leading_number(*text).value_or(0) : 0;
+    const std::uint64_t limit = number_in(path).value_or(0);
     if (limit == 0 || limit >= kNoLimit) continue;
     out->push_back({limit, room_in(folder, version, limit), path});
   }
 }
 
 // Our group and all above it, up to and with the mount point.
-void walk_up(const Mount& mount, std::string below, std::vector<GroupLimit>* out) {
-  const Version& version = mount.v2 ? kV2 : kV1;
+void walk_up(Place place, std::vector<GroupLimit>* out) {
+  const Version& version = place.mount.v2 ? kV2 : kV1;
   for (;;) {
-    add_limits(mount.point + below, version, out);
-    if (below.empty()) return;
-    below.resize(std::min(below.rfind('/'), below.size() - 1));
+    add_limits(place.folder(), version, out);
+    if (place.below.empty()) return;
+    place.below.resize(std::min(place.below.rfind('/'), place.below.size() - 1));
   }
+}
+
+ToldBytes tightest(const Place& place) {
+  std::vector<GroupLimit> limits;
+  walk_up(place, &limits);
+  ToldBytes least = ToldBytes::unknown("no limit");
+  for (const GroupLimit& limit : limits) {
+    least = ToldBytes::known(std::min(least.value.value_or(limit.limit_bytes), limit.limit_bytes));
+  }
+  return least;
+}
+
+ToldBytes number_or_why(const std::optional<std::uint64_t>& number, const std::string& file) {
+  return number ? ToldBytes::known(*number) : ToldBytes::unknown(file + " does not tell it");
+}
+
+ToldBytes told_in(const std::string& folder, const char* file, const char* key) {
+  const std::optional<std::string> text = read_text(folder + "/" + file);
+  return number_or_why(text ? number_of(*text, key) : std::nullopt, file);
+}
+
+GroupUsage usage_at(const Place& place) {
+  const bool v2 = place.mount.v2;
+  const Version& version = v2 ? kV2 : kV1;
+  GroupUsage group;
+  group.folder = place.folder();
+  group.version = v2 ? 2 : 1;
+  group.usage = number_or_why(number_in(group.folder + "/" + version.usage), version.usage);
+  const std::string stat = read_text(group.folder + "/memory.stat").value_or("");
+  const auto counted = [&stat](const char* key) {
+    return number_or_why(number_of(stat, key), "memory.stat");
+  };
+  group.anon = counted(v2 ? "anon" : "total_rss");
+  group.inactive_file = counted(version.inactive);
+  group.active_file = counted(v2 ? "active_file" : "total_active_file");
+  group.limit = tightest(place);
+  group.limit_hits =
+      v2 ? told_in(group.folder, "memory.events", "max")
+         : number_or_why(number_in(group.folder + "/memory.failcnt"), "memory.failcnt");
+  group.oom_kills = told_in(group.folder, v2 ? "memory.events" : "memory.oom_control", "oom_kill");
+  return group;
 }
 
 }  // namespace
@@ -139,22 +205,31 @@ std::vector<GroupLimit> group_limits(const SystemRoot& root) {
   if (!groups || !mountinfo) return limits;
   const std::vector<Mount> mounts = memory_mounts(*mountinfo, root);
   for (const bool v2 : {false, true}) {
-    const std::optional<std::string> group = own_group(*groups, v2);
-    if (!group) continue;
-    const Mount* shown = nullptr;
-    std::string below;
-    for (const Mount& mount : mounts) {
-      if (mount.v2 != v2) continue;
-      const std::optional<std::string> way = below_mount(*group, mount.root);
-      if (shown == nullptr) shown = &mount;  // better the mount's own limit than none
-      if (!way) continue;
-      shown = &mount;
-      below = *way;
-      break;
+    if (const std::optional<Place> place = find_group(mounts, *groups, v2)) {
+      walk_up(*place, &limits);
     }
-    if (shown != nullptr) walk_up(*shown, below, &limits);
   }
   return limits;
+}
+
+Told<GroupUsage> group_usage(const SystemRoot& root, int pid) {
+  const std::string who = pid == 0 ? "self" : std::to_string(pid);
+  const std::optional<std::string> groups = read_text(root.proc + "/" + who + "/cgroup");
+  // The kernel writes the group's path as our namespace sees it, so our own mounts are the match.
+  const std::optional<std::string> mountinfo = read_text(root.proc + "/self/mountinfo");
+  if (!groups) return Told<GroupUsage>::unknown("/proc/PID/cgroup cannot be read");
+  if (!mountinfo) return Told<GroupUsage>::unknown("/proc/self/mountinfo cannot be read");
+  const std::vector<Mount> mounts = memory_mounts(*mountinfo, root);
+  std::optional<GroupUsage> seen;
+  for (const bool v2 : {false, true}) {
+    const std::optional<Place> place = find_group(mounts, *groups, v2);
+    if (!place) continue;
+    GroupUsage group = usage_at(*place);
+    if (group.usage || group.anon) return Told<GroupUsage>::known(std::move(group));
+    if (!seen) seen = std::move(group);
+  }
+  if (seen) return Told<GroupUsage>::known(std::move(*seen));
+  return Told<GroupUsage>::unknown("no memory group is mounted");
 }
 
 }  // namespace lowtide

@@ -44,7 +44,8 @@ std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes,
     return std::min(pages * page_bytes(), range_bytes);
   };
   return Residency{to_bytes(counts.cached_pages),
-                   to_bytes(counts.dirty_pages + counts.writeback_pages)};
+                   to_bytes(counts.dirty_pages + counts.writeback_pages),
+                   to_bytes(counts.writeback_pages)};
 }
 
 std::uint64_t page_bytes() {

@@ -10,8 +10,9 @@ namespace lowtide {
 class File;
 
 struct Residency {
-  std::uint64_t cached_bytes = 0;  // rounded up to pages, never above the range
-  std::uint64_t dirty_bytes = 0;   // not yet on the disk
+  std::uint64_t cached_bytes = 0;     // rounded up to pages, never above the range
+  std::uint64_t dirty_bytes = 0;      // not yet on the disk
+  std::uint64_t writeback_bytes = 0;  // of those, on their way to it
 };
 
 // Size 0 means to the end of the file. nullopt is *unknown*, never zero: the kernel has no

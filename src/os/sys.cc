@@ -45,6 +45,7 @@ constinit Table table{
     .statx = real_statx,
     .fadvise = real_fadvise,
     .cachestat = real_cachestat,
+    .fdatasync = ::fdatasync,
     .mmap = ::mmap,
     .madvise = ::madvise,
     .ring_init = real_ring_init,

@@ -35,6 +35,7 @@ struct Table {
   int (*fadvise)(int fd, off_t offset, off_t size,
                  int advice);  // returns -1 and errno, unlike libc
   int (*cachestat)(int fd, const CachestatRange* range, Cachestat* out);
+  int (*fdatasync)(int fd);
   void* (*mmap)(void* address, std::size_t size, int protection, int flags, int fd, off_t offset);
   int (*madvise)(void* address, std::size_t size, int advice);
   int (*ring_init)(unsigned entries, struct io_uring* ring);           // 0 or -errno, as liburing

@@ -34,7 +34,7 @@ class Trimmer {
 
   Shim& shim_;
   Pace pace_;
-  bare::ProcessMaps maps_;
+  bare::OwnMaps maps_;
   std::uint64_t other_bytes_ = 0;  // shared pages that are none of ours, at the last count
   std::uint64_t last_shared_ = 0;  // at the last look
   std::uint64_t next_count_ns_ = 0;
