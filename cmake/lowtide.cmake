@@ -26,9 +26,31 @@ function(lowtide_room room)
   target_link_libraries(lowtide_${room} PRIVATE lowtide_build)
   set_target_properties(lowtide_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON
                                                    CXX_EXTENSIONS OFF)
+  # What most files include, parsed once; that headers stand alone is checked by ./dev check.
+  if(room STREQUAL "core")
+    target_precompile_headers(lowtide_core PRIVATE
+      <algorithm> <atomic> <chrono> <condition_variable> <cstdint> <filesystem> <functional> <memory>
+      <mutex> <optional> <span> <stdexcept> <string> <string_view> <thread> <utility> <vector>)
+  else()
+    target_precompile_headers(lowtide_${room} REUSE_FROM lowtide_core)
+  endif()
   if(room STREQUAL "os" AND Liburing_FOUND)
     target_link_libraries(lowtide_os PRIVATE Liburing::Liburing)
   endif()
+endfunction()
+
+# lowtide_embed(<room> <file>...): plain files of src/<room>/ as constants of that room: page.css becomes
+# kPageCss of <room>/assets.h.
+function(lowtide_embed room)
+  set(source ${PROJECT_BINARY_DIR}/${room}_assets.cc)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/${room}/)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${ARGN}" -DROOM=${room} -DOUT=${source} -P
+            ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    VERBATIM)
+  target_sources(lowtide_${room} PRIVATE ${source})
 endfunction()
 
 # lowtide_library(ROOMS <room>... HEADERS <file>...): the static library lowtide::lowtide, installed

@@ -38,11 +38,13 @@ missing() {
   done <<'END'
 command -v c++|g++|nothing can be built
 has_header liburing.h|liburing-dev|no io_uring engine
+has_header CLI/CLI.hpp|libcli11-dev|no lowtide command
 has_header gtest/gtest.h|libgtest-dev|no C++ tests
 has_header benchmark/benchmark.h|libbenchmark-dev|no micro benchmarks
 command -v ccache|ccache|builds take longer
 find_clang|clang-14 libclang-rt-14-dev|no fuzzing
 command -v fio|fio|bench has no fio row
+command -v chromium|chromium|the report is not looked at in a browser
 has_python_h|python3-dev|no Python package
 has_pip|python3-venv python3-pip-whl|the Python tools need another pip
 END

@@ -2,12 +2,13 @@
 """The demo: one matrix, two shuffled epochs, five ways to read it, and where the memory goes.
 
 Makes a matrix of about 1 GiB in a temporary folder, reads it by each method in a process of its
-own, samples memory from outside, prints a table and writes one HTML page with the curves.
+own under lowtide.profile, prints a table and writes one HTML page with the pictures.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -20,14 +21,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenarios"))
 
+import lowtide as lt
 import machine
 import matrix
 import residency
 import worker
 from cgroup import MemoryGroup, why_unavailable
-from chart import MIB, Curve
 from page import Panel, Part, picture, render
 
+MIB = 1 << 20
 UNKNOWN = "unknown"
 BUDGET = "64MiB"
 INTERVAL_S = 0.05
@@ -64,7 +66,7 @@ class Result:
     mapped: int | None
     cache: int | None
     disk_read: int | None
-    curves: list[Curve]
+    profile: lt.Profile | None = None
     reason: str = ""
 
     def cells(self) -> list[str]:
@@ -92,37 +94,33 @@ def measure(method: Method, path: str, rows: int, seconds: float, limit: int | N
             cache="drop",
             seconds=seconds,
         )
-        outcome = worker.run(task, group, INTERVAL_S, io=True)
+        seen: list[lt.Profile] = []
+
+        def watch(pid: int) -> lt.Profile:
+            seen.append(lt.profile(pid=pid, interval=INTERVAL_S, watch=[path]))
+            return seen[0]
+
+        outcome = worker.run(task, group, INTERVAL_S, watch=watch)
     found = outcome.found
-    curves = _curves(outcome)
     if not found:
-        return Result(method, None, None, None, None, None, curves, outcome.reason)
+        return Result(method, None, None, None, None, None, reason=outcome.reason)
+    grown = _growths(seen[0])
     return Result(
         method,
         found["rows"] / found["seconds"],
-        outcome.growth("anon"),
-        outcome.growth("file"),
-        next((int(curve.peak) for curve in curves if curve.style == "cache"), None),
-        found["disk_read"],
-        curves,
+        grown["anon"],
+        grown["file"],
+        grown["page_cache"],
+        grown["disk_bytes"],
+        seen[0],
     )
 
 
-def _curves(outcome: worker.Outcome) -> list[Curve]:
-    """Growth over the first sample; a curve that nobody could measure is left out."""
-    curves = []
-    for style, name, field in (
-        ("heap", "heap", "anon"),
-        ("mapped", "mapped file", "file"),
-        ("cache", "page cache", "cached"),
-    ):
-        points = [(r.at_s, getattr(r, field)) for r in outcome.readings]
-        known = [(at, size) for at, size in points if size is not None]
-        if known:
-            base = outcome.ready.get(field, known[0][1])
-            grown = [(at, float(max(0, size - base))) for at, size in known]
-            curves.append(Curve(style, name, grown))
-    return curves
+def _growths(profile: lt.Profile) -> dict[str, int | None]:
+    """Peaks over the first reading, which is that before the work."""
+    readings = json.loads(profile.json())["readings"]
+    known = {name: [v for v in column if v is not None] for name, column in readings.items()}
+    return {name: max(values) - values[0] if values else None for name, values in known.items()}
 
 
 def sentences(free: list[Result], limited: list[Result], limit: int | None) -> str:
@@ -186,7 +184,7 @@ def _options(argv: list[str]) -> argparse.Namespace:
     default = Path(__file__).resolve().parents[2] / ".dev" / "lowtide-demo.html"
     parser = argparse.ArgumentParser(prog="demo", description=__doc__)
     parser.add_argument("--out", default=str(default), help="the page (default: .dev/)")
-    parser.add_argument("--plot", help="also three of the curves as an SVG file")
+    parser.add_argument("--plot", help="also some of the pictures, as one SVG file")
     parser.add_argument("--size", type=parse_size, default=1 << 30, help="of the matrix: 1GiB")
     parser.add_argument("--seconds", type=float, default=5.0, help="limit of each method")
     options = parser.parse_args(argv)
@@ -196,13 +194,17 @@ def _options(argv: list[str]) -> argparse.Namespace:
 
 
 def _part(title: str, note: str, results: list[Result], limit: int | None) -> Part:
+    """The pictures of one part have the same axes, so that they compare."""
+    profiles = [r.profile for r in results if r.profile]
+    seconds = max((p.seconds for p in profiles), default=0.0)
+    stacks = [(p.peak["rss"] or 0) + (p.peak["page_tables"] or 0) for p in profiles]
+    memory = max([*stacks, *(p.peak["page_cache"] or 0 for p in profiles), limit or 0])
     panels = []
     for r in results:
-        ours = r.method.reader == "lowtide"
         rate = UNKNOWN if r.rows_per_s is None else f"{r.rows_per_s:,.0f} rows/s"
-        limits = [(float(limit), f"limit {mib(limit)}")] if limit else []
-        limits += [(float(parse_size(BUDGET)), f"budget {BUDGET}")] if ours else []
-        panels.append(Panel(r.method.title, ours, rate, r.cells(), r.curves, limits, r.reason))
+        drawn = r.profile.plot(memory=memory, seconds=seconds, small=True) if r.profile else ""
+        ours = r.method.reader == "lowtide"
+        panels.append(Panel(r.method.title, ours, rate, r.cells(), drawn, r.reason))
     return Part(title, note, panels)
 
 
@@ -238,15 +240,17 @@ def main(argv: list[str]) -> int:
     print(text_table(limited) if limited else f"  not measured: {why_not}")
     print(f"\n{lead}")
     chunks = "Two epochs in shuffled chunks of 4096 rows, the file evicted first, at most "
-    note = f"{chunks}{options.seconds:g} seconds a method. Growth over the memory before the work."
+    note = (
+        f"{chunks}{options.seconds:g} seconds a method. The table tells growth over the memory "
+        "before the work; the pictures, all on one scale, the whole process."
+    )
     tight_note = f"The same work in a cgroup of {mib(limit)}: the file is larger than memory."
     tight_note = tight_note if limited else f"Not measured here: {why_not}."
     parts = [_part(plenty, note, free, None), _part(tight, tight_note, limited, limit)]
     foot = (
         f"Measured on Linux {facts['kernel']}, {facts['cores']} cores, file system "
         f"{facts['file_system'] or UNKNOWN}, read-ahead {facts['read_ahead_kb'] or UNKNOWN} KiB, "
-        f"{facts['date']}; memory sampled from outside every {INTERVAL_S * 1000:g} ms. "
-        "The numbers at the lines are peaks in MiB."
+        f"{facts['date']}, by lowtide.profile every {INTERVAL_S * 1000:g} ms."
     )
     out = Path(options.out)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -254,7 +258,7 @@ def main(argv: list[str]) -> int:
     out.write_text(render(title, lead, parts, COLUMNS, foot), encoding="utf-8")
     if options.plot:
         Path(options.plot).write_text(picture(parts[0], PICTURED), encoding="utf-8")
-    print(f"\nThe curves: {out}")
+    print(f"\nThe pictures: {out}")
     return 1 if any(r.reason for r in free + limited) else 0
 
 

@@ -26,7 +26,7 @@ _STATUS_FIELDS = {
 
 @dataclass(frozen=True)
 class Reading:
-    """One sample: what the process holds, what it has read, what of the file is cached."""
+    """One sample: what the process holds, what of the file is cached."""
 
     at_s: float
     anon: int | None = None
@@ -34,7 +34,6 @@ class Reading:
     page_tables: int | None = None
     virtual: int | None = None
     cached: int | None = None
-    disk_read: int | None = None
 
 
 def read_status(pid: int | str = "self") -> dict[str, int]:
@@ -79,12 +78,11 @@ def peak(readings: list[Reading], field: str) -> int | None:
 class Sampler:
     """Samples a process (and the cache of one file) until it is stopped or the process ends."""
 
-    def __init__(self, pid: int, path: str | None, interval_s: float, io: bool = False) -> None:
+    def __init__(self, pid: int, path: str | None, interval_s: float) -> None:
         self.readings: list[Reading] = []
         self._pid = pid
         self._path = path
         self._interval_s = interval_s
-        self._io = io
         self._started_s = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -115,7 +113,6 @@ class Sampler:
                 page_tables=status.get("page_tables"),
                 virtual=status.get("virtual"),
                 cached=cached_bytes(self._path) if self._path else None,
-                disk_read=read_io(self._pid).get("read_bytes") if self._io else None,
             )
         )
         return True

@@ -1,7 +1,8 @@
 """One measurement in its own process, and the parent's side of it.
 
-The worker says "ready" with its memory before the work, waits for a line, works, and says what
-it found: two lines of JSON. In between the parent samples its memory from outside.
+The worker says "ready" with its memory before the work, waits for a line, works, says what it
+found, two lines of JSON, and waits until its input ends. In between the parent watches its memory
+from outside.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -150,48 +154,68 @@ def serve(task: Any, work: Callable[[Any], dict[str, Any]]) -> int:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
         return 1
     print(json.dumps(found), flush=True)
+    sys.stdin.read()
     return 0
+
+
+def _converse(
+    child: subprocess.Popen[str], outcome: Outcome, watching: AbstractContextManager[object]
+) -> None:
+    assert child.stdin is not None and child.stdout is not None
+    outcome.ready = json.loads(child.stdout.readline() or "{}")
+    outcome.reason = str(outcome.ready.pop("error", ""))
+    if outcome.reason or not outcome.ready:
+        return
+    with watching:
+        child.stdin.write("\n")
+        child.stdin.flush()
+        outcome.found = json.loads(child.stdout.readline() or "{}")
+    outcome.reason = str(outcome.found.pop("error", ""))
 
 
 def run(
     task: Any,
     group: MemoryGroup | None,
     interval_s: float,
-    io: bool = False,
     program: str = __file__,
+    watch: Callable[[int], AbstractContextManager[object]] | None = None,
 ) -> Outcome:
-    """Starts a worker, samples it until it ends, and kills it when it overstays.
+    """Starts a worker, samples it until it has worked, and kills it when it overstays.
 
     `task` is a dataclass with path, seconds and forbid_io_uring, which `program` understands.
+    `watch`, given the worker's pid, watches it in the place of the sampler: readings stay empty.
     """
     argv = [sys.executable, program, json.dumps(asdict(task))]
     outcome = Outcome()
-    child = subprocess.Popen(
-        group.command(argv) if group else argv,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdout is not None
-    errors = ""
-    try:
-        outcome.ready = json.loads(child.stdout.readline() or "{}")
-        outcome.reason = str(outcome.ready.pop("error", ""))
-        with Sampler(child.pid, task.path, interval_s, io) as sampler:
-            out, errors = child.communicate("\n", timeout=task.seconds + 60)
-        outcome.found = json.loads(out or "{}")
-        end_s = outcome.found.get("worked_s", float("inf"))  # after it the process is taken down
-        outcome.readings = [r for r in sampler.readings if r.at_s <= end_s]
-        outcome.reason = str(outcome.found.pop("error", outcome.reason))
-    except subprocess.TimeoutExpired:
-        outcome.reason = "no answer within its time"
-    finally:
-        if child.poll() is None:
+    with tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(
+            group.command(argv) if group else argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        late = threading.Timer(task.seconds + 60, child.kill)
+        late.start()
+        try:
+            sampler = Sampler(child.pid, task.path, interval_s)
+            _converse(child, outcome, watch(child.pid) if watch else sampler)
+            end_s = outcome.found.get("worked_s", float("inf"))  # after it all is taken down
+            outcome.readings = [r for r in sampler.readings if r.at_s <= end_s]
+        except OSError:
+            pass  # it ended before its time, and its stderr may say why
+        except BaseException:
             child.kill()
+            raise
+        finally:
             child.communicate()
-    if not outcome.found and not outcome.reason:
-        outcome.reason = (errors.strip().splitlines() or [f"ended with {child.returncode}"])[-1]
+            overstayed = late.finished.is_set()
+            late.cancel()
+        if not outcome.found and not outcome.reason:
+            errors.seek(0)
+            said = errors.read().strip().splitlines()
+            ended = "no answer within its time" if overstayed else f"ended with {child.returncode}"
+            outcome.reason = (said or [ended])[-1]
     return outcome
 
 

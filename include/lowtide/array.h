@@ -44,11 +44,14 @@ struct OpenOptions {
   std::optional<std::vector<std::uint64_t>> shape = std::nullopt;
   std::optional<std::uint64_t> offset_bytes = std::nullopt;
   std::optional<bool> fortran_order = std::nullopt;
+  bool headerless = false;  // the bytes as they are, whatever they begin with: needs dtype
 
   // 0: 256 MiB, or an eighth of the memory that this process may use if that is less.
   std::uint64_t memory_bytes = 0;
   EngineKind engine = EngineKind::automatic;
   CacheMode cache = CacheMode::automatic;
+  // To measure the disk: what is cached is neither used nor dropped. Needs direct I/O to mean it.
+  bool past_cache = false;
 };
 
 // Borrowed: must stay until the Batches made from it is gone.

@@ -36,6 +36,8 @@ struct TokensOptions {
   std::uint64_t memory_bytes = 0;
   EngineKind engine = EngineKind::automatic;
   CacheMode cache = CacheMode::automatic;
+  // To measure the disk: what is cached is neither used nor dropped. Needs direct I/O to mean it.
+  bool past_cache = false;
 };
 
 // Windows as one lease: x and y stay valid and unchanged for as long as the batch lives, whatever

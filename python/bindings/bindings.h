@@ -42,6 +42,8 @@ void bind_array(nb::module_& module);
 void bind_batches(nb::module_& module);
 void bind_tokens(nb::module_& module);
 void bind_loader(nb::module_& module);
+void bind_profile(nb::module_& module);
+void bind_inspect(nb::module_& module);
 
 [[nodiscard]] nb::dict stats_dict(const Stats& stats);
 

@@ -59,6 +59,8 @@ NB_MODULE(_core, module) {
   lowtide::python::bind_array(module);
   lowtide::python::bind_tokens(module);
   lowtide::python::bind_loader(module);
+  lowtide::python::bind_profile(module);
+  lowtide::python::bind_inspect(module);
   module.def(
       "parse_bytes", [](const std::string& text) { return lowtide::parse_bytes(text); }, "text"_a);
   module.def("format_bytes", &lowtide::format_bytes, "bytes"_a);

@@ -19,8 +19,10 @@ from lowtide._array import Array
 from lowtide._batches import Batches
 from lowtide._core import FormatError
 from lowtide._documents import Documents
+from lowtide._inspect import check, info
 from lowtide._loader import Loader, When
 from lowtide._open import open
+from lowtide._profile import Profile, Verdict, profile
 from lowtide._token_batch import Batch
 from lowtide._tokens import Tokens, tokens
 
@@ -34,10 +36,15 @@ __all__ = [
     "Documents",
     "FormatError",
     "Loader",
+    "Profile",
     "Tokens",
+    "Verdict",
     "When",
     "__version__",
+    "check",
+    "info",
     "open",
+    "profile",
     "tokens",
 ]
 

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "core/utf8.h"
+
 namespace lowtide {
 namespace {
 
@@ -56,6 +58,16 @@ std::string excerpt(std::string_view bytes) {
   std::string out = quote(bytes.substr(0, kExcerptBytes), 0x80);
   if (bytes.size() > kExcerptBytes) out += "...";
   return out;
+}
+
+std::string shown(std::string_view bytes) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t size = utf8_size(bytes.substr(at));
+    const auto byte = static_cast<unsigned char>(bytes[at]);
+    if (size == 0 || byte < 0x20 || byte == 0x7f) return quote(bytes, 0x80);
+    at += size;
+  }
+  return std::string(bytes);
 }
 
 }  // namespace lowtide

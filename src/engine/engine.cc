@@ -113,6 +113,7 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
   routed.cold = cold_lane(files, options.cache, ring, buffers - buffers / 8);
   routed.hot_name = wants_ring ? "uring" : "pread";
   routed.cold_name = ring ? "uring" : "pread";
+  routed.past_cache = options.past_cache;
   routed.fills_cache = options.cache == CacheMode::keep;
   if (options.kind != EngineKind::automatic) routed.reason = "asked for";
   if (options.kind == EngineKind::automatic && !no_ring.empty()) routed.no_ring = no_ring;

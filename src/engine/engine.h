@@ -98,6 +98,7 @@ struct EngineOptions {
   EngineKind kind = EngineKind::automatic;
   CacheMode cache = CacheMode::keep;  // decided by the caller: keep or drop
   bool allow_memory = true;           // automatic may hold all of the data if it fits
+  bool past_cache = false;            // as if nothing were in the page cache
 };
 
 // Room that an engine other than memory claims for its buffers under a budget of this size.

@@ -67,6 +67,7 @@ RoutedEngine::RoutedEngine(std::shared_ptr<Files> files, RoutedEngineOptions opt
 RoutedEngine::~RoutedEngine() = default;
 
 std::size_t RoutedEngine::count_hits(std::span<const Read> reads) noexcept {
+  if (options_.past_cache) return 0;
   map_.refresh();
   return static_cast<std::size_t>(std::count_if(
       reads.begin(), reads.end(), [&](const Read& read) { return map_.resident(read.from); }));
@@ -130,12 +131,14 @@ Outcome RoutedEngine::read(std::span<const Read> reads) noexcept {
   // over costs more than one miss.
   const double share = hits ? 1.0 : map_.share();
   const double misses = static_cast<double>(reads.size()) * (1 - share);
-  const bool nearly = options_.fills_cache && (share >= CacheMap::kHotShare || misses <= 1);
+  const bool nearly =
+      !options_.past_cache && options_.fills_cache && (share >= CacheMap::kHotShare || misses <= 1);
   if ((hits || nearly) && options_.hot->read_here(reads, &outcome)) return outcome;
   return Engine::read(reads);
 }
 
 Prospect RoutedEngine::prospect() noexcept {
+  if (options_.past_cache) return {.gap_bytes = options_.cold->gap_bytes()};
   map_.refresh();
   return {.resident = map_.share() >= CacheMap::kHotShare, .gap_bytes = options_.cold->gap_bytes()};
 }
@@ -148,6 +151,7 @@ Traffic RoutedEngine::traffic() const noexcept {
 }
 
 std::string RoutedEngine::name() const {
+  if (options_.past_cache) return options_.cold_name;
   const double share = map_.share();
   if (options_.hot_name == options_.cold_name || share >= CacheMap::kHotShare)
     return options_.hot_name;
@@ -157,7 +161,7 @@ std::string RoutedEngine::name() const {
 
 std::string RoutedEngine::reason() const {
   if (!options_.reason.empty()) return options_.reason;
-  std::string text = map_.reason();
+  std::string text = options_.past_cache ? "past the page cache, as asked for" : map_.reason();
   if (!options_.no_ring.empty()) text += "; no io_uring here (" + options_.no_ring + ")";
   return text;
 }

@@ -19,6 +19,7 @@ struct RoutedEngineOptions {
   std::string hot_name, cold_name;
   std::string reason;        // fixed; empty: what the map says
   bool fills_cache = false;  // what is read may stay in the page cache
+  bool past_cache = false;   // every read is one of the disk
   std::string no_ring;       // why there is no ring where one would have been used
 };
 

@@ -138,7 +138,8 @@ void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t si
 
 Array Array::flat(std::uint64_t memory_bytes) const {
   const StoreHolder& mine = *impl_->holder;
-  const StoreOptions options{memory_bytes, EngineKind::automatic, mine.options.cache};
+  const StoreOptions options{memory_bytes, EngineKind::automatic, mine.options.cache,
+                             mine.options.past_cache};
   return Array(std::make_shared<Impl>(
       mine.shards, std::make_shared<const Rows>(impl_->rows->flat()), impl_->format, options));
 }

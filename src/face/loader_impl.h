@@ -13,6 +13,7 @@
 #include "face/run.h"
 #include "face/tokens_impl.h"
 #include "loader/schedule.h"
+#include "lowtide/profile.h"
 #include "lowtide/tokens.h"
 #include "order/order.h"
 
@@ -27,6 +28,7 @@ class Loader::Impl {
   std::optional<TokenBatch> next(std::chrono::milliseconds timeout, bool* timed_out) {
     std::optional<Lease> lease = run_->next(timeout, timed_out);
     if (!lease) return std::nullopt;
+    mark_step(lease->epoch, lease->step);
     return TokenBatch(std::make_unique<TokenBatch::Impl>(std::move(*lease), windows_));
   }
 

@@ -37,6 +37,7 @@ Opened open_one(const std::string& path, const OpenOptions& options, bool severa
   if (!several) given.shape = options.shape;
   given.offset_bytes = options.offset_bytes;
   given.fortran_order = options.fortran_order;
+  given.headerless = options.headerless;
   const File& file = *opened.file;
   opened.layout = open_layout(
       path, file.shard().size_bytes,
@@ -76,9 +77,9 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                       ", but the files together have " + shape_text(rows->shape()));
   }
   const auto shard = static_cast<std::uint32_t>(shards.size() - 1);
-  auto impl =
-      std::make_shared<Impl>(std::move(shards), std::move(rows), std::move(format),
-                             StoreOptions{options.memory_bytes, options.engine, options.cache});
+  auto impl = std::make_shared<Impl>(
+      std::move(shards), std::move(rows), std::move(format),
+      StoreOptions{options.memory_bytes, options.engine, options.cache, options.past_cache});
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }

@@ -20,18 +20,6 @@ std::string with_suffix(const std::string& path, std::string_view suffix) {
   return path.substr(0, path.size() - suffix.size()) + std::string(suffix);
 }
 
-// What a format sees of a file; keeps it open.
-TokenFile token_file(const std::shared_ptr<File>& file) {
-  return {
-      file->shard().path, file->shard().size_bytes,
-      [file](std::uint64_t offset, std::span<std::byte> out) { file->read_exact(offset, out); }};
-}
-
-std::optional<TokenFile> open_beside(const std::string& path) {
-  if (!path_exists(path)) return std::nullopt;
-  return token_file(std::make_shared<File>(path));
-}
-
 // All files of one known format in a folder, sorted by bytes.
 std::vector<std::string> files_in(const std::string& folder) {
   const std::vector<std::string> names = list_folder(folder);
@@ -76,6 +64,17 @@ std::vector<std::string> expand(const std::string& path) {
 
 }  // namespace
 
+TokenFile token_file(const std::shared_ptr<File>& file) {
+  return {
+      file->shard().path, file->shard().size_bytes,
+      [file](std::uint64_t offset, std::span<std::byte> out) { file->read_exact(offset, out); }};
+}
+
+std::optional<TokenFile> open_beside(const std::string& path) {
+  if (!path_exists(path)) return std::nullopt;
+  return token_file(std::make_shared<File>(path));
+}
+
 Tokens Tokens::open(const std::string& path, const TokensOptions& options) {
   return Tokens(Impl::open(expand(path), options));
 }
@@ -115,7 +114,7 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   const auto shard = static_cast<std::uint32_t>(shards.size() - 1);
   auto impl = std::make_shared<Impl>(
       std::move(layouts), std::move(shards), std::move(index_shards), options.eot,
-      StoreOptions{options.memory_bytes, options.engine, options.cache});
+      StoreOptions{options.memory_bytes, options.engine, options.cache, options.past_cache});
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }

@@ -30,7 +30,9 @@ Store::Store(std::vector<Shard> shards, const StoreOptions& options, Budget::Ent
   (void)budget_.claim_all(
       {std::move(least), {"read buffers", engine_buffer_bytes(budget_.limit_bytes())}});
   decide_cache();
-  engine_ = open_engine(files_, {.kind = options_.engine, .cache = cache_}, budget_);
+  engine_ = open_engine(
+      files_, {.kind = options_.engine, .cache = cache_, .past_cache = options_.past_cache},
+      budget_);
 }
 
 void Store::decide_cache() {
@@ -48,7 +50,10 @@ void Store::decide_cache() {
 
 std::shared_ptr<Engine> Store::engine() {
   const std::lock_guard lock(mutex_);
-  if (!engine_) engine_ = open_engine(files_, {.cache = cache_, .allow_memory = false}, budget_);
+  if (!engine_)
+    engine_ = open_engine(
+        files_, {.cache = cache_, .allow_memory = false, .past_cache = options_.past_cache},
+        budget_);
   return engine_;
 }
 

@@ -23,6 +23,7 @@ struct StoreOptions {
   std::uint64_t memory_bytes = 0;  // 0, in a StoreHolder only: the default
   EngineKind engine = EngineKind::automatic;
   CacheMode cache = CacheMode::automatic;
+  bool past_cache = false;  // as OpenOptions
 };
 
 // Any thread.

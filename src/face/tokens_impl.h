@@ -26,6 +26,11 @@ namespace lowtide {
 // Throws std::invalid_argument unless a stream of so many tokens has a window of this size.
 void check_block(std::uint64_t block_size, std::uint64_t tokens);
 
+// What a format sees of a file; keeps it open.
+[[nodiscard]] TokenFile token_file(const std::shared_ptr<File>& file);
+// nullopt where there is no such file. Throws IoError.
+[[nodiscard]] std::optional<TokenFile> open_beside(const std::string& path);
+
 class TokenBatch::Impl {
  public:
   Impl(Lease lent, std::shared_ptr<const Windows> from)

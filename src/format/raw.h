@@ -17,6 +17,7 @@ struct Description {
   std::optional<std::vector<std::uint64_t>> shape;  // absent: one axis, all elements of the file
   std::optional<std::uint64_t> offset_bytes;        // absent: 0
   std::optional<bool> fortran_order;                // absent: false
+  bool headerless = false;  // even where the first bytes are those of a header
 };
 
 // Throws FormatError: no dtype, an empty file, offset beyond the end, bytes that are not a multiple

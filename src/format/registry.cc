@@ -77,6 +77,7 @@ Layout open_layout(const std::string& path, std::uint64_t file_bytes, const Read
   std::vector<std::byte> start(std::min(file_bytes, kStartBytes));
   read(0, start);
   const Source source{path, file_bytes, read, start};
+  if (given.headerless) return open_raw(source, given);
   const auto* const format =
       std::ranges::find_if(kFormats, [&](const Format& f) { return f.matches(start); });
   return format->open(source, given);

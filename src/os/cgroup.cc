@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "os/mount.h"
 #include "os/text_file.h"
 
 namespace lowtide {
@@ -22,27 +23,11 @@ constexpr Version kV1{
     {"memory.limit_in_bytes", nullptr}, "memory.usage_in_bytes", "total_inactive_file"};
 constexpr Version kV2{{"memory.max", "memory.high"}, "memory.current", "inactive_file"};
 
-struct Mount {
+struct GroupMount {
   bool v2 = false;
   std::string root;   // the group that is seen at `point`
   std::string point;  // where, with the system root put in
 };
-
-// mountinfo writes space, tab, newline and backslash as \ and three octal digits.
-std::string unescape(std::string_view text) {
-  std::string plain;
-  const auto octal = [text](std::size_t at) { return text[at] >= '0' && text[at] <= '7'; };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size() && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
-      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                                 (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
 
 bool contains(const std::vector<std::string_view>& parts, std::string_view wanted) {
   return std::find(parts.begin(), parts.end(), wanted) != parts.end();
@@ -59,17 +44,12 @@ std::string placed(const std::string& point, const SystemRoot& root) {
   return is_below(point, kUsual) ? root.cgroup + point.substr(kUsual.size()) : point;
 }
 
-// "36 25 0:31 /root /point opts [tags...] - type source super-options"
-std::vector<Mount> memory_mounts(std::string_view mountinfo, const SystemRoot& root) {
-  std::vector<Mount> mounts;
-  for (const std::string_view line : split(mountinfo, '\n')) {
-    const std::vector<std::string_view> fields = split(line, ' ');
-    const auto dash = std::find(fields.begin(), fields.end(), "-");
-    if (fields.size() < 6 || fields.end() - dash < 2) continue;
-    const bool v2 = dash[1] == "cgroup2";
-    const bool v1 = dash[1] == "cgroup" && contains(split(fields.back(), ','), "memory");
-    if (!v1 && !v2) continue;
-    mounts.push_back({v2, unescape(fields[3]), placed(unescape(fields[4]), root)});
+std::vector<GroupMount> memory_mounts(std::string_view mountinfo, const SystemRoot& root) {
+  std::vector<GroupMount> mounts;
+  for (const auto& mount : parse_mounts(mountinfo)) {
+    const bool v2 = mount.type == "cgroup2";
+    const bool v1 = mount.type == "cgroup" && contains(split(mount.options, ','), "memory");
+    if (v1 || v2) mounts.push_back({v2, mount.root, placed(mount.point, root)});
   }
   return mounts;
 }
@@ -97,10 +77,36 @@ std::optional<std::string> below_mount(const std::string& group, const std::stri
   return below == "/" ? "" : below;
 }
 
+// Where the group of a process is seen.
+struct Place {
+  GroupMount mount;
+  std::string below;  // empty: the mount point itself
+
+  [[nodiscard]] std::string folder() const { return mount.point + below; }
+};
+
+std::optional<Place> find_group(const std::vector<GroupMount>& mounts, std::string_view groups,
+                                bool v2) {
+  const std::optional<std::string> group = own_group(groups, v2);
+  if (!group) return std::nullopt;
+  std::optional<Place> found;
+  for (const GroupMount& mount : mounts) {
+    if (mount.v2 != v2) continue;
+    if (const std::optional<std::string> way = below_mount(*group, mount.root)) {
+      return Place{mount, *way};
+    }
+    if (!found) found = Place{mount, ""};  // better the mount's own limit than none
+  }
+  return found;
+}
+
+std::optional<std::uint64_t> number_in(const std::string& path) {
+  const std::optional<std::string> text = read_text(path);
+  return text ? leading_number(*text) : std::nullopt;
+}
+
 std::uint64_t room_in(const std::string& folder, const Version& version, std::uint64_t limit) {
-  const std::optional<std::string> usage_text = read_text(folder + "/" + version.usage);
-  const std::optional<std::uint64_t> usage =
-      usage_text ? leading_number(*usage_text) : std::nullopt;
+  const std::optional<std::uint64_t> usage = number_in(folder + "/" + version.usage);
   if (!usage) return limit;
   const std::optional<std::string> stat = read_text(folder + "/memory.stat");
   const std::uint64_t inactive = stat ? number_of(*stat, version.inactive).value_or(0) : 0;
@@ -112,22 +118,62 @@ void add_limits(const std::string& folder, const Version& version, std::vector<G
   for (const char* const name : version.limits) {
     if (name == nullptr) continue;
     const std::string path = folder + "/" + name;
-    const std::optional<std::string> text = read_text(path);
     // "max" is no number, and 0 cannot hold for a process that runs.
-    const std::uint64_t limit = text ? leading_number(*text).value_or(0) : 0;
+    const std::uint64_t limit = number_in(path).value_or(0);
     if (limit == 0 || limit >= kNoLimit) continue;
     out->push_back({limit, room_in(folder, version, limit), path});
   }
 }
 
 // Our group and all above it, up to and with the mount point.
-void walk_up(const Mount& mount, std::string below, std::vector<GroupLimit>* out) {
-  const Version& version = mount.v2 ? kV2 : kV1;
+void walk_up(Place place, std::vector<GroupLimit>* out) {
+  const Version& version = place.mount.v2 ? kV2 : kV1;
   for (;;) {
-    add_limits(mount.point + below, version, out);
-    if (below.empty()) return;
-    below.resize(std::min(below.rfind('/'), below.size() - 1));
+    add_limits(place.folder(), version, out);
+    if (place.below.empty()) return;
+    place.below.resize(std::min(place.below.rfind('/'), place.below.size() - 1));
   }
+}
+
+ToldBytes tightest(const Place& place) {
+  std::vector<GroupLimit> limits;
+  walk_up(place, &limits);
+  ToldBytes least = ToldBytes::unknown("no limit");
+  for (const GroupLimit& limit : limits) {
+    least = ToldBytes::known(std::min(least.value.value_or(limit.limit_bytes), limit.limit_bytes));
+  }
+  return least;
+}
+
+ToldBytes number_or_why(const std::optional<std::uint64_t>& number, const std::string& file) {
+  return number ? ToldBytes::known(*number) : ToldBytes::unknown(file + " does not tell it");
+}
+
+ToldBytes told_in(const std::string& folder, const char* file, const char* key) {
+  const std::optional<std::string> text = read_text(folder + "/" + file);
+  return number_or_why(text ? number_of(*text, key) : std::nullopt, file);
+}
+
+GroupUsage usage_at(const Place& place) {
+  const bool v2 = place.mount.v2;
+  const Version& version = v2 ? kV2 : kV1;
+  GroupUsage group;
+  group.folder = place.folder();
+  group.version = v2 ? 2 : 1;
+  group.usage = number_or_why(number_in(group.folder + "/" + version.usage), version.usage);
+  const std::string stat = read_text(group.folder + "/memory.stat").value_or("");
+  const auto counted = [&stat](const char* key) {
+    return number_or_why(number_of(stat, key), "memory.stat");
+  };
+  group.anon = counted(v2 ? "anon" : "total_rss");
+  group.inactive_file = counted(version.inactive);
+  group.active_file = counted(v2 ? "active_file" : "total_active_file");
+  group.limit = tightest(place);
+  group.limit_hits =
+      v2 ? told_in(group.folder, "memory.events", "max")
+         : number_or_why(number_in(group.folder + "/memory.failcnt"), "memory.failcnt");
+  group.oom_kills = told_in(group.folder, v2 ? "memory.events" : "memory.oom_control", "oom_kill");
+  return group;
 }
 
 }  // namespace
@@ -137,24 +183,33 @@ std::vector<GroupLimit> group_limits(const SystemRoot& root) {
   const std::optional<std::string> groups = read_text(root.proc + "/self/cgroup");
   const std::optional<std::string> mountinfo = read_text(root.proc + "/self/mountinfo");
   if (!groups || !mountinfo) return limits;
-  const std::vector<Mount> mounts = memory_mounts(*mountinfo, root);
+  const std::vector<GroupMount> mounts = memory_mounts(*mountinfo, root);
   for (const bool v2 : {false, true}) {
-    const std::optional<std::string> group = own_group(*groups, v2);
-    if (!group) continue;
-    const Mount* shown = nullptr;
-    std::string below;
-    for (const Mount& mount : mounts) {
-      if (mount.v2 != v2) continue;
-      const std::optional<std::string> way = below_mount(*group, mount.root);
-      if (shown == nullptr) shown = &mount;  // better the mount's own limit than none
-      if (!way) continue;
-      shown = &mount;
-      below = *way;
-      break;
+    if (const std::optional<Place> place = find_group(mounts, *groups, v2)) {
+      walk_up(*place, &limits);
     }
-    if (shown != nullptr) walk_up(*shown, below, &limits);
   }
   return limits;
+}
+
+Told<GroupUsage> group_usage(const SystemRoot& root, int pid) {
+  const std::string who = pid == 0 ? "self" : std::to_string(pid);
+  const std::optional<std::string> groups = read_text(root.proc + "/" + who + "/cgroup");
+  // The kernel writes the group's path as our namespace sees it, so our own mounts are the match.
+  const std::optional<std::string> mountinfo = read_text(root.proc + "/self/mountinfo");
+  if (!groups) return Told<GroupUsage>::unknown("/proc/PID/cgroup cannot be read");
+  if (!mountinfo) return Told<GroupUsage>::unknown("/proc/self/mountinfo cannot be read");
+  const std::vector<GroupMount> mounts = memory_mounts(*mountinfo, root);
+  std::optional<GroupUsage> seen;
+  for (const bool v2 : {false, true}) {
+    const std::optional<Place> place = find_group(mounts, *groups, v2);
+    if (!place) continue;
+    GroupUsage group = usage_at(*place);
+    if (group.usage || group.anon) return Told<GroupUsage>::known(std::move(group));
+    if (!seen) seen = std::move(group);
+  }
+  if (seen) return Told<GroupUsage>::known(std::move(*seen));
+  return Told<GroupUsage>::unknown("no memory group is mounted");
 }
 
 }  // namespace lowtide

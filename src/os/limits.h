@@ -11,6 +11,7 @@ namespace lowtide {
 struct SystemRoot {
   std::string proc = "/proc";
   std::string cgroup = "/sys/fs/cgroup";
+  std::string sys = "/sys";
 };
 
 struct MemoryLimit {

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "os/file.h"
+#include "os/mount.h"
 #include "os/sys.h"
 
 namespace lowtide {
@@ -40,11 +41,17 @@ std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes,
     if (why != nullptr) *why = reason(errno);
     return std::nullopt;
   }
+  if (counts.cached_pages == 0 && is_overlay(file.fd())) {
+    if (why != nullptr)
+      *why = "cachestat: overlayfs does not tell what is cached of the file below";
+    return std::nullopt;
+  }
   const auto to_bytes = [range_bytes](std::uint64_t pages) {
     return std::min(pages * page_bytes(), range_bytes);
   };
   return Residency{to_bytes(counts.cached_pages),
-                   to_bytes(counts.dirty_pages + counts.writeback_pages)};
+                   to_bytes(counts.dirty_pages + counts.writeback_pages),
+                   to_bytes(counts.writeback_pages)};
 }
 
 std::uint64_t page_bytes() {

@@ -10,13 +10,14 @@ namespace lowtide {
 class File;
 
 struct Residency {
-  std::uint64_t cached_bytes = 0;  // rounded up to pages, never above the range
-  std::uint64_t dirty_bytes = 0;   // not yet on the disk
+  std::uint64_t cached_bytes = 0;     // rounded up to pages, never above the range
+  std::uint64_t dirty_bytes = 0;      // not yet on the disk
+  std::uint64_t writeback_bytes = 0;  // of those, on their way to it
 };
 
 // Size 0 means to the end of the file. nullopt is *unknown*, never zero: the kernel has no
-// cachestat (before 6.5), or forbids it for files that we may not write. `why`, when given, gets
-// the reason.
+// cachestat (before 6.5), forbids it for files that we may not write, or the file lies on
+// overlayfs, whose answer is always nothing. `why`, when given, gets the reason.
 [[nodiscard]] std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes = 0,
                                                  std::uint64_t size_bytes = 0,
                                                  std::string* why = nullptr);

@@ -2,9 +2,11 @@
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 namespace lowtide::sys {
 namespace {
@@ -13,6 +15,10 @@ constexpr long kCachestatNumber = 451;  // the same on every architecture, as al
 
 int real_open(const char* path, int flags) {
   return ::open(path, flags);
+}
+
+int real_create(const char* path, int flags) {
+  return ::open(path, flags | O_CREAT, 0666);
 }
 
 // Without the cancellation point of libc's own, which costs a cached read some hundredths.
@@ -44,11 +50,16 @@ int real_ring_result(int result) {
 
 constinit Table table{
     .open = real_open,
+    .create = real_create,
     .close = ::close,
+    .write = ::write,
+    .rename = ::rename,
     .pread = real_pread,
     .statx = real_statx,
+    .fstatfs = ::fstatfs,
     .fadvise = real_fadvise,
     .cachestat = real_cachestat,
+    .fdatasync = ::fdatasync,
     .mmap = ::mmap,
     .madvise = ::madvise,
     .ring_init = real_ring_init,

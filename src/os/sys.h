@@ -14,6 +14,7 @@
 
 struct io_uring;
 struct io_uring_params;
+struct statfs;
 struct statx;
 
 namespace lowtide::sys {
@@ -29,12 +30,17 @@ struct Cachestat {
 
 struct Table {
   int (*open)(const char* path, int flags);
+  int (*create)(const char* path, int flags);  // open with O_CREAT, mode 0666 less the umask
   int (*close)(int fd);
+  ssize_t (*write)(int fd, const void* from, std::size_t size);
+  int (*rename)(const char* from, const char* to);
   ssize_t (*pread)(int fd, void* into, std::size_t size, off_t offset);
   int (*statx)(int dirfd, const char* path, int flags, unsigned mask, struct statx* out);
+  int (*fstatfs)(int fd, struct statfs* out);
   int (*fadvise)(int fd, off_t offset, off_t size,
                  int advice);  // returns -1 and errno, unlike libc
   int (*cachestat)(int fd, const CachestatRange* range, Cachestat* out);
+  int (*fdatasync)(int fd);
   void* (*mmap)(void* address, std::size_t size, int protection, int flags, int fd, off_t offset);
   int (*madvise)(void* address, std::size_t size, int advice);
   int (*ring_init)(unsigned entries, struct io_uring* ring);           // 0 or -errno, as liburing

@@ -9,26 +9,31 @@
 
 namespace lowtide {
 
-std::optional<std::string> read_text(const std::string& path) {
+std::optional<std::string> read_text(const std::string& path, int* err) {
   constexpr std::size_t kMostBytes = std::size_t{16} << 20;
   constexpr std::size_t kStepBytes = 16384;
   const int fd = sys::table.open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return std::nullopt;
+  if (fd < 0) {
+    if (err != nullptr) *err = errno;
+    return std::nullopt;
+  }
   std::string text;
-  bool readable = true;
+  int failed = 0;
   while (text.size() < kMostBytes) {
     const std::size_t before = text.size();
     text.resize(before + kStepBytes);
     const ssize_t got =
         sys::table.pread(fd, text.data() + before, kStepBytes, static_cast<off_t>(before));
-    const int err = errno;
+    failed = got < 0 ? errno : 0;
     text.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
-    if (got < 0 && err == EINTR) continue;
-    readable = got >= 0;
+    if (failed == EINTR) continue;
     if (got <= 0) break;
   }
   sys::table.close(fd);
-  if (!readable) return std::nullopt;
+  if (failed != 0) {
+    if (err != nullptr) *err = failed;
+    return std::nullopt;
+  }
   return text;
 }
 

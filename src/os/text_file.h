@@ -9,8 +9,9 @@
 
 namespace lowtide {
 
-// All of it, up to 16 MiB; nullopt where it cannot be read (missing, hidden, forbidden).
-[[nodiscard]] std::optional<std::string> read_text(const std::string& path);
+// All of it, up to 16 MiB; nullopt where it cannot be read (missing, hidden, forbidden). `err`,
+// when given, gets the errno then.
+[[nodiscard]] std::optional<std::string> read_text(const std::string& path, int* err = nullptr);
 
 // The pieces between separators. Empty ones are left out, and with them the end of a line that
 // `text` ends with.

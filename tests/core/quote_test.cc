@@ -25,5 +25,13 @@ TEST(Excerpt, IsAsciiAndShort) {
   EXPECT_EQ(excerpt(std::string(61, 'a')), "'" + std::string(60, 'a') + "'...");
 }
 
+TEST(Shown, LeavesTextAloneAndQuotesTheRest) {
+  EXPECT_EQ(shown("/data/train set.bin"), "/data/train set.bin");
+  EXPECT_EQ(shown("h\xc3\xb6he"), "h\xc3\xb6he");
+  EXPECT_EQ(shown("a\nb"), "'a\\nb'");
+  EXPECT_EQ(shown("h\xc3\xb6he \xff"), "'h\\xc3\\xb6he \\xff'");
+  EXPECT_EQ(shown(""), "");
+}
+
 }  // namespace
 }  // namespace lowtide

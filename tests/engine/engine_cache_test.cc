@@ -244,6 +244,25 @@ TEST_P(EngineCache, ReadsOneHoleOfACachedFileAsTheRest) {
   EXPECT_EQ(read(CacheMode::keep, 1), 10) << "handing over costs more than one miss";
 }
 
+TEST_P(EngineCache, PastTheCacheReadsTheDiskWhateverIsCachedAndDropsNothing) {
+  const PinnedPages pinned(path_, kFileBytes);
+  if (!pinned.why_not().empty()) GTEST_SKIP() << pinned.why_not();
+  const DropSpy spy;
+  Budget budget(64 * kMiB);
+  const std::unique_ptr<Engine> engine = open_engine(
+      files_of({path_}),
+      {.kind = GetParam(), .cache = CacheMode::drop, .allow_memory = false, .past_cache = true},
+      budget);
+  EXPECT_FALSE(engine->prospect().resident);
+  read_all(*engine);
+  EXPECT_GT(engine->traffic().merged, 0U) << "cached rows are never merged";
+  const bool ring = GetParam() != EngineKind::pread && why_not(EngineKind::uring).empty();
+  EXPECT_EQ(engine->name(), ring ? "uring" : "pread");
+  if (File(path_).direct_fd() >= 0) {
+    EXPECT_GT(DropSpy::first_bytes(), kFileBytes);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, EngineCache,
                          testing::Values(EngineKind::pread, EngineKind::uring,
                                          EngineKind::automatic),

@@ -48,6 +48,15 @@ std::byte* bytes_of(std::string& text) {
   return reinterpret_cast<std::byte*>(text.data());
 }
 
+TEST_F(ArrayTest, OpensTheBytesOfANpyFileAsTheyAreWhereAsked) {
+  const std::uint64_t all = std::filesystem::file_size(npy_);
+  const Array bytes = Array::open(npy_, {.dtype = "uint8", .headerless = true});
+  EXPECT_EQ(bytes.format(), "raw");
+  EXPECT_EQ(bytes.rows(), all);
+  EXPECT_EQ(read_all(bytes), plain_read(npy_, 0, all));
+  EXPECT_THROW((void)Array::open(npy_, {.headerless = true}), FormatError);
+}
+
 TEST_F(ArrayTest, OpensNpyAndRaw) {
   const Array npy = Array::open(npy_);
   EXPECT_EQ(npy.format(), "npy");

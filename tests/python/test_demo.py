@@ -9,17 +9,17 @@ import subprocess
 import sys
 import time
 from html.parser import HTMLParser
-from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree
 
-import pytest
+import lowtide as lt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "demo"))
 
-import chart
 import demo
 
 DEMO = Path(demo.__file__)
+SVG = "{http://www.w3.org/2000/svg}"
 VOID = {"meta", "br", "link", "img"}
 
 
@@ -65,8 +65,8 @@ def _hear_ctrl_c() -> None:
 
 
 def test_the_demo_prints_a_table_writes_a_page_and_removes_its_data(tmp_path: Path) -> None:
-    pytest.importorskip("lowtide")
-    child = start(tmp_path, "--size", "300MiB", "--seconds", "0.5")
+    more = ("--plot", str(tmp_path / "picture.svg"))
+    child = start(tmp_path, "--size", "300MiB", "--seconds", "0.5", *more)
     out, err = child.communicate(timeout=180)
     assert child.returncode == 0, out + err
     for word in [*demo.COLUMNS, *(method.title for method in demo.METHODS)]:
@@ -76,9 +76,29 @@ def test_the_demo_prints_a_table_writes_a_page_and_removes_its_data(tmp_path: Pa
     page = Balance()
     page.feed(text)
     assert not page.faults and not page.open
-    assert not page.addresses and "http" not in text and "<script" not in text
-    assert text.count("<svg") == text.count("<figure") >= len(demo.METHODS)
+    named = text.replace(f'xmlns="{SVG[1:-1]}"', "")
+    assert not page.addresses and "http" not in named and "<script" not in text
+    figures = text.split("<figure")[1:]
+    assert len(figures) >= len(demo.METHODS)
+    assert all('aria-label="Memory over time' in figure for figure in figures)
     assert str(tmp_path) not in text
+    assert len(text) < 500_000
+    picture = ElementTree.parse(tmp_path / "picture.svg").getroot()
+    titles = [text.text for text in picture.iter(SVG + "text") if text.get("class") == "headline"]
+    assert len(titles) == 4 and titles[-1] == demo.METHODS[-1].title
+
+
+def test_the_pictures_of_the_page_have_the_same_axes(tmp_path: Path) -> None:
+    with lt.profile(interval=0.01) as short:
+        pass
+    with lt.profile(interval=0.01) as large:
+        held = bytearray(b"x") * (96 * demo.MIB)
+    assert held
+    results = [demo.Result(demo.METHODS[0], 1.0, 0, 0, 0, 0, p) for p in (short, large)]
+    panels = demo._part("title", "note", results, None).panels
+    ticks = [re.findall(r'class="tick end"[^>]*>([^<]*)<', panel.svg) for panel in panels]
+    assert ticks[0] == ticks[1] and len(ticks[0]) >= 3
+    assert short.plot(small=True) != panels[0].svg
 
 
 def test_an_interrupted_demo_removes_its_data(tmp_path: Path) -> None:
@@ -95,7 +115,7 @@ def test_an_interrupted_demo_removes_its_data(tmp_path: Path) -> None:
 
 def test_what_could_not_be_measured_is_unknown_and_never_zero() -> None:
     method = demo.METHODS[0]
-    lost = demo.Result(method, None, None, None, None, None, [], "it ended early")
+    lost = demo.Result(method, None, None, None, None, None, reason="it ended early")
     assert lost.cells() == [demo.UNKNOWN] * len(demo.COLUMNS)
     assert "it ended early" in demo.text_table([lost])
     assert not re.search(r"\d", " ".join(lost.cells()))
@@ -103,25 +123,8 @@ def test_what_could_not_be_measured_is_unknown_and_never_zero() -> None:
 
 def test_without_a_cgroup_the_sentences_claim_nothing_about_a_limit() -> None:
     known = [
-        demo.Result(method, 1000.0, chart.MIB, 2 * chart.MIB, 3 * chart.MIB, None, [])
+        demo.Result(method, 1000.0, demo.MIB, 2 * demo.MIB, 3 * demo.MIB, None)
         for method in demo.METHODS
     ]
     text = demo.sentences(known, [], None)
     assert "2 MiB of mapped file" in text and "nothing was limited" in text
-
-
-def test_labels_of_a_panel_do_not_overlap() -> None:
-    points = [[(0.0, 0.0), (1.0, height * chart.MIB)] for height in (1.0, 1.5, 2.0)]
-    curves = [chart.Curve("heap", str(place), some) for place, some in enumerate(points)]
-    drawn = chart.draw(curves, chart.Scale(1.0, 1000.0 * chart.MIB, 250.0 * chart.MIB), [], "t")
-    heights = sorted(float(y) for y in re.findall(r'class="name heap" x="\d+" y="([\d.]+)"', drawn))
-    assert len(heights) == 3
-    assert all(b - a >= chart.LABEL_STEP - 0.1 for a, b in pairwise(heights))
-    assert heights[-1] <= chart.HEIGHT - chart.BOTTOM + 4.1
-
-
-def test_thinning_keeps_the_highest_point() -> None:
-    points = [(float(at), 0.0) for at in range(5000)]
-    points[2345] = (2345.0, 9.0)
-    kept = chart.thin(points)
-    assert (2345.0, 9.0) in kept and len(kept) <= chart.MAX_POINTS + 2

@@ -1,0 +1,197 @@
+#include "lowtide/bench.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lowtide/bytes.h"
+#include "lowtide/json.h"
+#include "terminal.h"
+#include "verb.h"
+
+namespace lowtide::cli {
+namespace {
+
+struct BenchWords {
+  std::string file;
+  std::string memory, row_bytes;
+  std::uint64_t batch = 0;
+  double seconds = 1;
+  bool warm = false;
+  bool json = false;
+};
+
+std::string rate_of(const std::optional<double>& rate) {
+  if (!rate) return "-";
+  return count_text(static_cast<std::uint64_t>(std::llround(*rate)));
+}
+
+// Millions of bytes, as disks are sold.
+std::string megabytes_of(const std::optional<double>& rate) {
+  if (!rate) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, *rate < 1e8 ? "%.1f" : "%.0f", *rate / 1e6);
+  return text;
+}
+
+std::string share_of(const std::optional<double>& percent) {
+  if (!percent) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f %%", *percent);
+  return text;
+}
+
+std::string bytes_of(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? format_bytes(*bytes) : "unknown";
+}
+
+std::string head_of(const BenchReport& report) {
+  Facts facts;
+  facts.add("format", report.format + ", " + format_bytes(report.bytes));
+  facts.add("samples", count_text(report.samples) + " " + report.unit + "s of " +
+                           count_text(report.sample_bytes) + " bytes");
+  facts.add("memory",
+            format_bytes(report.memory_bytes) + ", batches of " + count_text(report.batch_size));
+  facts.add("cached", report.cached_before_bytes
+                          ? bytes_of(report.cached_before_bytes) + " before, " +
+                                bytes_of(report.cached_after_bytes) + " after"
+                          : "unknown: " + report.cached_unknown);
+  if (report.hot_bytes > 0) {
+    facts.add("hot", "measured on " + format_bytes(report.hot_bytes) + " of it");
+  }
+  return paint(shown(report.path), Tone::bold) + "\n" + facts.text();
+}
+
+std::string table_of(const BenchReport& report) {
+  using enum Table::Align;
+  Table table({{"order"},
+               {"bytes"},
+               {"engine"},
+               {report.unit + "s/s", right},
+               {"MB/s", right},
+               {"of the device", right}});
+  for (const BenchCell& cell : report.cells) {
+    table.add_row({cell.pattern, cell.state, cell.engine, rate_of(cell.samples_per_second),
+                   megabytes_of(cell.bytes_per_second), share_of(cell.percent_of_device)});
+  }
+  return table.text();
+}
+
+// Each reason once, with the cells that it holds for.
+std::string reasons_of(const BenchReport& report) {
+  std::vector<std::string> order;
+  std::map<std::string, std::string> cells;
+  for (const BenchCell& cell : report.cells) {
+    if (cell.why_not.empty()) continue;
+    std::string& who = cells[cell.why_not];
+    if (who.empty()) order.push_back(cell.why_not);
+    const std::string name = cell.state + " " + cell.engine;
+    if (who.find(name) == std::string::npos) who += (who.empty() ? "" : ", ") + name;
+  }
+  std::string text;
+  for (const std::string& why : order) {
+    text += wrapped("not measured: " + cells[why] + ": " + shown(why), output().columns, 2) + "\n";
+  }
+  for (const std::string& note : report.notes) {
+    text += wrapped("note: " + shown(note), output().columns, 2) + "\n";
+  }
+  return text;
+}
+
+void write_cell(JsonWriter* json, const BenchCell& cell) {
+  json->begin_object()
+      .field("pattern", cell.pattern)
+      .field("state", cell.state)
+      .field("engine", cell.engine)
+      .field("how", cell.how)
+      .key("why_not");
+  cell.why_not.empty() ? json->null() : json->value(cell.why_not);
+  json->field("seconds", cell.seconds)
+      .field("samples", cell.samples)
+      .field("bytes", cell.bytes)
+      .field("bytes_read", cell.bytes_read)
+      .field("reads", cell.reads)
+      .field("samples_per_second", cell.samples_per_second)
+      .field("bytes_per_second", cell.bytes_per_second)
+      .field("percent_of_device", cell.percent_of_device)
+      .end_object();
+}
+
+std::string json_of(const BenchReport& report) {
+  JsonWriter json;
+  json.begin_object()
+      .field("path", report.path)
+      .field("bytes", report.bytes)
+      .field("format", report.format)
+      .field("unit", report.unit)
+      .field("sample_bytes", report.sample_bytes)
+      .field("samples", report.samples)
+      .field("memory", report.memory_bytes)
+      .field("batch", report.batch_size)
+      .field("seconds", report.seconds)
+      .key("why_no_uring");
+  report.why_no_uring.empty() ? json.null() : json.value(report.why_no_uring);
+  json.field("cached_before", report.cached_before_bytes)
+      .field("cached_after", report.cached_after_bytes)
+      .key("cached_unknown");
+  report.cached_unknown.empty() ? json.null() : json.value(report.cached_unknown);
+  json.field("hot_first", report.hot_first_bytes).field("hot_bytes", report.hot_bytes);
+  json.key("cells").begin_array();
+  for (const BenchCell& cell : report.cells) write_cell(&json, cell);
+  json.end_array().field("notes", report.notes).end_object();
+  return json.text() + "\n";
+}
+
+BenchOptions bench_options(const BenchWords& words) {
+  BenchOptions options;
+  if (!words.memory.empty()) options.memory_bytes = parse_bytes(words.memory);
+  if (!words.row_bytes.empty()) options.row_bytes = parse_bytes(words.row_bytes);
+  options.batch_size = words.batch;
+  options.seconds = words.seconds;
+  options.warm = words.warm;
+  return options;
+}
+
+}  // namespace
+
+Run add_bench(CLI::App& app) {
+  const auto words = std::make_shared<BenchWords>();
+  app.add_option("FILE", words->file, "An array, tokens, or any other file")
+      ->required()
+      ->type_name("");
+  app.add_option("--memory", words->memory, "The budget: 64MiB")->type_name("SIZE");
+  app.add_option("--batch", words->batch, "Rows or windows in a batch (4096, 12)")
+      ->type_name("N")
+      ->check([](const std::string& text) {
+        const bool none = text.find_first_not_of('0') == std::string::npos;
+        return none ? "expected a number above 0, found " + text : std::string();
+      });
+  app.add_option("--row-bytes", words->row_bytes, "Read rows of this size, whatever the file is")
+      ->type_name("SIZE");
+  app.add_option("--seconds", words->seconds, "Of each of up to 12 measurements (1)")
+      ->type_name("S");
+  app.add_flag("--warm", words->warm,
+               "Bring up to 256 MiB into the page cache for the hot measurements, and put out "
+               "again what was not there");
+  app.add_flag("--json", words->json, "One JSON object instead of text");
+  return [words](const Call&) {
+    BenchOptions options = bench_options(*words);
+    BenchReport report;
+    {
+      Progress progress("bench");
+      options.progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
+        progress.show_step(what, done, all);
+      };
+      report = bench(words->file, options);
+    }
+    print(words->json ? json_of(report)
+                      : head_of(report) + "\n" + table_of(report) + reasons_of(report));
+    return kDone;
+  };
+}
+
+}  // namespace lowtide::cli

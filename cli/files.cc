@@ -1,0 +1,115 @@
+#include "files.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <stdexcept>
+
+#include "terminal.h"
+
+namespace lowtide::cli {
+namespace {
+
+// "1000,162", "(1000, 162)", "1000x162".
+std::vector<std::uint64_t> parse_shape(std::string_view text) {
+  std::vector<std::uint64_t> shape;
+  std::string entry;
+  for (const char c : std::string(text) + ",") {
+    if (c == '(' || c == ')' || c == ' ') continue;
+    if (c != ',' && c != 'x') {
+      entry += c;
+    } else if (!entry.empty()) {
+      shape.push_back(parse_count(entry, "--shape"));
+      entry.clear();
+    }
+  }
+  if (shape.empty()) throw std::invalid_argument("--shape: expected numbers such as 1000,162");
+  return shape;
+}
+
+}  // namespace
+
+std::uint64_t parse_count(std::string_view text, const std::string& option) {
+  std::uint64_t value = 0;
+  const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (err == std::errc() && end == text.data() + text.size() && !text.empty()) return value;
+  throw std::invalid_argument(option + ": expected a whole number, found \"" + std::string(text) +
+                              "\"");
+}
+
+std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several) {
+  auto words = std::make_shared<FileWords>();
+  CLI::Option* const files =
+      app.add_option(
+             "FILE", words->files,
+             "A file, a folder or a quoted pattern; a pattern and a folder are one data set")
+          ->required()
+          ->type_name("");
+  if (!several) files->expected(1);
+  app.add_option("--dtype", words->dtype, "Type of what has no header: float32, uint16")
+      ->type_name("TYPE");
+  app.add_option("--shape", words->shape, "Shape of an array without a header: 1000,162")
+      ->type_name("N,N");
+  app.add_option("--offset", words->offset, "Byte at which its data starts")->type_name("BYTES");
+  app.add_option("--order", words->order, "C or F")->type_name("C|F");
+  app.add_option("--format", words->format, "npy, raw, nanogpt, llmc, megatron or olmo")
+      ->type_name("WORD");
+  app.add_flag("--tokens", words->tokens, "Read it as tokens, not as an array");
+  app.add_flag("--json", words->json, "One JSON object instead of text");
+  return words;
+}
+
+InfoOptions info_options(const FileWords& words) {
+  InfoOptions options;
+  if (words.tokens) options.kind = FileKind::tokens;
+  if (!words.dtype.empty()) options.dtype = words.dtype;
+  if (!words.shape.empty()) options.shape = parse_shape(words.shape);
+  if (!words.offset.empty()) options.offset_bytes = parse_count(words.offset, "--offset");
+  if (!words.format.empty()) options.format = words.format;
+  if (!words.order.empty()) {
+    if (words.order != "C" && words.order != "F") {
+      throw std::invalid_argument("--order: expected C or F, found \"" + words.order + "\"");
+    }
+    options.fortran_order = words.order == "F";
+  }
+  return options;
+}
+
+void write_info(JsonWriter* json, const Info& found) {
+  json->begin_object()
+      .field("path", found.path)
+      .field("kind", file_kind_word(found.kind))
+      .field("format", found.format)
+      .field("dtype", found.dtype);
+  if (found.kind == FileKind::tokens) {
+    json->field("tokens", found.shape.at(0)).field("documents", found.documents);
+  } else {
+    json->field("shape", found.shape).field("order", found.fortran_order ? "F" : "C");
+  }
+  json->field("bytes", found.bytes)
+      .field("shards", found.shards)
+      .field("cached", found.cached_bytes);
+  json->key("cached_unknown");
+  found.cached_bytes ? json->null() : json->value(found.cached_unknown);
+  json->key("files").begin_array();
+  for (const FileInfo& file : found.files) {
+    json->begin_object()
+        .field("path", file.path)
+        .field("bytes", file.bytes)
+        .field("cached", file.cached_bytes)
+        .end_object();
+  }
+  json->end_array().end_object();
+}
+
+std::string shape_text(const Info& found) {
+  if (found.kind == FileKind::tokens) return count_text(found.shape.at(0));
+  std::string text = "(";
+  for (const std::uint64_t axis : found.shape) {
+    if (text.size() > 1) text += " ";
+    text += std::to_string(axis) + ",";
+  }
+  if (found.shape.size() > 1) text.pop_back();
+  return text + ")";
+}
+
+}  // namespace lowtide::cli

@@ -1,0 +1,89 @@
+#include "lowtide/info.h"
+
+#include <CLI/CLI.hpp>
+
+#include "failure.h"
+#include "files.h"
+#include "lowtide/bytes.h"
+#include "terminal.h"
+#include "verb.h"
+
+namespace lowtide::cli {
+namespace {
+
+std::string cached_words(const Info& found) {
+  if (!found.cached_bytes) return "unknown";
+  return percent_text(*found.cached_bytes, found.bytes);
+}
+
+std::string facts_of(const Info& found) {
+  Facts facts;
+  const bool tokens = found.kind == FileKind::tokens;
+  facts.add("kind", file_kind_word(found.kind));
+  facts.add("format", found.format);
+  facts.add("dtype", shown(found.dtype));
+  facts.add(tokens ? "tokens" : "shape", shape_text(found));
+  if (found.fortran_order) facts.add("order", "F (columns lie together)");
+  if (found.documents) facts.add("documents", count_text(*found.documents));
+  facts.add("size", format_bytes(found.bytes) + " (" + count_text(found.bytes) + " bytes)");
+  if (found.shards > 1) facts.add("shards", count_text(found.shards));
+  facts.add("cached", found.cached_bytes
+                          ? format_bytes(*found.cached_bytes) + " (" + cached_words(found) + ")"
+                          : "unknown: " + found.cached_unknown);
+  return paint(shown(found.path), Tone::bold) + "\n" + facts.text();
+}
+
+std::string table_of(const std::vector<Info>& all) {
+  using enum Table::Align;
+  Table table({{"file"},
+               {"kind"},
+               {"format"},
+               {"dtype"},
+               {"shape, tokens", right},
+               {"size", right},
+               {"cached", right}});
+  for (const Info& found : all) {
+    table.add_row({shown(found.path), file_kind_word(found.kind), found.format, shown(found.dtype),
+                   shape_text(found), format_bytes(found.bytes), cached_words(found)});
+  }
+  return table.text();
+}
+
+std::string json_of(const std::vector<Info>& all, bool one) {
+  JsonWriter json;
+  if (one) {
+    write_info(&json, all.front());
+    return json.text() + "\n";
+  }
+  json.begin_object().key("files").begin_array();
+  for (const Info& found : all) write_info(&json, found);
+  json.end_array().end_object();
+  return json.text() + "\n";
+}
+
+}  // namespace
+
+Run add_info(CLI::App& app) {
+  const auto words = add_file_words(app, true);
+  return [words](const Call&) {
+    const InfoOptions options = info_options(*words);
+    std::vector<Info> all;
+    int code = kDone;
+    for (const std::string& file : words->files) {
+      try {
+        all.push_back(info(file, options));
+      } catch (...) {
+        code = std::max(code, tell_failure("info"));  // the others are told all the same
+      }
+    }
+    const bool one = words->files.size() == 1;
+    if (words->json && (!one || !all.empty())) {
+      print(json_of(all, one));
+    } else if (!all.empty()) {
+      print(one ? facts_of(all.front()) : table_of(all));
+    }
+    return code;
+  };
+}
+
+}  // namespace lowtide::cli

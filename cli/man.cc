@@ -1,0 +1,67 @@
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "help.h"
+#include "options.h"
+#include "verb.h"
+
+namespace lowtide::cli {
+namespace {
+
+// roff takes a backslash, and a dot or a quote that begins a line, for its own; a plain "-" becomes
+// a hyphen that cannot be pasted.
+std::string roff(const std::string& text) {
+  std::string out;
+  bool line_start = true;
+  for (const char c : text) {
+    if (line_start && (c == '.' || c == '\'')) out += "\\&";
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c;
+    }
+    line_start = c == '\n';
+  }
+  return out;
+}
+
+std::string option_part(const CLI::App& app) {
+  std::string out;
+  for (const OptionWords& option : options_of(app)) {
+    out += ".TP\n.B " + roff(option.usage()) + "\n" + roff(option.description) + ".\n";
+  }
+  return out;
+}
+
+std::string verb_part(const CLI::App& app) {
+  std::string out = ".SS \"" + roff(usage_of(app)) + "\"\n" + roff(app.get_description()) + ".\n" +
+                    option_part(app);
+  if (const Verb* const verb = find_verb(app.get_name())) {
+    out += ".PP\nExample:\n.PP\n.nf\n.RS\n" + roff(verb->example) + "\n.RE\n.fi\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string man_page(const CLI::App& root) {
+  std::string out = ".TH LOWTIDE 1 \"\" \"lowtide " LOWTIDE_VERSION "\" \"User Commands\"\n";
+  out += ".SH NAME\nlowtide \\- arrays and token files bigger than memory\n";
+  out += ".SH SYNOPSIS\n.B " + roff(usage_of(root)) + "\n";
+  out +=
+      ".SH DESCRIPTION\n" + roff(root.get_description()) + ".\n.SH OPTIONS\n" + option_part(root);
+  out += ".SH VERBS\n";
+  for (const CLI::App* const verb : subcommands_of(root)) out += verb_part(*verb);
+  out +=
+      ".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed.\n.TP\n.B 2\nWrong usage; also a file "
+      "that is not there, and a bad size.\n.PP\nA wrapped program\\(aqs own code is passed on: 128 "
+      "+ n if signal n ended it, 127 if it cannot be found.\n";
+  out +=
+      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours if it is set.\n.TP\n.B LC_ALL, LC_CTYPE, "
+      "LANG\nOutput is ASCII unless they say UTF\\-8.\n";
+  return out;
+}
+
+}  // namespace lowtide::cli

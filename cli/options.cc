@@ -1,0 +1,99 @@
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "verb.h"
+
+namespace lowtide::cli {
+namespace {
+
+// Letters to change, add, leave out or swap with their neighbour.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::vector<std::size_t>> least(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        least[i][j] = i + j;
+        continue;
+      }
+      const std::size_t change = least[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      least[i][j] = std::min({least[i - 1][j] + 1, least[i][j - 1] + 1, change});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) least[i][j] = std::min(least[i][j], least[i - 2][j - 2] + 1);
+    }
+  }
+  return least[a.size()][b.size()];
+}
+
+OptionWords words_of(const CLI::Option& option) {
+  OptionWords words;
+  words.description = option.get_description();
+  words.positional = option.get_positional();
+  if (words.positional) {
+    words.names = {option.get_name(true)};
+    if (option.get_items_expected_max() > 1) words.names.front() += "...";
+    return words;
+  }
+  for (const std::string& name : option.get_snames()) words.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) words.names.push_back("--" + name);
+  if (option.get_items_expected_max() > 0) words.value = option.get_type_name();
+  return words;
+}
+
+}  // namespace
+
+std::string OptionWords::usage() const {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return value.empty() ? text : text + " " + value;
+}
+
+std::vector<OptionWords> options_of(const CLI::App& app) {
+  std::vector<OptionWords> all;
+  for (const CLI::Option* const option : app.get_options()) {
+    const bool hidden = option->get_group().empty();  // for the command itself
+    if (!hidden) all.push_back(words_of(*option));
+  }
+  std::ranges::stable_partition(all, [](const OptionWords& words) { return words.positional; });
+  return all;
+}
+
+std::vector<const CLI::App*> subcommands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::string usage_of(const CLI::App& app) {
+  const CLI::App* const parent = app.get_parent();
+  if (parent == nullptr) return "lowtide VERB [options]";
+  std::string text = "lowtide " + app.get_name() + " [options]";
+  for (const CLI::Option* const option : app.get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string name = words_of(*option).names.front();
+    text += option->get_required() ? " " + name : " [" + name + "]";
+  }
+  const Verb* const verb = find_verb(app.get_name());
+  if (verb != nullptr && verb->wraps_program) text += " -- PROGRAM [arguments]";
+  return text;
+}
+
+const Verb* find_verb(const std::string& name) {
+  for (const Verb& verb : verbs()) {
+    if (name == verb.name) return &verb;
+  }
+  return nullptr;
+}
+
+std::string nearest_verb(const std::string& word) {
+  std::string nearest;
+  std::size_t least = std::max<std::size_t>(word.size() / 2, 2) + 1;
+  for (const Verb& verb : verbs()) {
+    const std::size_t changes = distance(word, verb.name);
+    if (changes >= least) continue;
+    least = changes;
+    nearest = verb.name;
+  }
+  return nearest;
+}
+
+}  // namespace lowtide::cli

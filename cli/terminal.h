@@ -1,0 +1,107 @@
+// terminal.h - how the command looks: text that is safe to show, colours, tables, progress.
+//
+// A program's output is for people on a terminal and for other programs elsewhere: colours,
+// widths and progress exist only on a terminal. Where the locale is not UTF-8 all output is ASCII.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lowtide::cli {
+
+struct Terminal {
+  bool is_terminal = false;
+  bool colour = false;      // a terminal, and neither NO_COLOR nor TERM=dumb
+  bool unicode = false;     // LC_ALL, LC_CTYPE or LANG says UTF-8
+  std::size_t columns = 0;  // 0: no terminal, lines are never cut
+};
+
+// Looked at once.
+[[nodiscard]] const Terminal& output();        // stdout
+[[nodiscard]] const Terminal& error_output();  // stderr
+
+enum class Tone { plain, bold, dim, good, warning, bad };
+[[nodiscard]] std::string paint(std::string_view text, Tone tone, const Terminal& on = output());
+
+// Text that came from outside (a file name, a message with one in it) on one line: control
+// characters, bytes that are no UTF-8 and, without unicode, everything beyond ASCII as \n, \x1b.
+[[nodiscard]] std::string shown(std::string_view text, const Terminal& on = output());
+
+// Columns that it takes: escape sequences none, wide characters two.
+[[nodiscard]] std::size_t width_of(std::string_view text);
+// At most `columns` of it; what is left out is its start ("…/shard_07.bin").
+[[nodiscard]] std::string cut_start(std::string_view text, std::size_t columns,
+                                    const Terminal& on = output());
+// Broken at spaces to `columns` (0: not at all), further lines behind `indent` spaces.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent);
+
+[[nodiscard]] std::string count_text(std::uint64_t count);  // "1,000,000"
+// "12.3 %", "100 %" only where all of it is meant; of nothing: "-".
+[[nodiscard]] std::string percent_text(std::uint64_t part, std::uint64_t whole);
+[[nodiscard]] std::string rate_text(std::uint64_t bytes, double seconds);  // "1.2 GiB/s"
+
+void print(std::string_view text);        // to stdout
+void print_error(std::string_view text);  // to stderr
+// Flushes stdout; false where a write failed (a full disk), with the reason in `why`.
+[[nodiscard]] bool flush_output(std::string* why);
+
+// Columns that are as wide as what is in them. Where they do not fit the terminal, the column
+// named flexible is cut; where that is not enough, each row becomes lines of "heading  value".
+class Table {
+ public:
+  enum class Align { left, right };
+  struct Column {
+    std::string heading;
+    Align align = Align::left;
+  };
+  explicit Table(std::vector<Column> columns, std::size_t flexible_column = 0);
+
+  void add_row(std::vector<std::string> cells);  // one cell a column, safe to show
+  [[nodiscard]] std::string text(const Terminal& on = output()) const;
+
+ private:
+  [[nodiscard]] std::vector<std::size_t> widths() const;
+  [[nodiscard]] std::string as_lines(const Terminal& on) const;
+
+  std::vector<Column> columns_;
+  std::size_t flexible_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// "name   value" lines with aligned values, wrapped to the terminal.
+class Facts {
+ public:
+  void add(std::string name, std::string value);
+  [[nodiscard]] std::string text(std::size_t indent = 2, const Terminal& on = output()) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> facts_;
+};
+
+// A bar on stderr, if that is a terminal, from one second on; gone when it is destroyed.
+class Progress {
+ public:
+  explicit Progress(std::string title);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(std::uint64_t done_bytes, std::uint64_t all_bytes);
+  // The same for steps of which each takes a while: `what` is being done. Shown at once.
+  void show_step(std::string_view what, std::uint64_t done, std::uint64_t all);
+
+ private:
+  void draw(double share, const std::string& words);
+
+  using Clock = std::chrono::steady_clock;
+  std::string title_;
+  Clock::time_point start_;
+  Clock::time_point last_;
+  bool drawn_ = false;
+};
+
+}  // namespace lowtide::cli

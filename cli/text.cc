@@ -1,0 +1,158 @@
+#include "text.h"
+
+#include <algorithm>
+#include <string>
+
+#include "lowtide/bytes.h"
+#include "terminal.h"
+
+namespace lowtide::cli {
+namespace {
+
+struct Range {
+  std::uint32_t first, last;
+};
+
+// Blocks, not every character: enough that a table with such names stays straight.
+constexpr Range kMarks[] = {
+    {0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+constexpr Range kWide[] = {{0x1100, 0x115f}, {0x2e80, 0x303e},   {0x3041, 0xa4cf},
+                           {0xac00, 0xd7a3}, {0xf900, 0xfaff},   {0xfe30, 0xfe6f},
+                           {0xff00, 0xff60}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}};
+
+template <std::size_t N>
+bool inside(std::uint32_t code, const Range (&ranges)[N]) {
+  return std::ranges::any_of(
+      ranges, [&](const Range& range) { return code >= range.first && code <= range.last; });
+}
+
+std::string escaped(unsigned char byte) {
+  if (byte == '\n') return "\\n";
+  if (byte == '\r') return "\\r";
+  if (byte == '\t') return "\\t";
+  constexpr std::string_view kHex = "0123456789abcdef";
+  return {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+}
+
+// Directions and line ends of Unicode, which could rewrite the line that they stand in.
+bool is_control(std::uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
+// The length of the escape sequence that `text` starts with; 0: none.
+std::size_t sequence_bytes(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const std::size_t end = text.find_first_not_of("0123456789;", 2);
+  return end == std::string_view::npos ? text.size() : end + 1;
+}
+
+}  // namespace
+
+Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return {.code = first, .bytes = 1, .valid = true};
+  const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < bytes) return {.code = first};
+  std::uint32_t code = first & (0x7fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {.code = first};
+    code = code << 6 | (byte(i) & 0x3fu);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  if (code < kLeast[bytes] || code > 0x10ffff || surrogate) return {.code = first};
+  return {.code = code, .bytes = bytes, .valid = true};
+}
+
+std::size_t columns_of(std::uint32_t code) {
+  return inside(code, kMarks) ? 0 : inside(code, kWide) ? 2 : 1;
+}
+
+std::string shown(std::string_view text, const Terminal& on) {
+  std::string out;
+  while (!text.empty()) {
+    const Character next = first_character(text);
+    const bool plain = next.valid && !is_control(next.code) && (on.unicode || next.code < 0x80);
+    for (const char c : text.substr(0, next.bytes)) {
+      if (plain) {
+        out += c;
+      } else {
+        out += escaped(static_cast<unsigned char>(c));
+      }
+    }
+    text.remove_prefix(next.bytes);
+  }
+  return out;
+}
+
+std::size_t width_of(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    std::size_t bytes = sequence_bytes(text);
+    if (bytes == 0) {
+      const Character next = first_character(text);
+      width += columns_of(next.code);
+      bytes = next.bytes;
+    }
+    text.remove_prefix(std::min(bytes, text.size()));
+  }
+  return width;
+}
+
+std::string cut_start(std::string_view text, std::size_t columns, const Terminal& on) {
+  std::size_t width = width_of(text);
+  if (width <= columns) return std::string(text);
+  const std::string mark = on.unicode ? "…" : "...";
+  const std::size_t room = columns - std::min(columns, width_of(mark));
+  while (width > room && !text.empty()) {
+    const Character next = first_character(text);
+    width -= columns_of(next.code);
+    text.remove_prefix(next.bytes);
+  }
+  return mark + std::string(text);
+}
+
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
+  constexpr std::size_t kLeastColumns = 8;
+  if (columns < kLeastColumns) return std::string(text);
+  std::string out;
+  std::size_t at = 0;
+  while (!text.empty()) {
+    const std::size_t space = text.find(' ', 1);
+    const std::string_view word = text.substr(0, space);
+    const std::size_t width = width_of(word);
+    if (at != 0 && at + width > columns) {
+      out += "\n" + std::string(indent, ' ') + std::string(word.substr(1));
+      at = width - 1;
+    } else {
+      out += word;
+      at += width;
+    }
+    text.remove_prefix(word.size());
+  }
+  return out;
+}
+
+std::string count_text(std::uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
+  return digits;
+}
+
+std::string percent_text(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "-";
+  if (part >= whole) return "100 %";
+  const double tenths = static_cast<double>(part) / static_cast<double>(whole) * 1000;
+  const auto rounded = std::min<std::uint64_t>(static_cast<std::uint64_t>(tenths + 0.5), 999);
+  if (rounded == 0) return part == 0 ? "0 %" : "<0.1 %";
+  return std::to_string(rounded / 10) + "." + std::to_string(rounded % 10) + " %";
+}
+
+std::string rate_text(std::uint64_t bytes, double seconds) {
+  if (seconds <= 0) return "-";
+  return format_bytes(static_cast<std::uint64_t>(static_cast<double>(bytes) / seconds)) + "/s";
+}
+
+}  // namespace lowtide::cli

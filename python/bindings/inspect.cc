@@ -1,0 +1,124 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "gil.h"
+#include "lowtide/info.h"
+
+namespace lowtide::python {
+
+using nb::literals::operator""_a;
+
+namespace {
+
+using FactDict = nb::typed<nb::dict, nb::str, nb::any>;
+
+nb::bytes to_bytes(const std::string& path) {
+  return nb::bytes(path.data(), path.size());
+}
+
+InfoOptions options_of(std::optional<bool> tokens, std::optional<std::string> dtype,
+                       std::optional<std::vector<std::uint64_t>> shape,
+                       std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
+                       std::optional<std::string> format) {
+  InfoOptions options;
+  if (tokens) options.kind = *tokens ? FileKind::tokens : FileKind::array;
+  options.dtype = std::move(dtype);
+  options.shape = std::move(shape);
+  options.offset_bytes = offset_bytes;
+  options.fortran_order = fortran_order;
+  options.format = std::move(format);
+  return options;
+}
+
+FactDict info_dict(const Info& found) {
+  FactDict out;
+  out["path"] = to_bytes(found.path);
+  out["kind"] = file_kind_word(found.kind);
+  out["format"] = found.format;
+  out["dtype"] = found.dtype;
+  if (found.kind == FileKind::tokens) {
+    out["tokens"] = found.shape.at(0);
+    out["documents"] = found.documents;
+  } else {
+    out["shape"] = nb::tuple(nb::cast(found.shape));
+    out["order"] = found.fortran_order ? "F" : "C";
+  }
+  out["bytes"] = found.bytes;
+  out["shards"] = found.shards;
+  out["cached"] = found.cached_bytes;
+  nb::list files;
+  for (const FileInfo& file : found.files) {
+    nb::dict one;
+    one["path"] = to_bytes(file.path);
+    one["bytes"] = file.bytes;
+    one["cached"] = file.cached_bytes;
+    files.append(one);
+  }
+  out["files"] = files;
+  return out;
+}
+
+FactDict info_of(const std::vector<nb::bytes>& paths, bool expand, std::optional<bool> tokens,
+                 std::optional<std::string> dtype, std::optional<std::vector<std::uint64_t>> shape,
+                 std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
+                 std::optional<std::string> format) {
+  const std::vector<std::string> names = from_python(paths);
+  const InfoOptions options = options_of(tokens, std::move(dtype), std::move(shape), offset_bytes,
+                                         fortran_order, std::move(format));
+  Info found;
+  {
+    const Unlocked unlocked;
+    found = expand ? info(names.at(0), options) : info(names, options);
+  }
+  return info_dict(found);
+}
+
+FactDict check_of(const std::vector<nb::bytes>& paths, bool expand, std::optional<bool> tokens,
+                  std::optional<std::string> dtype, std::optional<std::vector<std::uint64_t>> shape,
+                  std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
+                  std::optional<std::string> format, std::optional<std::uint64_t> vocab,
+                  std::optional<std::uint64_t> eot, bool nan, std::uint64_t memory_bytes) {
+  const std::vector<std::string> names = from_python(paths);
+  CheckOptions options;
+  options.file = options_of(tokens, std::move(dtype), std::move(shape), offset_bytes, fortran_order,
+                            std::move(format));
+  options.vocab = vocab;
+  options.eot = eot;
+  options.count_nan = nan;
+  options.memory_bytes = memory_bytes;
+  std::optional<Unlocked> unlocked;
+  options.progress = [&](std::uint64_t, std::uint64_t) {
+    unlocked.reset();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();  // Ctrl-C
+    unlocked.emplace();
+  };
+  unlocked.emplace();
+  const CheckResult result = expand ? check(names.at(0), options) : check(names, options);
+  unlocked.reset();
+  FactDict out = info_dict(result.info);
+  if (result.info.kind == FileKind::tokens) out["highest_token"] = result.highest_token;
+  if (result.nan) out["nan"] = *result.nan;
+  if (result.infinite) out["infinite"] = *result.infinite;
+  out["notes"] = result.notes;
+  return out;
+}
+
+}  // namespace
+
+void bind_inspect(nb::module_& module) {
+  module.def("info", &info_of, "paths"_a, "expand"_a, "tokens"_a.none(), "dtype"_a.none(),
+             "shape"_a.none(), "offset_bytes"_a.none(), "fortran_order"_a.none(),
+             "format"_a.none());
+  module.def("check", &check_of, "paths"_a, "expand"_a, "tokens"_a.none(), "dtype"_a.none(),
+             "shape"_a.none(), "offset_bytes"_a.none(), "fortran_order"_a.none(), "format"_a.none(),
+             "vocab"_a.none(), "eot"_a.none(), "nan"_a, "memory_bytes"_a);
+}
+
+}  // namespace lowtide::python

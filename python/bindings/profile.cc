@@ -1,0 +1,113 @@
+#include "lowtide/profile.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings.h"
+#include "gil.h"
+
+namespace lowtide::python {
+
+using nb::literals::operator""_a;
+
+namespace {
+
+Profile start(int pid, double interval_s, bool children, const nb::bytes& trace_path,
+              const std::vector<std::string>& command, const std::vector<nb::bytes>& watch_files) {
+  const ProfileOptions options{.pid = pid,
+                               .interval_s = interval_s,
+                               .children = children,
+                               .trace_path = std::string(trace_path.c_str(), trace_path.size()),
+                               .command = command,
+                               .watch_files = from_python(watch_files)};
+  const Unlocked unlocked;
+  return Profile(options);
+}
+
+nb::dict peak(const Recording& recording) {
+  const Peak peak = recording.peak();
+  nb::dict out;
+  out["rss"] = peak.rss;
+  out["anon"] = peak.anon;
+  out["file"] = peak.file;
+  out["shmem"] = peak.shmem;
+  out["page_tables"] = peak.page_tables;
+  out["page_cache"] = peak.page_cache;
+  out["group_usage"] = peak.group_usage;
+  return out;
+}
+
+nb::dict growth(const Recording& recording) {
+  const Growth growth = recording.growth();
+  nb::dict out;
+  out["rss"] = growth.rss;
+  out["anon"] = growth.anon;
+  out["file"] = growth.file;
+  out["shmem"] = growth.shmem;
+  out["page_tables"] = growth.page_tables;
+  out["page_cache"] = growth.page_cache;
+  return out;
+}
+
+nb::tuple verdict(const Recording& recording) {
+  const Verdict verdict = recording.verdict();
+  return nb::make_tuple(verdict_word(verdict.kind), verdict.headline, verdict.evidence,
+                        verdict.unknown, verdict.advice);
+}
+
+std::string path_of(const nb::bytes& path) {
+  return {path.c_str(), path.size()};
+}
+
+}  // namespace
+
+void bind_profile(nb::module_& module) {
+  nb::class_<Recording>(module, "Recording")
+      .def_static(
+          "load",
+          [](const nb::bytes& path) {
+            const std::string name = path_of(path);
+            const Unlocked unlocked;
+            return Recording::load(name);
+          },
+          "path"_a)
+      .def("peak", &peak, nb::sig("def peak(self) -> dict[str, int | None]"))
+      .def("growth", &growth, nb::sig("def growth(self) -> dict[str, int | None]"))
+      .def("verdict", &verdict,
+           nb::sig("def verdict(self) -> tuple[str, str, list[str], list[str], list[str]]"))
+      .def_prop_ro("seconds", &Recording::seconds)
+      .def_prop_ro("readings", &Recording::readings)
+      .def_prop_ro("cost", &Recording::cost)
+      .def_prop_ro("cut", &Recording::cut)
+      .def("html", &Recording::html)
+      .def(
+          "svg",
+          [](const Recording& recording, std::uint64_t memory_bytes, double seconds, bool small) {
+            return recording.svg({memory_bytes, seconds, small});
+          },
+          "memory_bytes"_a = 0, "seconds"_a = 0.0, "small"_a = false)
+      .def("json", &Recording::json)
+      .def(
+          "save",
+          [](const Recording& recording, const nb::bytes& path, std::uint64_t memory_bytes,
+             double seconds, bool small) {
+            const std::string name = path_of(path);
+            const Unlocked unlocked;
+            recording.save(name, {memory_bytes, seconds, small});
+          },
+          "path"_a, "memory_bytes"_a = 0, "seconds"_a = 0.0, "small"_a = false);
+  nb::class_<Profile>(module, "Profile")
+      .def_static("start", &start, "pid"_a, "interval_s"_a, "children"_a, "trace_path"_a,
+                  "command"_a, "watch_files"_a)
+      .def("mark", &Profile::mark, "text"_a, nb::call_guard<Unlocked>())
+      .def(
+          "stop", [](Profile& profile) { profile.stop(); }, nb::call_guard<Unlocked>())
+      .def("recording", &Profile::recording, nb::call_guard<Unlocked>());
+}
+
+}  // namespace lowtide::python

@@ -1,0 +1,121 @@
+"""What a file is, and whether all of it is as its header promises."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from lowtide import _arguments, _core
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+    # paths, expand, tokens, dtype, shape, offset_bytes, fortran_order, format
+    Asked = tuple[
+        list[bytes],
+        bool,
+        bool | None,
+        str | None,
+        list[int] | None,
+        int | None,
+        bool | None,
+        str | None,
+    ]
+
+_MAX = 2**63 - 1
+
+
+def info(
+    path: Path | Sequence[Path],
+    dtype: npt.DTypeLike | None = None,
+    shape: int | Sequence[int] | None = None,
+    offset: int | None = None,
+    order: str | None = None,
+    format: str | None = None,
+    tokens: bool | None = None,
+) -> dict[str, Any]:
+    """What a file is, as a dict that JSON can hold; headers are read, and Megatron's index once.
+
+    path: as `lowtide.open` and `lowtide.tokens` take it: a file, a list, a glob, a folder.
+    dtype, shape, offset, order: of an array without a header; must agree with one.
+    format: "npy", "raw", "nanogpt", "llmc", "megatron" or "olmo"; found by the bytes if not given.
+    tokens: True reads it as tokens, False as an array. If not given, NumPy's magic is an array;
+        Megatron's and llm.c's, a folder, and headerless files that end in .bin or .npy are tokens.
+
+    Keys: path, kind ("array", "tokens"), format, dtype, bytes (of all files), shards (files with
+    data), cached (bytes in the page cache, None where that cannot be seen), files (path, bytes,
+    cached of each). Arrays: shape, order. Tokens: tokens, documents (None where the format does
+    not tell).
+
+    Raises OSError, FormatError, ValueError and TypeError.
+    """
+    return _readable(_core.info(*_asked(path, tokens, dtype, shape, offset, order, format)))
+
+
+def check(
+    path: Path | Sequence[Path],
+    dtype: npt.DTypeLike | None = None,
+    shape: int | Sequence[int] | None = None,
+    offset: int | None = None,
+    order: str | None = None,
+    format: str | None = None,
+    tokens: bool | None = None,
+    vocab: int | None = None,
+    eot: int | None = None,
+    nan: bool = False,
+    memory: int | str = "64MiB",
+) -> dict[str, Any]:
+    """Reads all of a file that can be wrong and raises at the first fault.
+
+    Sizes against headers, indexes, every byte, truth values that are neither 0 nor 1, and what is
+    asked for. The page cache is left as it was.
+
+    path, dtype, shape, offset, order, format, tokens: as `lowtide.info` takes them.
+    vocab: tokens must be from 0 to below this.
+    eot: the token that every document ends with; without an index the last one of the file
+        (llm.c: the first).
+    nan: count NaN and infinities of an array of floating-point numbers.
+    memory: what it may hold, in bytes or as "64MiB".
+
+    Returns what `lowtide.info` does, with notes (what is odd and allowed), highest_token of tokens,
+    nan and infinite where counted. Raises OSError, FormatError (path, byte, expected, found),
+    ValueError and TypeError. Ctrl-C ends it.
+    """
+    asked = _asked(path, tokens, dtype, shape, offset, order, format)
+    if vocab is not None:
+        vocab = _arguments.integer(vocab, "vocab", 1, 2**64 - 1)
+    if eot is not None:
+        eot = _arguments.integer(eot, "eot", 0, 2**64 - 1)
+    count = _arguments.flag(nan, "nan")
+    budget = _arguments.memory_bytes(memory)
+    return _readable(_core.check(*asked, vocab, eot, count, budget))
+
+
+def _asked(
+    path: Path | Sequence[Path],
+    tokens: bool | None,
+    dtype: npt.DTypeLike | None,
+    shape: int | Sequence[int] | None,
+    offset: int | None,
+    order: str | None,
+    format: str | None,
+) -> Asked:
+    """The first arguments of the core's info and check."""
+    names, expand = _arguments.path_list(path)
+    kind = None if tokens is None else _arguments.flag(tokens, "tokens")
+    descr, _ = _arguments.descr(dtype)
+    start = None if offset is None else _arguments.integer(offset, "offset", 0, _MAX)
+    word = None if format is None else _arguments.word(format, "format")
+    fortran = _arguments.is_fortran(order)
+    return names, expand, kind, descr, _arguments.axes(shape), start, fortran, word
+
+
+def _readable(found: dict[str, Any]) -> dict[str, Any]:
+    """With names as text: bytes that are no UTF-8 as os.fsdecode has them."""
+    found["path"] = os.fsdecode(found["path"])
+    for file in found["files"]:
+        file["path"] = os.fsdecode(file["path"])
+    return found

@@ -1,0 +1,194 @@
+#include "inspect/bench_device.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "core/checked.h"
+#include "engine/lane.h"
+#include "engine/outcome.h"
+#include "inspect/stopwatch.h"
+#include "lowtide/bytes.h"
+#include "lowtide/error.h"
+#include "order/mix.h"
+#include "os/memory.h"
+#include "os/ring.h"
+
+namespace lowtide {
+namespace {
+
+constexpr unsigned kRandomDepth = 128;
+constexpr unsigned kSequentialDepth = 8;
+constexpr unsigned kThreads = 64;
+constexpr std::uint64_t kMostPieceBytes = 128 << 10;  // of a random read
+constexpr std::uint64_t kSequentialBytes = 1 << 20;
+constexpr std::uint64_t kSetBytes = 16 << 20;  // of one set that the pool gets
+constexpr std::uint64_t kSetReads = 512;
+constexpr std::uint64_t kMostBounceBytes = 512 << 10;
+
+// The reads of a pattern, by their number.
+class Pattern {
+ public:
+  Pattern(const File& file, const SamplePlaces& places, bool random)
+      : places_(places),
+        random_(random),
+        alignment_(file.direct_alignment()->offset_bytes),
+        end_bytes_(round_down(file.shard().size_bytes, alignment_)),
+        piece_bytes_(random ? std::min(places.size_bytes, kMostPieceBytes) : kSequentialBytes) {}
+
+  // Room that any of them needs.
+  [[nodiscard]] std::uint64_t most_bytes() const {
+    return random_ ? round_up(piece_bytes_, alignment_) + alignment_ : piece_bytes_;
+  }
+  // Nothing where the file is shorter than one sector.
+  [[nodiscard]] Extent at(std::uint64_t number) const {
+    const std::uint64_t first = random_ ? drawn(number) : in_order(number);
+    const std::uint64_t start = std::min(round_down(first, alignment_), end_bytes_);
+    const std::uint64_t end = std::min(round_up(first + piece_bytes_, alignment_), end_bytes_);
+    return {start, static_cast<std::uint32_t>(end - start), 0};
+  }
+  // Of a sample, in one read.
+  [[nodiscard]] double share() const {
+    return static_cast<double>(piece_bytes_) / static_cast<double>(places_.size_bytes);
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t drawn(std::uint64_t number) const {
+    const std::uint64_t sample = draw(kGolden64, 2 * number) % places_.count;
+    const std::uint64_t pieces = places_.size_bytes / piece_bytes_;
+    const std::uint64_t piece = draw(kGolden64, 2 * number + 1) % pieces;
+    return places_.first_bytes + sample * places_.stride_bytes + piece * piece_bytes_;
+  }
+  [[nodiscard]] std::uint64_t in_order(std::uint64_t number) const {
+    const std::uint64_t all = std::max<std::uint64_t>(1, end_bytes_ / piece_bytes_);
+    return number % all * piece_bytes_;
+  }
+
+  SamplePlaces places_;
+  bool random_;
+  std::uint64_t alignment_;
+  std::uint64_t end_bytes_;  // whole sectors: a direct read may not go beyond
+  std::uint64_t piece_bytes_;
+};
+
+void count_result(const Ring::Done& done, const File& file, DeviceRate* rate) {
+  if (done.result < 0) throw IoError(-done.result, "read", file.shard().path);
+  ++rate->reads;
+  rate->bytes += static_cast<std::uint64_t>(done.result);
+}
+
+void measure_ring(const File& file, const Pattern& pattern, unsigned depth, double seconds,
+                  DeviceRate* rate) {
+  const std::uint64_t slot_bytes = round_up(pattern.most_bytes(), 4096);
+  const Memory memory(slot_bytes * depth, true);  // outlives the ring, which writes into it
+  Ring ring(depth);
+  std::vector<Ring::Done> done(depth);
+  std::uint64_t number = 0;
+  const auto start_read = [&](std::uint64_t slot) {
+    const Extent extent = pattern.at(number++);
+    if (!ring.read(file.direct_fd(), extent.offset_bytes, memory.data() + slot * slot_bytes,
+                   extent.size_bytes, slot)) {
+      throw IoError(EBUSY, "io_uring", file.shard().path, extent.offset_bytes);
+    }
+  };
+  const Stopwatch watch(seconds);
+  for (std::uint64_t slot = 0; slot < depth; ++slot) start_read(slot);
+  while (ring.in_flight() > 0) {
+    if (const int err = ring.submit(1); err != 0) {
+      throw IoError(err, "io_uring_enter", file.shard().path);
+    }
+    const std::size_t count = ring.reap(done.data(), done.size());
+    const bool over = watch.over();
+    for (std::size_t i = 0; i < count; ++i) {
+      count_result(done[i], file, rate);
+      if (!over) start_read(done[i].tag);
+    }
+  }
+  rate->seconds = watch.seconds();
+}
+
+class WaitedSet final : public ReadSet {
+ public:
+  void done(const Outcome& outcome) noexcept override {
+    const std::lock_guard lock(mutex_);
+    outcome_ = outcome;
+    finished_ = true;
+    changed_.notify_one();
+  }
+  Outcome wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return finished_; });
+    finished_ = false;
+    return outcome_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool finished_ = false;
+  Outcome outcome_;
+};
+
+// The pool sorts a set and merges neighbours; what it then asks of the device is what counts.
+void measure_threads(const std::shared_ptr<Files>& files, const Pattern& pattern, double seconds,
+                     DeviceRate* rate) {
+  const std::uint64_t slot_bytes = round_up(pattern.most_bytes(), 4096);
+  const std::uint64_t slots = std::clamp<std::uint64_t>(kSetBytes / slot_bytes, 8, kSetReads);
+  const std::uint64_t bounce_bytes = std::min(slot_bytes, kMostBounceBytes) + 2 * 4096;
+  const Memory memory(slot_bytes * slots, true);
+  const std::unique_ptr<Lane> lane = make_pread_lane(
+      files,
+      {.access = Access::direct, .width = kThreads, .bounce_bytes = kThreads * bounce_bytes});
+  std::vector<Read> reads(slots);
+  WaitedSet set;
+  std::uint64_t number = 0;
+  const Stopwatch watch(seconds);
+  do {
+    for (std::uint64_t slot = 0; slot < slots; ++slot) {
+      reads[slot] = {pattern.at(number++), memory.data() + slot * slot_bytes};
+    }
+    set.reads = reads;
+    lane->submit(set);
+    const Outcome outcome = set.wait();
+    if (!outcome.ok()) {
+      throw_outcome(outcome, reads[outcome.read], files->shards().front().path, "");
+    }
+  } while (!watch.over());
+  rate->seconds = watch.seconds();
+  rate->reads = lane->traffic().reads;
+  rate->bytes = lane->traffic().bytes_read;
+}
+
+}  // namespace
+
+DeviceRate measure_device(const std::shared_ptr<Files>& files, const SamplePlaces& places,
+                          bool random, double seconds) {
+  DeviceRate rate;
+  const std::shared_ptr<File> file = files->open(0);
+  if (!file->direct_alignment() || file->direct_fd() < 0) {
+    rate.why_not = "this file system has no direct I/O: only the page cache could be measured";
+    return rate;
+  }
+  const Pattern pattern(*file, places, random);
+  if (pattern.at(0).size_bytes == 0) {
+    rate.why_not = "the file is shorter than one direct read";
+    return rate;
+  }
+  const bool ring = Ring::probe().empty();
+  const unsigned width = !ring ? kThreads : random ? kRandomDepth : kSequentialDepth;
+  rate.how = std::to_string(width) + (ring ? " direct reads of " : " threads, direct reads of ") +
+             format_bytes(pattern.at(0).size_bytes) + (ring ? " in flight" : "");
+  if (ring) {
+    measure_ring(*file, pattern, width, seconds, &rate);
+  } else {
+    measure_threads(files, pattern, seconds, &rate);
+  }
+  rate.samples = random
+                     ? static_cast<double>(rate.reads) * pattern.share()
+                     : static_cast<double>(rate.bytes) / static_cast<double>(places.stride_bytes);
+  return rate;
+}
+
+}  // namespace lowtide

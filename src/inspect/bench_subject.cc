@@ -1,0 +1,130 @@
+#include "inspect/bench_subject.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "inspect/bench_reading.h"
+#include "inspect/info.h"
+#include "lowtide/bytes.h"
+#include "lowtide/error.h"
+#include "lowtide/tokens.h"
+#include "os/file.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kRowBatch = 4096;
+constexpr std::uint64_t kWindowBatch = 12;
+constexpr std::uint64_t kBlockBytes = 4096;
+constexpr std::uint64_t kBatchShare = 16;  // of the budget, for one batch
+
+class RowsSubject final : public Subject {
+ public:
+  std::unique_ptr<OpenSubject> open(const HowToRead& how) const override {
+    OpenOptions options = given;
+    options.memory_bytes = memory_bytes;
+    options.engine = how.engine;
+    options.cache = how.cache;
+    options.past_cache = how.past_cache;
+    return read_rows(Array::open(path, options), batch_size);
+  }
+
+  OpenOptions given;  // of a file that is read as bytes
+};
+
+class WindowsSubject final : public Subject {
+ public:
+  std::unique_ptr<OpenSubject> open(const HowToRead& how) const override {
+    TokensOptions options{.memory_bytes = memory_bytes, .engine = how.engine, .cache = how.cache};
+    options.past_cache = how.past_cache;
+    return read_windows(Tokens::open(path, options), batch_size, places.count);
+  }
+};
+
+std::uint64_t batch_of(const BenchOptions& options, const Subject& subject, std::uint64_t usual) {
+  if (options.batch_size != 0) return std::min(options.batch_size, subject.places.count);
+  const std::uint64_t most = subject.memory_bytes / kBatchShare / subject.places.size_bytes;
+  return std::clamp<std::uint64_t>(most, 1, std::min(usual, subject.places.count));
+}
+
+std::unique_ptr<Subject> of_array(const Array& array) {
+  auto subject = std::make_unique<RowsSubject>();
+  subject->format = array.format();
+  subject->unit = "row";
+  subject->data_path = array.paths().front();
+  const std::uint64_t data_bytes = array.rows() * array.row_bytes();
+  const std::uint64_t file_bytes = File(subject->data_path).shard().size_bytes;
+  subject->places = {file_bytes - std::min(file_bytes, data_bytes), array.row_bytes(),
+                     array.row_bytes(), array.rows()};
+  return subject;
+}
+
+std::unique_ptr<Subject> of_tokens(const Tokens& tokens) {
+  auto subject = std::make_unique<WindowsSubject>();
+  subject->format = tokens.format();
+  subject->unit = "window";
+  subject->data_path = tokens.paths().front();
+  const std::uint64_t token_bytes = tokens.dtype().itemsize_bytes;
+  const std::uint64_t file_bytes = File(subject->data_path).shard().size_bytes;
+  const std::uint64_t data_bytes = std::min(file_bytes, tokens.size() * token_bytes);
+  subject->places = {file_bytes - data_bytes, kBenchBlockSize * token_bytes,
+                     (kBenchBlockSize + 1) * token_bytes,
+                     tokens.size() == 0 ? 0 : (tokens.size() - 1) / kBenchBlockSize};
+  return subject;
+}
+
+std::unique_ptr<Subject> of_bytes(const Shard& file, std::uint64_t row_bytes, std::string note) {
+  auto subject = std::make_unique<RowsSubject>();
+  subject->format = "raw";
+  subject->unit = row_bytes == 0 ? "block" : "row";
+  subject->data_path = file.path;
+  const std::uint64_t size = row_bytes == 0 ? kBlockBytes : row_bytes;
+  subject->places = {0, size, size, file.size_bytes / size};
+  subject->given.dtype = "uint8";
+  subject->given.shape = std::vector<std::uint64_t>{file.size_bytes / size, size};
+  subject->given.headerless = true;
+  subject->note = std::move(note);
+  return subject;
+}
+
+std::unique_ptr<Subject> of_file(const Shard& file) try {
+  const OpenedFile opened = open_file({&file.path, 1}, false, {}, {});
+  if (const auto* tokens = std::get_if<Tokens>(&opened)) return of_tokens(*tokens);
+  const auto& array = std::get<Array>(opened);
+  if (array.fortran_order()) {  // whose rows lie nowhere together
+    return of_bytes(file, 0, "Fortran order: its bytes are read in blocks, not its rows");
+  }
+  if (array.rows() == 0 || array.row_bytes() == 0) {
+    return of_bytes(file, 0, "an array without elements: the bytes of the file are read in blocks");
+  }
+  return of_array(array);
+} catch (const FormatError&) {
+  return of_bytes(file, 0, "no format that is known: its bytes are read in blocks");
+}
+
+}  // namespace
+
+std::unique_ptr<Subject> make_subject(const std::string& path, const BenchOptions& options) {
+  constexpr std::uint64_t kLeastBytes = 1 << 20;
+  const Shard file = File(path).shard();
+  if (file.size_bytes == 0) throw FormatError(path + ": nothing to measure: the file is empty");
+  if (file.size_bytes < kLeastBytes) {
+    throw FormatError(path + ": too small to measure: expected at least " +
+                      format_bytes(kLeastBytes) + ", found " + format_bytes(file.size_bytes));
+  }
+  std::unique_ptr<Subject> subject =
+      options.row_bytes != 0 ? of_bytes(file, options.row_bytes, "") : of_file(file);
+  if (subject->places.count < 2) {
+    throw FormatError(path + ": too small to measure: expected at least two " + subject->unit +
+                      "s of " + format_bytes(subject->places.size_bytes) + ", found " +
+                      std::to_string(subject->places.count));
+  }
+  subject->path = path;
+  subject->memory_bytes = options.memory_bytes != 0 ? options.memory_bytes : default_memory_bytes();
+  subject->batch_size =
+      batch_of(options, *subject, subject->unit == "window" ? kWindowBatch : kRowBatch);
+  return subject;
+}
+
+}  // namespace lowtide

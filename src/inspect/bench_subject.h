@@ -1,0 +1,44 @@
+// bench_subject.h - the file that is measured, read as its user would read it: batches of rows,
+// windows of tokens, or blocks of bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "inspect/bench_device.h"
+#include "inspect/bench_reading.h"
+#include "lowtide/array.h"
+#include "lowtide/bench.h"
+
+namespace lowtide {
+
+struct HowToRead {
+  EngineKind engine = EngineKind::pread;
+  CacheMode cache = CacheMode::drop;
+  bool past_cache = false;
+};
+
+class Subject {
+ public:
+  virtual ~Subject() = default;
+
+  // Throws as Array::open and Tokens::open.
+  [[nodiscard]] virtual std::unique_ptr<OpenSubject> open(const HowToRead& how) const = 0;
+
+  std::string path;       // as given
+  std::string data_path;  // where the samples lie: for Megatron the .bin, whichever was named
+  std::string format;     // as BenchReport
+  std::string unit;
+  SamplePlaces places;
+  std::uint64_t batch_size = 0;
+  std::uint64_t memory_bytes = 0;
+  std::string note;  // what is special about it; empty: nothing
+};
+
+// Throws FormatError for a file that is empty or has less than two samples, IoError for what is no
+// plain file.
+[[nodiscard]] std::unique_ptr<Subject> make_subject(const std::string& path,
+                                                    const BenchOptions& options);
+
+}  // namespace lowtide

@@ -1,0 +1,185 @@
+#include "lowtide/cache.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "lowtide/bytes.h"
+#include "lowtide/error.h"
+#include "os/eviction.h"
+#include "os/file.h"
+#include "os/limits.h"
+#include "os/paths.h"
+#include "os/residency.h"
+
+namespace lowtide {
+namespace {
+
+// Above any folio, so that at most the edges of a window share one with its neighbour; a multiple
+// of the largest, so that they do not.
+constexpr std::uint64_t kWindowBytes = 64ULL << 20;
+// Below what every disk may read ahead at once (read_ahead_kb is rarely under 128): the kernel cuts
+// longer wishes short and says nothing.
+constexpr std::uint64_t kSliceBytes = 128ULL << 10;
+constexpr std::uint64_t kAheadBytes = 16ULL << 20;
+constexpr std::uint64_t kReadBytes = 1ULL << 20;
+
+std::optional<std::uint64_t> cached_now(const File& file, std::string* why) {
+  const auto found = residency(file, 0, 0, why);
+  if (!found) return std::nullopt;
+  return found->cached_bytes;
+}
+
+void drop_pages(const File& file, const CacheProgress& progress) {
+  const std::uint64_t all = file.shard().size_bytes;
+  for (std::uint64_t at = 0; at < all; at += kWindowBytes) {
+    const std::uint64_t size = std::min(kWindowBytes, all - at);
+    // The last one reaches to the end of the file, whose last page is not whole.
+    const int err = file.advise(Advice::dont_need, at, at + size == all ? 0 : size);
+    if (err != 0) throw IoError(err, "fadvise", file.shard().path, at);
+    if (progress) progress(at + size, all);
+  }
+}
+
+std::string mapper_words(const Mapper& mapper) {
+  std::string text = std::string(mapper.locked ? "locked" : "mapped") + " by process " +
+                     std::to_string(mapper.pid);
+  return mapper.program.empty() ? text : text + " (" + mapper.program + ")";
+}
+
+// In the order of what most likely holds them; never empty.
+std::vector<std::string> why_pages_stay(const File& file) {
+  std::vector<std::string> reasons;
+  if (lives_in_memory(file)) {
+    return {"its file system keeps files in memory (tmpfs): there is no disk to read it from"};
+  }
+  const Mappers mappers = mappers_of(file);
+  for (const Mapper& mapper : mappers.found) reasons.push_back(mapper_words(mapper));
+  const auto state = residency(file);
+  if (state && state->writeback_bytes > 0) {
+    reasons.push_back(format_bytes(state->writeback_bytes) + " are being written to the disk");
+  }
+  if (state && state->dirty_bytes > state->writeback_bytes) {
+    reasons.push_back(format_bytes(state->dirty_bytes - state->writeback_bytes) +
+                      " are dirty again: somebody writes to it");
+  }
+  if (reasons.empty() && mappers.hidden > 0) {
+    reasons.push_back("maybe mapped by one of " + std::to_string(mappers.hidden) +
+                      " processes of other users, which cannot be looked at; try as root");
+  }
+  if (reasons.empty()) {
+    reasons.push_back("in use by the kernel: a read under way, or part of a larger folio");
+  }
+  return reasons;
+}
+
+void read_all(const File& file, const CacheProgress& progress) {
+  const std::uint64_t all = file.shard().size_bytes;
+  const auto room = std::make_unique_for_overwrite<std::byte[]>(kReadBytes);
+  std::uint64_t asked = 0;
+  for (std::uint64_t at = 0; at < all;) {
+    for (; asked < std::min(all, at + kAheadBytes); asked += kSliceBytes) {
+      (void)file.advise(Advice::will_need, asked, kSliceBytes);  // a wish; the read decides
+    }
+    const std::uint64_t size = std::min(kReadBytes, all - at);
+    file.read_exact(at, {room.get(), size});
+    at += size;
+    if (progress) progress(at, all);
+  }
+}
+
+std::string too_large(std::uint64_t missing_bytes, std::uint64_t available_bytes) {
+  return format_bytes(missing_bytes) + " are to come and " + format_bytes(available_bytes) +
+         " of memory are available: its first pages will leave before its last ones come";
+}
+
+std::vector<std::string> why_not_all_came(std::uint64_t missing_bytes) {
+  std::string reason = format_bytes(missing_bytes) + " of it left the page cache again";
+  if (const auto available = available_bytes()) {
+    reason += "; " + format_bytes(*available) + " of memory are available now";
+  }
+  if (const auto limit = cgroup_limit()) {
+    reason += "; the memory group may have " + format_bytes(limit->bytes);
+  }
+  return {reason};
+}
+
+}  // namespace
+
+CacheState cache_state(const std::string& path, std::uint64_t parts) {
+  const File file(path);
+  CacheState state;
+  state.path = path;
+  state.bytes = file.shard().size_bytes;
+  const auto all = residency(file, 0, 0, &state.unknown);
+  if (!all) return state;
+  state.cached_bytes = all->cached_bytes;
+  state.dirty_bytes = all->dirty_bytes;
+  const std::uint64_t pages = (state.bytes + page_bytes() - 1) / page_bytes();
+  const std::uint64_t count = std::min(parts, pages);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t first = pages * i / count * page_bytes();
+    const std::uint64_t last = std::min(pages * (i + 1) / count * page_bytes(), state.bytes);
+    const auto part = residency(file, first, last - first);
+    if (!part) break;
+    state.parts.push_back(static_cast<double>(part->cached_bytes) /
+                          static_cast<double>(last - first));
+  }
+  return state;
+}
+
+CacheChange evict_file(const std::string& path, const CacheProgress& progress) {
+  const File file(path);
+  std::string unknown;
+  CacheChange change;
+  change.path = path;
+  change.bytes = file.shard().size_bytes;
+  change.before_bytes = cached_now(file, &unknown);
+  if (const int err = write_back(file); err != 0) throw IoError(err, "fdatasync", path);
+  drop_pages(file, progress);
+  change.after_bytes = cached_now(file, &unknown);
+  if (change.after_bytes.value_or(1) > 0) {
+    drop_pages(file, {});  // read-ahead that was under way escapes the first time
+    change.after_bytes = cached_now(file, &unknown);
+  }
+  if (!change.after_bytes) {
+    change.reasons = {"asked for, but whether pages stayed is unknown: " + unknown};
+  } else if (*change.after_bytes > 0) {
+    change.reasons = why_pages_stay(file);
+  }
+  change.done = change.after_bytes == 0;
+  return change;
+}
+
+CacheChange warm_file(const std::string& path, const CacheProgress& progress) {
+  const File file(path);
+  std::string unknown;
+  CacheChange change;
+  change.path = path;
+  change.bytes = file.shard().size_bytes;
+  change.before_bytes = cached_now(file, &unknown);
+  const std::uint64_t missing = change.bytes - change.before_bytes.value_or(0);
+  if (const auto available = available_bytes(); available && missing > *available) {
+    change.warnings.push_back(too_large(missing, *available));
+  }
+  read_all(file, progress);
+  change.after_bytes = cached_now(file, &unknown);
+  if (!change.after_bytes) {
+    change.reasons = {"read, but whether it stayed is unknown: " + unknown};
+  } else if (*change.after_bytes < change.bytes) {
+    change.reasons = why_not_all_came(change.bytes - *change.after_bytes);
+  }
+  change.done = change.after_bytes == change.bytes;
+  return change;
+}
+
+std::vector<std::string> files_of(const std::string& path) {
+  if (!is_folder(path)) return expand_path(path);
+  std::vector<std::string> files;
+  for (const std::string& name : list_folder(path)) {
+    const std::string inside = path.ends_with('/') ? path + name : path + "/" + name;
+    if (!is_folder(inside)) files.push_back(inside);
+  }
+  return files;
+}
+
+}  // namespace lowtide

@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "inspect/check.h"
+#include "inspect/info.h"
+#include "lowtide/error.h"
+
+namespace lowtide {
+namespace {
+
+// The bits of an IEEE number: the exponent all ones is no finite number, a fraction beside it NaN.
+template <typename Word>
+struct FloatBits {
+  Word exponent, fraction;
+};
+constexpr FloatBits<std::uint16_t> kHalf{0x7c00, 0x03ff};
+constexpr FloatBits<std::uint32_t> kSingle{0x7f800000, 0x007fffff};
+constexpr FloatBits<std::uint64_t> kDouble{0x7ff0000000000000, 0x000fffffffffffff};
+
+template <typename Word>
+Word byte_swapped(Word word) {
+  if constexpr (sizeof(Word) == 2) {
+    return __builtin_bswap16(word);
+  } else if constexpr (sizeof(Word) == 4) {
+    return __builtin_bswap32(word);
+  } else {
+    return __builtin_bswap64(word);
+  }
+}
+
+struct Tally {
+  std::uint64_t nan = 0;
+  std::uint64_t infinite = 0;
+};
+
+template <typename Word>
+void count_words(std::span<const std::byte> bytes, FloatBits<Word> bits, bool swap, Tally* tally) {
+  for (std::size_t at = 0; at + sizeof(Word) <= bytes.size(); at += sizeof(Word)) {
+    Word word;
+    std::memcpy(&word, bytes.data() + at, sizeof(Word));
+    if (swap) word = byte_swapped(word);
+    const bool odd = (word & bits.exponent) == bits.exponent;
+    const bool is_nan = odd && (word & bits.fraction) != 0;
+    tally->nan += is_nan ? 1 : 0;
+    tally->infinite += odd && !is_nan ? 1 : 0;
+  }
+}
+
+std::uint64_t part_bytes(const DType& dtype) {
+  return dtype.kind == 'c' ? dtype.itemsize_bytes / 2 : dtype.itemsize_bytes;
+}
+
+bool can_count(const DType& dtype) {
+  const std::uint64_t bytes = part_bytes(dtype);
+  return (dtype.kind == 'f' || dtype.kind == 'c') && (bytes == 2 || bytes == 4 || bytes == 8);
+}
+
+void count_odd(std::span<const std::byte> bytes, const DType& dtype, Tally* tally) {
+  const bool swap = dtype.byte_order == '>' && std::endian::native == std::endian::little;
+  switch (part_bytes(dtype)) {
+    case 2:
+      return count_words(bytes, kHalf, swap, tally);
+    case 4:
+      return count_words(bytes, kSingle, swap, tally);
+    default:
+      return count_words(bytes, kDouble, swap, tally);
+  }
+}
+
+void check_truth(std::span<const std::byte> bytes, std::uint64_t first, const std::string& path) {
+  const auto* const wrong = std::find_if(bytes.data(), bytes.data() + bytes.size(),
+                                         [](std::byte b) { return b > std::byte{1}; });
+  if (wrong == bytes.data() + bytes.size()) return;
+  throw FormatError(path + ": element " +
+                    std::to_string(first + static_cast<std::uint64_t>(wrong - bytes.data())) +
+                    ": expected 0 or 1 for dtype bool, found " +
+                    std::to_string(std::to_integer<int>(*wrong)));
+}
+
+// One file of the array by itself, as one axis: what lies in it in the order in which it lies.
+Array open_flat(const std::string& path, bool alone, const CheckOptions& options,
+                const std::string& format) {
+  OpenOptions given{
+      .memory_bytes = HowToOpen::kAnyMemory, .engine = EngineKind::pread, .cache = CacheMode::drop};
+  if (format == "raw") {
+    given.dtype = options.file.dtype;
+    given.offset_bytes = options.file.offset_bytes;
+    if (alone) given.shape = options.file.shape;
+  }
+  // By a list: a name with a star in it is a name.
+  return Array::open({&path, 1}, given).flat(options.memory_bytes);
+}
+
+void check_file(const Array& flat, const CheckOptions& options, std::uint64_t all_bytes,
+                Tally* tally, CheckResult* result) {
+  const DType& dtype = flat.dtype();
+  const std::uint64_t item_bytes = dtype.itemsize_bytes;
+  if (item_bytes == 0) return;
+  const std::uint64_t most = std::max<std::uint64_t>(1, kCheckPieceBytes / item_bytes);
+  const auto piece = std::make_unique_for_overwrite<std::byte[]>(
+      std::min(most, std::max<std::uint64_t>(1, flat.rows())) * item_bytes);
+  for (std::uint64_t first = 0; first < flat.rows(); first += most) {
+    const std::uint64_t count = std::min(most, flat.rows() - first);
+    flat.read(first, count, piece.get());
+    const std::span<const std::byte> bytes(piece.get(), count * item_bytes);
+    if (dtype.kind == 'b') check_truth(bytes, first, flat.paths().front());
+    if (options.count_nan) count_odd(bytes, dtype, tally);
+    result->read_bytes += bytes.size();
+    if (options.progress) options.progress(result->read_bytes, all_bytes);
+  }
+}
+
+}  // namespace
+
+void check_array(const Array& array, const CheckOptions& options, CheckResult* result) {
+  if (options.count_nan && !can_count(array.dtype())) {
+    throw std::invalid_argument("nan: expected an array of floating-point numbers, found dtype " +
+                                result->info.dtype);
+  }
+  const std::uint64_t data_bytes = array.rows() * array.row_bytes();
+  Tally tally;
+  for (const std::string& path : array.paths()) {
+    const bool alone = array.paths().size() == 1;
+    check_file(open_flat(path, alone, options, array.format()), options, data_bytes, &tally,
+               result);
+  }
+  if (options.count_nan) {
+    result->nan = tally.nan;
+    result->infinite = tally.infinite;
+  }
+}
+
+}  // namespace lowtide

@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "dataset/token_stream.h"
+#include "face/tokens_impl.h"
+#include "format/descr.h"
+#include "inspect/check.h"
+#include "lowtide/error.h"
+
+namespace lowtide {
+namespace {
+
+// Documents that end, in order, in pieces: an index may be as large as the data.
+class DocumentEnds {
+ public:
+  explicit DocumentEnds(const Tokens& tokens)
+      : tokens_(tokens), documents_(tokens.documents().value_or(0)) {}
+
+  // Calls `check` with the last token of every document that ends inside [first, last), once.
+  template <typename Check>
+  void for_ends(std::uint64_t first, std::uint64_t last, const Check& check) {
+    while (fill()) {
+      const auto end = static_cast<std::uint64_t>(ends_[next_]);
+      if (end > last) return;
+      ++next_;
+      const bool empty = end == before_;
+      before_ = end;
+      if (!empty && end > first) check(end - 1);
+    }
+  }
+
+ private:
+  bool fill() {
+    if (next_ < ends_.size()) return true;
+    const std::uint64_t count = std::min<std::uint64_t>(documents_ - done_, 4096);
+    if (count == 0) return false;
+    ends_.resize(count);
+    tokens_.document_offsets(done_ + 1, count, ends_.data());
+    done_ += count;
+    next_ = 0;
+    return true;
+  }
+
+  const Tokens& tokens_;
+  std::uint64_t documents_;
+  std::uint64_t done_ = 0;    // documents whose end was fetched
+  std::uint64_t before_ = 0;  // where the last one ended
+  std::vector<std::int64_t> ends_;
+  std::size_t next_ = 0;
+};
+
+// The file and the byte of a token. Only a fault asks, so the headers are read once more for it.
+std::string place_of(const Tokens& tokens, const CheckOptions& options, std::uint64_t token) {
+  TokenGiven given;
+  if (options.file.dtype) given.dtype = parse_descr(*options.file.dtype);
+  given.format = tokens.format();
+  std::vector<TokenLayout> layouts;
+  for (const std::string& path : tokens.paths()) {
+    layouts.push_back(
+        open_token_layout(token_file(std::make_shared<File>(path)), open_beside, given));
+  }
+  const TokenStream stream(layouts);
+  std::vector<Read> reads;
+  std::byte nowhere[8];
+  stream.locate(token, 1, 0, nowhere, reads);
+  return stream.path_of(token) + ": token " + std::to_string(token) + " at byte " +
+         std::to_string(reads.at(0).from.offset_bytes);
+}
+
+template <typename Token>
+class TokenCheck {
+ public:
+  TokenCheck(const Tokens& tokens, const CheckOptions& options)
+      : tokens_(tokens), options_(options), ends_(tokens) {}
+
+  void check_piece(std::uint64_t first, std::span<const Token> piece) {
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      highest_ = std::max(highest_, piece[i]);
+      lowest_ = std::min(lowest_, piece[i]);
+    }
+    check_vocab(first, piece);
+    if (!options_.eot) return;
+    if (tokens_.documents()) {
+      ends_.for_ends(first, first + piece.size(),
+                     [&](std::uint64_t token) { check_end(token, piece[token - first]); });
+      return;
+    }
+    const bool begins = tokens_.format() == "llmc";
+    const std::uint64_t mark = begins ? 0 : tokens_.size() - 1;
+    if (mark >= first && mark - first < piece.size()) check_end(mark, piece[mark - first]);
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> highest() const {
+    if (std::cmp_less(highest_, 0)) return std::nullopt;
+    return static_cast<std::uint64_t>(highest_);
+  }
+
+ private:
+  [[nodiscard]] bool outside(Token token) const {
+    return std::cmp_less(token, 0) || std::cmp_greater_equal(token, *options_.vocab);
+  }
+
+  // The extremes of what was read so far tell without a second look, nearly always.
+  void check_vocab(std::uint64_t first, std::span<const Token> piece) const {
+    if (!options_.vocab || !(outside(highest_) || outside(lowest_))) return;
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      if (!outside(piece[i])) continue;
+      throw FormatError(place_of(tokens_, options_, first + i) +
+                        ": expected 0 or more and below vocab " + std::to_string(*options_.vocab) +
+                        ", found " + std::to_string(piece[i]));
+    }
+  }
+
+  void check_end(std::uint64_t place, Token token) const {
+    if (std::cmp_equal(token, *options_.eot)) return;
+    throw FormatError(place_of(tokens_, options_, place) + ": expected eot " +
+                      std::to_string(*options_.eot) + " where a document " +
+                      (tokens_.format() == "llmc" ? "begins" : "ends") + ", found " +
+                      std::to_string(token));
+  }
+
+  const Tokens& tokens_;
+  const CheckOptions& options_;
+  DocumentEnds ends_;
+  Token highest_ = std::numeric_limits<Token>::lowest();
+  Token lowest_ = std::numeric_limits<Token>::max();
+};
+
+template <typename Token>
+void check_as(const Tokens& tokens, const CheckOptions& options, CheckResult* result) {
+  const std::uint64_t most = kCheckPieceBytes / sizeof(Token);
+  const auto piece = std::make_unique_for_overwrite<Token[]>(std::min(most, tokens.size()));
+  const std::uint64_t all_bytes = tokens.size() * sizeof(Token);
+  TokenCheck<Token> check(tokens, options);
+  for (std::uint64_t first = 0; first < tokens.size(); first += most) {
+    const std::uint64_t count = std::min(most, tokens.size() - first);
+    tokens.read(first, count, reinterpret_cast<std::byte*>(piece.get()));
+    check.check_piece(first, {piece.get(), count});
+    result->read_bytes += count * sizeof(Token);
+    if (options.progress) options.progress(result->read_bytes, all_bytes);
+  }
+  if (tokens.size() > 0) result->highest_token = check.highest();
+}
+
+void note_unused(const Tokens& tokens, CheckResult* result) {
+  if (tokens.format() != "megatron") return;
+  std::uint64_t data_bytes = 0;
+  for (std::size_t i = 0; i < tokens.paths().size(); ++i) {
+    data_bytes += result->info.files.at(i).bytes;
+  }
+  const std::uint64_t used_bytes = tokens.size() * tokens.dtype().itemsize_bytes;
+  if (used_bytes >= data_bytes) return;  // sequences may lie over each other
+  result->notes.push_back(std::to_string(data_bytes - used_bytes) +
+                          " bytes of the data belong to no sequence of the index");
+}
+
+}  // namespace
+
+void check_tokens(const Tokens& tokens, const CheckOptions& options, CheckResult* result) {
+  note_unused(tokens, result);
+  const bool is_signed = tokens.dtype().kind == 'i';
+  switch (tokens.dtype().itemsize_bytes) {
+    case 1:
+      return is_signed ? check_as<std::int8_t>(tokens, options, result)
+                       : check_as<std::uint8_t>(tokens, options, result);
+    case 2:
+      return is_signed ? check_as<std::int16_t>(tokens, options, result)
+                       : check_as<std::uint16_t>(tokens, options, result);
+    case 4:
+      return is_signed ? check_as<std::int32_t>(tokens, options, result)
+                       : check_as<std::uint32_t>(tokens, options, result);
+    default:
+      return is_signed ? check_as<std::int64_t>(tokens, options, result)
+                       : check_as<std::uint64_t>(tokens, options, result);
+  }
+}
+
+}  // namespace lowtide

@@ -1,0 +1,183 @@
+#include "lowtide/demo.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+
+#include "core/clock.h"
+#include "inspect/stopwatch.h"
+#include "lowtide/array.h"
+#include "lowtide/error.h"
+#include "order/mix.h"
+#include "order/order.h"
+#include "os/append_file.h"
+#include "os/eviction.h"
+#include "os/file.h"
+#include "os/limits.h"
+#include "os/mapping.h"
+#include "os/mount.h"
+
+namespace lowtide {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kBatchRows = 4096, kEpochs = 2, kSeed = 0;
+constexpr std::uint64_t kRowsBetweenLooks = 64;  // at the clock: a cold row can take milliseconds
+constexpr std::uint64_t kBlockRows = 8192;
+
+struct Task {
+  std::string path;
+  double seconds;
+  std::function<void()> at_end;
+};
+
+bool lies_on_disk(const fs::path& folder) {
+  std::error_code unknown;
+  if (!fs::is_directory(folder, unknown)) return false;
+  const std::optional<FileSystem> system = file_system_of(folder.string());
+  return !system || (system->type != "tmpfs" && system->type != "ramfs");
+}
+
+// A row begins with its number: so whoever reads it can tell whether it is the right one.
+void check_row(const std::string& path, std::span<const std::byte> row, std::uint64_t number) {
+  std::uint64_t found = 0;
+  std::memcpy(&found, row.data(), sizeof found);
+  if (found == number) return;
+  throw FormatError(path + ": expected row " + std::to_string(number) + ", found row " +
+                    std::to_string(found));
+}
+
+// `read` puts one row into its place, `end_batch` comes after each 4096.
+template <typename Read, typename EndBatch>
+DemoRate read_rows(const File& file, const Task& task, Read read, EndBatch end_batch) {
+  const std::uint64_t count = file.shard().size_bytes / kDemoRowBytes;
+  const std::unique_ptr<Order> order = make_shuffle(count, kSeed);
+  std::vector<std::uint64_t> rows(kBatchRows);
+  std::vector<std::byte> batch(kBatchRows * kDemoRowBytes);
+  DemoRate rate;
+  const Stopwatch watch(task.seconds);
+  for (std::uint64_t at = 0; at < kEpochs * count && !watch.over();) {
+    const std::uint64_t epoch = at / count, first = at % count;
+    const std::uint64_t some = std::min(kBatchRows, count - first);
+    order->fill(epoch, first, std::span(rows).first(some));
+    for (std::uint64_t i = 0; i < some; ++i) {
+      const std::span out = std::span(batch).subspan(i * kDemoRowBytes, kDemoRowBytes);
+      read(rows[i] * kDemoRowBytes, out);
+      check_row(file.shard().path, out, rows[i]);
+      ++rate.rows;
+      if (rate.rows % kRowsBetweenLooks == 0 && watch.over()) break;
+    }
+    end_batch();
+    at += some;
+  }
+  rate.seconds = watch.seconds();
+  task.at_end();
+  return rate;
+}
+
+DemoRate read_mapped(const Task& task, bool let_go) {
+  const File file(task.path);
+  const Mapping mapping(file);
+  const auto read = [&](std::uint64_t offset_bytes, std::span<std::byte> out) {
+    std::memcpy(out.data(), mapping.bytes().data() + offset_bytes, out.size());
+  };
+  return read_rows(file, task, read, [&] {
+    if (let_go) mapping.let_go();
+  });
+}
+
+DemoRate read_plainly(const Task& task) {
+  const File file(task.path);
+  const auto read = [&](std::uint64_t offset_bytes, std::span<std::byte> out) {
+    file.read_exact(offset_bytes, out);
+  };
+  return read_rows(file, task, read, [] {});
+}
+
+DemoRate read_by_us(const Task& task) {
+  const std::string& path = task.path;
+  const std::uint64_t count = File(path).shard().size_bytes / kDemoRowBytes;
+  OpenOptions options{.dtype = "uint8", .shape = std::vector{count, kDemoRowBytes}};
+  options.memory_bytes = kDemoMemoryBytes;
+  options.cache = CacheMode::drop;
+  const Array array = Array::open(path, options);
+  DemoRate rate;
+  const Stopwatch watch(task.seconds);
+  for (std::uint64_t epoch = 0; epoch < kEpochs && !watch.over(); ++epoch) {
+    Batches batches = array.batches(
+        {.batch_size = kBatchRows, .order = OrderKind::shuffle, .seed = kSeed, .epoch = epoch});
+    while (!watch.over()) {
+      const std::optional<Batch> batch = batches.next();
+      if (!batch) break;
+      for (std::size_t i = 0; i < batch->samples().size(); ++i) {
+        check_row(path, {batch->data() + i * kDemoRowBytes, kDemoRowBytes}, batch->samples()[i]);
+      }
+      rate.rows += batch->samples().size();
+    }
+  }
+  rate.seconds = watch.seconds();
+  task.at_end();
+  return rate;
+}
+
+}  // namespace
+
+const std::vector<DemoMethod>& demo_methods() {
+  static const std::vector<DemoMethod> kMethods{{"mmap", "mmap"},
+                                                {"mmap-dontneed", "mmap, MADV_DONTNEED each batch"},
+                                                {"pread", "plain pread loop"},
+                                                {"lowtide", "lowtide, memory 32 MiB"}};
+  return kMethods;
+}
+
+std::string make_demo_folder(const std::string& parent) {
+  fs::path in = parent;
+  std::error_code error;
+  if (parent.empty()) {
+    in = fs::temp_directory_path(error);
+    if (error || !lies_on_disk(in)) in = lies_on_disk("/var/tmp") ? "/var/tmp" : "/tmp";
+  }
+  const fs::path folder =
+      in / ("lowtide-demo-" + std::to_string(process_id()) + "-" + std::to_string(now_ns()));
+  if (!fs::create_directory(folder, error)) {
+    throw IoError(error ? error.value() : EEXIST, "mkdir", folder.string());
+  }
+  return folder.string();
+}
+
+void write_demo_matrix(const std::string& path, std::uint64_t bytes, const DemoProgress& progress) {
+  constexpr std::uint64_t kWords = kDemoRowBytes / sizeof(std::uint64_t);
+  const std::uint64_t count = std::max<std::uint64_t>(bytes / kDemoRowBytes, 1);
+  AppendFile file(path);
+  std::vector<std::uint64_t> block;
+  for (std::uint64_t first = 0; first < count; first += kBlockRows) {
+    const std::uint64_t some = std::min(kBlockRows, count - first);
+    block.resize(some * kWords);
+    for (std::uint64_t i = 0; i < block.size(); ++i) {
+      block[i] = i % kWords == 0 ? first + i / kWords : draw(kSeed, first * kWords + i);
+    }
+    const std::string_view text(reinterpret_cast<const char*>(block.data()),
+                                block.size() * sizeof(std::uint64_t));
+    if (const int err = file.append(text); err != 0) throw IoError(err, "write", path);
+    if (progress) progress((first + some) * kDemoRowBytes, count * kDemoRowBytes);
+  }
+  if (const int err = write_back(File(path)); err != 0) throw IoError(err, "fsync", path);
+}
+
+DemoRate read_demo_matrix(const std::string& path, const std::string& method, double seconds,
+                          const std::function<void()>& at_end) {
+  const Task task{path, seconds, at_end ? at_end : [] {}};
+  if (method == "mmap") return read_mapped(task, false);
+  if (method == "mmap-dontneed") return read_mapped(task, true);
+  if (method == "pread") return read_plainly(task);
+  if (method == "lowtide") return read_by_us(task);
+  throw std::invalid_argument("demo: no method \"" + method + "\"");
+}
+
+}  // namespace lowtide

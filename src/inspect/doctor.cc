@@ -1,0 +1,102 @@
+#include "inspect/doctor.h"
+
+#include <utility>
+
+#include "inspect/info.h"
+#include "lowtide/array.h"
+#include "lowtide/bytes.h"
+#include "lowtide/error.h"
+#include "os/paths.h"
+#include "os/ring.h"
+
+namespace lowtide {
+namespace {
+
+std::uint64_t budget_of(const DoctorOptions& options) {
+  return options.memory_bytes != 0 ? options.memory_bytes : default_memory_bytes(SystemRoot{});
+}
+
+// Without a file the rules are all there is to tell.
+Fact choice_of_rules(const DoctorOptions& options) {
+  const std::string no_ring = Ring::probe();
+  const std::string cold = no_ring.empty() ? "uring" : "pread";
+  Fact fact{"choice", FactState::good, "", "", ""};
+  fact.value = "memory up to " + format_bytes(budget_of(options)) + ", else pread for cached and " +
+               cold + " for other bytes";
+  fact.detail =
+      "data that fits the budget is held; else cached bytes are copied out of the page cache and "
+      "the others are read " +
+      std::string(no_ring.empty() ? "with 128 reads in flight" : "by up to 64 threads");
+  fact.advice = "name a file to see what is chosen for it";
+  if (!no_ring.empty()) fact.state = FactState::note;
+  return fact;
+}
+
+Stats stats_of(const DoctorOptions& options) {
+  const std::string& path = *options.path;
+  const HowToOpen how{budget_of(options), EngineKind::automatic, CacheMode::automatic};
+  try {
+    const OpenedFile opened = open_file({&path, 1}, true, {}, how);
+    return std::visit([](const auto& open) { return open.stats(); }, opened);
+  } catch (const FormatError&) {  // bytes that nobody described
+    return Array::open(path, {.dtype = "uint8", .memory_bytes = how.memory_bytes}).stats();
+  }
+}
+
+std::string speed_advice(const Stats& stats, const std::string& no_ring) {
+  if (stats.engine == "memory") return "";
+  if (!no_ring.empty()) return "allow io_uring: without it fewer reads are in flight";
+  if (stats.cache == "drop" && stats.engine == "uring") {
+    return "give more memory=: more reads ahead are sorted and fetched together";
+  }
+  return "";
+}
+
+}  // namespace
+
+const char* fact_state_word(FactState state) noexcept {
+  switch (state) {
+    case FactState::good:
+      return "good";
+    case FactState::note:
+      return "note";
+    case FactState::bad:
+      return "bad";
+    case FactState::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+Fact unknown_fact(std::string name, std::string detail, std::string advice) {
+  return {std::move(name), FactState::unknown, "unknown", std::move(detail), std::move(advice)};
+}
+
+Fact choice_fact(const DoctorOptions& options) {
+  if (!options.path || is_folder(*options.path)) return choice_of_rules(options);
+  try {
+    const Stats stats = stats_of(options);
+    const std::string no_ring = Ring::probe();
+    Fact fact{"choice", FactState::good, "engine " + stats.engine + ", cache " + stats.cache,
+              stats.engine_reason + "; " + stats.cache_reason, speed_advice(stats, no_ring)};
+    if (!no_ring.empty() && stats.engine != "memory") fact.state = FactState::note;
+    return fact;
+  } catch (const std::exception& error) {
+    return unknown_fact("choice", error.what());
+  }
+}
+
+Facts examine(const DoctorOptions& options, const SystemRoot& root) {
+  Facts facts;
+  add_kernel_facts(root, &facts);
+  add_memory_facts(options, root, &facts);
+  if (options.path) add_path_facts(*options.path, root, &facts);
+  facts.push_back(choice_fact(options));
+  return facts;
+}
+
+Facts examine(const DoctorOptions& options) {
+  return examine(options, SystemRoot{});
+}
+
+}  // namespace lowtide

@@ -1,0 +1,28 @@
+// doctor.h - the facts of lowtide/doctor.h, by topic; each reads what a root shows it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lowtide/doctor.h"
+#include "os/limits.h"
+
+namespace lowtide {
+
+using Facts = std::vector<Fact>;
+
+// As examine(options), with a /proc and a /sys of the caller's.
+[[nodiscard]] Facts examine(const DoctorOptions& options, const SystemRoot& root);
+
+// Kernel, io_uring and cachestat.
+void add_kernel_facts(const SystemRoot& root, Facts* facts);
+// Memory, its limits, and the limits of this process.
+void add_memory_facts(const DoctorOptions& options, const SystemRoot& root, Facts* facts);
+// The path, what it lies on, and how it can be read.
+void add_path_facts(const std::string& path, const SystemRoot& root, Facts* facts);
+// What Lowtide chooses, and why.
+[[nodiscard]] Fact choice_fact(const DoctorOptions& options);
+
+[[nodiscard]] Fact unknown_fact(std::string name, std::string detail, std::string advice = "");
+
+}  // namespace lowtide

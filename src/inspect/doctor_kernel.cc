@@ -1,0 +1,80 @@
+#include "inspect/doctor.h"
+#include "lowtide/error.h"
+#include "os/file.h"
+#include "os/kernel.h"
+#include "os/residency.h"
+#include "os/ring.h"
+
+namespace lowtide {
+namespace {
+
+Fact kernel_fact(const SystemRoot& root) {
+  const std::optional<std::string> release = kernel_release(root);
+  if (!release) return unknown_fact("kernel", "/proc does not tell");
+  return {"kernel", FactState::good, *release, "features are tried, never guessed from the release",
+          ""};
+}
+
+// Who forbids it, as far as that can be seen.
+Fact forbidden_ring(const std::string& why, const SystemRoot& root) {
+  constexpr const char* kCost =
+      "bytes on the disk are read by up to 64 threads instead of 128 reads in flight, at more CPU "
+      "time a read";
+  Fact fact{"io_uring", FactState::bad, "not usable", why + "; " + kCost, ""};
+  const std::uint64_t disabled = io_uring_disabled(root).value_or(0);
+  if (why.find("liburing") != std::string::npos) {
+    fact.value = "not built in";
+    fact.advice = "build with liburing (Debian: liburing-dev)";
+  } else if (disabled != 0) {
+    fact.value = "forbidden by the sysctl kernel.io_uring_disabled=" + std::to_string(disabled);
+    fact.advice = disabled == 1 ? "join the group of kernel.io_uring_group, or as root: sysctl "
+                                  "kernel.io_uring_disabled=0"
+                                : "as root: sysctl kernel.io_uring_disabled=0";
+  } else if (calls_are_filtered(root).value_or(false)) {
+    fact.value = "forbidden by a seccomp filter";
+    fact.advice =
+        "containers: allow io_uring_setup and io_uring_enter in the seccomp profile (Docker: "
+        "--security-opt seccomp=profile.json)";
+  }
+  return fact;
+}
+
+Fact ring_fact(const SystemRoot& root) {
+  const std::string why_not = Ring::probe();
+  if (!why_not.empty()) return forbidden_ring(why_not, root);
+  return {"io_uring", FactState::good, "usable", "bytes on the disk come with 128 reads in flight",
+          ""};
+}
+
+Fact cachestat_fact() {
+  constexpr const char* kName = "cachestat";
+  try {
+    const File self("/proc/self/exe");
+    std::string why;
+    if (residency(self, 0, 0, &why)) {
+      return {kName, FactState::good, "usable",
+              "what is in the page cache is known, so cached bytes are copied and only the others "
+              "are fetched",
+              ""};
+    }
+    if (why.find("none") != std::string::npos) {
+      return {kName, FactState::note, "missing",
+              why + "; a few reads are timed at open instead, and the cache is not watched later",
+              "Linux 6.5 or later tells what is cached"};
+    }
+    return {kName, FactState::note, "not for every file", why,
+            "name a file to see whether it is told for that one"};
+  } catch (const IoError& error) {
+    return unknown_fact(kName, error.what());
+  }
+}
+
+}  // namespace
+
+void add_kernel_facts(const SystemRoot& root, Facts* facts) {
+  facts->push_back(kernel_fact(root));
+  facts->push_back(ring_fact(root));
+  facts->push_back(cachestat_fact());
+}
+
+}  // namespace lowtide

@@ -1,0 +1,203 @@
+#include "lowtide/info.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <stdexcept>
+
+#include "face/tokens_impl.h"
+#include "format/descr.h"
+#include "format/llmc.h"
+#include "format/megatron.h"
+#include "format/npy.h"
+#include "inspect/info.h"
+#include "lowtide/array.h"
+#include "lowtide/error.h"
+#include "os/paths.h"
+#include "os/residency.h"
+
+namespace lowtide {
+namespace {
+
+bool is_token_word(std::string_view format) {
+  return format == "nanogpt" || format == "llmc" || format == "megatron" || format == "olmo";
+}
+
+// The first file that has bytes: it tells for all.
+std::shared_ptr<File> first_file(std::span<const std::string> paths) {
+  std::shared_ptr<File> file;
+  for (const std::string& path : paths) {
+    file = std::make_shared<File>(path);
+    if (file->shard().size_bytes != 0) break;
+  }
+  return file;
+}
+
+bool has_token_header(const TokenFile& file, std::span<const std::byte> start) {
+  const TokenSource source{file, start, open_beside, {}};
+  return megatron::matches(source) || llmc::matches(source);
+}
+
+bool can_be_tokens(const std::string& path, const std::optional<std::string>& dtype) {
+  if (!path.ends_with(".bin") && !path.ends_with(".npy")) return false;
+  if (!dtype) return true;
+  const DType given = parse_descr(*dtype);
+  return given.kind == 'u' || given.kind == 'i';
+}
+
+FileKind kind_of_file(std::span<const std::string> paths, const InfoOptions& options) {
+  const std::shared_ptr<File> file = first_file(paths);
+  const TokenFile seen = token_file(file);
+  if (seen.file_bytes == 0) throw FormatError(seen.path + ": expected data, found an empty file");
+  std::array<std::byte, kTokenStartBytes> room;
+  const std::span<const std::byte> start = read_token_start(seen, &room);
+  if (npy::has_magic(start)) return FileKind::array;
+  if (has_token_header(seen, start)) return FileKind::tokens;
+  return can_be_tokens(seen.path, options.dtype) ? FileKind::tokens : FileKind::array;
+}
+
+// What was asked for decides before anything is opened.
+std::optional<FileKind> kind_asked(const InfoOptions& options) {
+  const bool of_array = options.shape || options.offset_bytes || options.fortran_order;
+  const bool of_tokens = options.format && is_token_word(*options.format);
+  if (of_array && (of_tokens || options.kind == FileKind::tokens)) {
+    throw std::invalid_argument(
+        "shape, offset and order are those of an array: tokens have none of them");
+  }
+  if (options.kind) return options.kind;
+  if (of_tokens) return FileKind::tokens;
+  if (of_array || options.format == "raw") return FileKind::array;
+  return std::nullopt;
+}
+
+void check_format(const Info& found, const InfoOptions& options) {
+  if (!options.format || *options.format == found.format) return;
+  if (*options.format != "npy" && *options.format != "raw") {
+    throw std::invalid_argument("format: arrays are npy or raw, not \"" + *options.format + "\"");
+  }
+  throw FormatError(found.path + ": expected format " + *options.format + ", found " +
+                    found.format);
+}
+
+void add_files(Info* found, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const File file(path);
+    FileInfo one{.path = path, .bytes = file.shard().size_bytes, .cached_bytes = {}};
+    std::string why;
+    if (const auto cached = residency(file, 0, 0, &why)) {
+      one.cached_bytes = cached->cached_bytes;
+    } else if (found->cached_unknown.empty()) {
+      found->cached_unknown = why;
+    }
+    found->bytes += one.bytes;
+    found->files.push_back(std::move(one));
+  }
+}
+
+void sum_cached(Info* found) {
+  std::uint64_t cached = 0;
+  for (const FileInfo& file : found->files) cached += file.cached_bytes.value_or(0);
+  if (found->cached_unknown.empty()) found->cached_bytes = cached;
+}
+
+Info info_of(const Array& array) {
+  Info found;
+  found.kind = FileKind::array;
+  found.format = array.format();
+  found.dtype = dtype_name(array.dtype());
+  found.shape = array.shape();
+  found.fortran_order = array.fortran_order();
+  add_files(&found, array.paths());
+  return found;
+}
+
+Info info_of(const Tokens& tokens) {
+  Info found;
+  found.kind = FileKind::tokens;
+  found.format = tokens.format();
+  found.dtype = dtype_name(tokens.dtype());
+  found.shape = {tokens.size()};
+  found.documents = tokens.documents();
+  add_files(&found, tokens.paths());
+  found.shards = found.files.size();
+  if (!found.documents) return found;
+  std::vector<std::string> indexes;  // beside their data, as the format has it
+  for (std::string path : tokens.paths()) {
+    path.replace(path.size() - 4, 4, ".idx");
+    if (path_exists(path)) indexes.push_back(std::move(path));  // else it was named otherwise
+  }
+  add_files(&found, indexes);
+  return found;
+}
+
+}  // namespace
+
+const char* file_kind_word(FileKind kind) noexcept {
+  return kind == FileKind::array ? "array" : "tokens";
+}
+
+std::string dtype_name(const DType& dtype) {
+  const bool here = dtype.byte_order != '>';
+  const bool numbers = std::string_view("iufc").find(dtype.kind) != std::string_view::npos;
+  if (dtype.kind == 'b') return "bool";
+  if (here && numbers) {
+    constexpr std::string_view kLetters = "iufc";
+    constexpr const char* kNames[] = {"int", "uint", "float", "complex"};
+    return kNames[kLetters.find(dtype.kind)] + std::to_string(dtype.itemsize_bytes * 8);
+  }
+  std::string text = dtype.descr();
+  if (text.starts_with('\'')) text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOptions& options) {
+  if (paths.empty()) throw std::invalid_argument("info: the list of files is empty");
+  if (const auto asked = kind_asked(options)) return *asked;
+  if (!expand) return kind_of_file(paths, options);
+  const std::string& path = paths.front();
+  const bool prefix = !path_exists(path) && path_exists(path + ".idx");
+  if (is_folder(path) || prefix) return FileKind::tokens;
+  return kind_of_file(expand_path(path), options);
+}
+
+Info info_of_opened(const OpenedFile& opened, const std::string& path, const InfoOptions& options) {
+  Info found = std::visit([](const auto& open) { return info_of(open); }, opened);
+  found.path = path;
+  if (found.kind == FileKind::array) {
+    found.shards = found.files.size();
+    check_format(found, options);
+  }
+  sum_cached(&found);
+  return found;
+}
+
+OpenedFile open_file(std::span<const std::string> paths, bool expand, const InfoOptions& options,
+                     const HowToOpen& how) {
+  if (kind_of(paths, expand, options) == FileKind::array) {
+    const OpenOptions given{.dtype = options.dtype,
+                            .shape = options.shape,
+                            .offset_bytes = options.offset_bytes,
+                            .fortran_order = options.fortran_order,
+                            .memory_bytes = how.memory_bytes,
+                            .engine = how.engine,
+                            .cache = how.cache};
+    return expand ? Array::open(paths.front(), given) : Array::open(paths, given);
+  }
+  const TokensOptions given{.dtype = options.dtype,
+                            .format = options.format,
+                            .memory_bytes = how.memory_bytes,
+                            .engine = how.engine,
+                            .cache = how.cache};
+  return expand ? Tokens::open(paths.front(), given) : Tokens::open(paths, given);
+}
+
+Info info(const std::string& path, const InfoOptions& options) {
+  return info_of_opened(open_file({&path, 1}, true, options, {}), path, options);
+}
+
+Info info(std::span<const std::string> paths, const InfoOptions& options) {
+  const OpenedFile opened = open_file(paths, false, options, {});  // refuses an empty list
+  return info_of_opened(opened, paths.front(), options);
+}
+
+}  // namespace lowtide

@@ -1,0 +1,275 @@
+#include "meter/chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "lowtide/bytes.h"
+#include "meter/axis.h"
+#include "meter/markup.h"
+#include "meter/panel.h"
+
+namespace lowtide {
+namespace {
+
+constexpr double kLetter = 6.6;  // of a label; rather too wide than too narrow
+constexpr std::size_t kMostMarks = 25;
+constexpr std::uint64_t kLeastTop = 1 << 20;  // fewer bytes on an axis would make much of nothing
+constexpr std::size_t kNameLetters = 28;
+constexpr double kLimitInPicture = 2;  // a limit above this multiple of the peak is told in words
+
+std::uint64_t highest(const Column& column) {
+  std::uint64_t top = 0;
+  for (const auto& value : column) top = std::max(top, value.value_or(0));
+  return top;
+}
+
+std::uint64_t highest_total(const View& view) {
+  std::uint64_t top = 0;
+  const std::size_t points = view.layers.empty() ? 0 : view.layers.front().bytes.size();
+  for (std::size_t i = 0; i < points; ++i) top = std::max(top, total_at(view, i).value_or(0));
+  return top;
+}
+
+std::string text(const char* look, double x, double y, const std::string& words) {
+  return std::string("<text class=\"") + look + "\" x=\"" + coordinate(x) + "\" y=\"" +
+         coordinate(y) + "\">" + escaped(words) + "</text>\n";
+}
+
+std::string line(const char* look, double x1, double y1, double x2, double y2) {
+  return std::string("<path class=\"") + look + "\" d=\"M" + coordinate(x1) + " " + coordinate(y1) +
+         "L" + coordinate(x2) + " " + coordinate(y2) + "\"/>\n";
+}
+
+std::string path(const std::string& attributes, const std::string& d) {
+  return d.empty() ? "" : "<path " + attributes + " d=\"" + d + "\"/>\n";
+}
+
+// What lies on the colour of each look: nothing, or strokes of different directions.
+std::string patterns() {
+  constexpr const char* kStrokes[] = {
+      "",       "M0 8L8 0",     "M0 0L8 8",     "M0 4H8",      "M4 0V8", "M0 8L8 0M0 0L8 8",
+      "M3 4h2", "M0 4H8M4 0V8", "M1 2h2M5 6h2", "M3 4h2M4 3v2"};
+  std::string out = "<defs>\n";
+  for (std::size_t look = 0; look < std::size(kStrokes); ++look) {
+    const std::string number = std::to_string(look);
+    out += "<pattern id=\"lt-look-" + number +
+           "\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\"><rect width=\"8\" "
+           "height=\"8\" class=\"look-" +
+           number + "\"/>";
+    if (*kStrokes[look] != 0)
+      out += std::string("<path class=\"hatch\" d=\"") + kStrokes[look] + "\"/>";
+    out += "</pattern>\n";
+  }
+  return out +
+         "<pattern id=\"lt-unknown\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
+         "<path class=\"unknown-hatch\" d=\"M0 6L6 0\"/></pattern>\n</defs>\n";
+}
+
+// Where the panels lie; a small picture has one only.
+struct Frame {
+  double width = 960, height = 520;
+  Panel memory{76, 944, 44, 340, 0, 1};
+  std::optional<Panel> read = Panel{76, 944, 386, 466, 0, 1};
+  int most_times = 8;
+};
+
+Frame frame_of(const PictureOptions& options, double end_seconds) {
+  Frame frame;
+  if (options.small) {
+    frame = {kSmallChartWidth, kSmallChartHeight, {70, 428, 30, 210, 0, 1}, std::nullopt, 5};
+  }
+  frame.memory.end_seconds = std::max(end_seconds, options.seconds);
+  if (frame.read) frame.read->end_seconds = frame.memory.end_seconds;
+  return frame;
+}
+
+// Of several pictures on one page, ids would name the first.
+std::string opening(const Frame& frame, const std::string& title, const std::string& description) {
+  const std::string width = coordinate(frame.width), height = coordinate(frame.height);
+  const std::string begin =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lt-chart\" role=\"img\" width=\"" + width +
+      "\" height=\"" + height + "\" viewBox=\"0 0 " + width + " " + height + "\" ";
+  if (!frame.read) {
+    return begin + "aria-label=\"" + escaped(title) + ". " + escaped(description) + "\">\n";
+  }
+  return begin + "aria-labelledby=\"lt-title lt-description\">\n<title id=\"lt-title\">" +
+         escaped(title) + "</title>\n<desc id=\"lt-description\">" + escaped(description) +
+         "</desc>\n";
+}
+
+std::string grid(const Panel& panel, const ByteTicks& ticks, const char* suffix) {
+  std::string out;
+  for (const std::uint64_t at : ticks.at) {
+    const double y = panel.y(at);
+    out += line(at == 0 ? "base" : "grid", panel.left, y, panel.right, y);
+    out += text("tick end", panel.left - 8, y + 4,
+                at == 0 ? std::string("0") : format_bytes(at) + suffix);
+  }
+  return out;
+}
+
+std::string time_axis(const Frame& frame) {
+  const Panel &memory = frame.memory, &read = frame.read ? *frame.read : frame.memory;
+  std::string out;
+  for (const double at : time_ticks(memory.end_seconds, frame.most_times)) {
+    const double x = memory.x(at);
+    if (at > 0) out += line("grid", x, memory.top, x, memory.bottom);
+    if (at > 0 && frame.read) out += line("grid", x, read.top, x, read.bottom);
+    out += text(memory.right - x < 30 ? "tick end" : "tick mid",
+                memory.right - x < 30 ? memory.right : x, read.bottom + 18, time_text(at));
+  }
+  return out + text("axis mid", (memory.left + memory.right) / 2, read.bottom + 40,
+                    "time since the start");
+}
+
+std::string stack(const Panel& panel, const Series& series) {
+  const std::vector<Band> bands = bands_of(series.tree);
+  const std::vector<int> looks = looks_of(series.tree);
+  std::string areas, names;
+  for (std::size_t i = 0; i < bands.size(); ++i) {
+    const Layer& layer = series.tree.layers[i];
+    areas += path("class=\"area\" fill=\"url(#lt-look-" + std::to_string(looks[i]) + ")\"",
+                  area_path(panel, series.seconds, bands[i]));
+    const std::string name = short_name(layer.name, kNameLetters);
+    const double width = kLetter * static_cast<double>(name.size()) + 12;
+    if (const auto place = room_for(panel, series.seconds, bands[i], width)) {
+      names += text("name mid", place->x, place->y + 4, name);
+    }
+  }
+  return areas + names;
+}
+
+// Where nothing at all is known.
+std::string unknown_spans(const Panel& panel, const Series& series) {
+  std::string out;
+  const std::size_t points = series.seconds.size();
+  for (std::size_t first = 0; first < points; ++first) {
+    if (total_at(series.tree, first)) continue;
+    std::size_t last = first;
+    while (last + 1 < points && !total_at(series.tree, last + 1)) ++last;
+    const double left = panel.x(series.seconds[first > 0 ? first - 1 : 0]);
+    const double right =
+        last + 1 < points ? panel.x(series.seconds[last + 1]) : panel.x(series.end_seconds);
+    out += "<rect class=\"unknown\" fill=\"url(#lt-unknown)\" x=\"" + coordinate(left) + "\" y=\"" +
+           coordinate(panel.top) + "\" width=\"" + coordinate(right - left) + "\" height=\"" +
+           coordinate(panel.bottom - panel.top) + "\"/>\n";
+    if (right - left > 70) {
+      out += text("name mid", (left + right) / 2, (panel.top + panel.bottom) / 2, "unknown");
+    }
+    first = last;
+  }
+  return out;
+}
+
+std::string lines(const Panel& panel, const Series& series, std::uint64_t limit, bool small) {
+  const std::string cached = line_path(panel, series.seconds, series.cached);
+  std::string out = path("class=\"halo\"", cached) + path("class=\"cached\"", cached);
+  double cached_x = panel.right, cached_y = panel.bottom;
+  for (std::size_t i = 0; i < series.cached.size(); ++i) {
+    if (!series.cached[i]) continue;
+    cached_x = std::max(panel.x(series.seconds[i]), panel.left + 160);
+    cached_y = panel.y(*series.cached[i]);
+  }
+  const double name_y = std::max(cached_y - 6, panel.top + 12);
+  // In a small picture it would lie on the names of areas, and a legend of several tells it.
+  const bool room = !small || name_y < panel.y(highest_total(series.tree));
+  if (highest(series.cached) > 0 && room) {
+    out += text("name end", cached_x - 6, name_y, "page cache of the files");
+  }
+  if (limit == 0) return out;
+  const std::string words = "memory limit " + format_bytes(limit);
+  if (limit > panel.top_bytes) {
+    if (small) return out;
+    return out + text("name", panel.left + 8, panel.top + 14, words + ", above this picture");
+  }
+  out += path("class=\"limit\"", line_path(panel, series.seconds, series.limit));
+  const double y = panel.y(limit);
+  return out + text("name", panel.left + 8, y - panel.top < 18 ? y + 14 : y - 6, words);
+}
+
+std::string mark_lines(const Panel& memory, const Panel& read, const std::vector<Mark>& marks) {
+  std::string out;
+  double free_from = memory.left;
+  const std::size_t stride = marks.size() / kMostMarks + 1;
+  for (std::size_t i = 0; i < marks.size(); i += stride) {
+    const double x = memory.x(marks[i].seconds);
+    out += line("mark", x, memory.top, x, memory.bottom);
+    out += line("mark", x, read.top, x, read.bottom);
+    const std::string name = short_text(marks[i].text, 16);
+    const double half = kLetter * static_cast<double>(name.size()) / 2;
+    if (x - half < free_from || x + half > memory.right) continue;
+    out += text("tick mid", x, memory.top - 6, name);
+    free_from = x + half + 10;
+  }
+  return out;
+}
+
+std::string read_panel(const Panel& panel, const Series& series) {
+  const std::string steps = step_path(panel, series.seconds, series.tree.read_bytes_per_s);
+  if (!steps.empty()) return path("class=\"read\"", steps);
+  return text("name mid", (panel.left + panel.right) / 2, (panel.top + panel.bottom) / 2,
+              "bytes read: unknown");
+}
+
+}  // namespace
+
+std::vector<int> looks_of(const View& view) {
+  std::vector<int> looks;
+  int file = 0;
+  for (const Layer& layer : view.layers) {
+    switch (layer.kind) {
+      case LayerKind::heap:
+        looks.push_back(0);
+        break;
+      case LayerKind::file:
+        looks.push_back(++file);
+        break;
+      case LayerKind::other_files:
+        looks.push_back(6);
+        break;
+      case LayerKind::shared:
+        looks.push_back(7);
+        break;
+      case LayerKind::page_tables:
+        looks.push_back(8);
+        break;
+      case LayerKind::unsplit:
+        looks.push_back(9);
+        break;
+    }
+  }
+  return looks;
+}
+
+std::string layer_title(const Layer& layer) {
+  return layer.kind == LayerKind::file ? "mapped: " + short_name(layer.name, 40) : layer.name;
+}
+
+std::string draw_chart(const Series& series, const std::vector<Mark>& marks,
+                       const std::string& title, const std::string& description,
+                       const PictureOptions& options) {
+  const std::uint64_t limit = highest(series.limit);
+  const std::uint64_t peak = std::max(
+      {highest_total(series.tree), highest(series.cached), options.memory_bytes, kLeastTop});
+  const bool limit_fits = static_cast<double>(limit) <= kLimitInPicture * static_cast<double>(peak);
+  const ByteTicks memory_ticks = byte_ticks(limit_fits ? std::max(peak, limit) : peak, 5);
+  Frame frame = frame_of(options, series.end_seconds);
+  frame.memory.top_bytes = memory_ticks.at.back();
+
+  std::string out = opening(frame, title, description) + patterns() + "<g class=\"plot\">\n";
+  out += text("axis", 8, 18, "memory, resident in all processes");
+  out += grid(frame.memory, memory_ticks, "") + time_axis(frame);
+  out += unknown_spans(frame.memory, series) + stack(frame.memory, series);
+  if (frame.read) {
+    const ByteTicks read_ticks =
+        byte_ticks(std::max(kLeastTop, highest(series.tree.read_bytes_per_s)), 3);
+    frame.read->top_bytes = read_ticks.at.back();
+    out += text("axis", 8, frame.read->top - 16, "read from disk, a second");
+    out += grid(*frame.read, read_ticks, "/s") + read_panel(*frame.read, series);
+    out += mark_lines(frame.memory, *frame.read, marks);
+  }
+  return out + lines(frame.memory, series, limit, options.small) + "</g>\n</svg>\n";
+}
+
+}  // namespace lowtide

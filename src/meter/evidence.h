@@ -1,0 +1,27 @@
+// evidence.h - the facts of a trace as sentences with numbers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meter/facts.h"
+#include "meter/trace.h"
+#include "meter/trend.h"
+
+namespace lowtide {
+
+struct Trends {
+  std::optional<Trend> heap, file, shmem;
+};
+
+// "12.3 +- 0.4 MiB/s", in the unit (second, minute, hour) in which the number is readable.
+[[nodiscard]] std::string rate_text(const Trend& trend);
+// "12 s", "3.5 min", "2.1 h".
+[[nodiscard]] std::string seconds_text(double seconds);
+
+// One sentence for each kind of memory that was seen, the most telling first.
+[[nodiscard]] std::vector<std::string> evidence_of(const Trace& trace, const Facts& facts,
+                                                   const Trends& trends);
+
+}  // namespace lowtide

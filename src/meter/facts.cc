@@ -1,0 +1,123 @@
+#include "meter/facts.h"
+
+#include <algorithm>
+#include <map>
+
+#include "meter/sums.h"
+#include "meter/unknowns.h"
+
+namespace lowtide {
+namespace {
+
+using Bytes = std::optional<std::uint64_t>;
+
+Bytes plus(const Bytes& bytes, const Bytes& more) {
+  std::uint64_t sum = 0;
+  if (!bytes || !more) return bytes;
+  return __builtin_add_overflow(*bytes, *more, &sum) ? UINT64_MAX : sum;
+}
+
+Bytes largest_shmem(const Reading& reading) {
+  Bytes largest;
+  for (const ProcessReading& process : reading.processes) {
+    if (process.shmem.value) largest = std::max(largest.value_or(0), *process.shmem.value);
+  }
+  return largest;
+}
+
+Bytes group_file(const Reading& reading) {
+  if (!reading.group || !reading.group->active_file.value) return std::nullopt;
+  if (!reading.group->inactive_file.value) return std::nullopt;
+  return plus(reading.group->active_file.value, reading.group->inactive_file.value);
+}
+
+void see_reading(Facts& facts, const Reading& reading, const Sums& sums) {
+  const double seconds = reading.seconds;
+  facts.heap.see(seconds, plus(sums.anon, sums.swap));
+  facts.file.see(seconds, sums.file);
+  facts.page_tables.see(seconds, sums.page_tables);
+  facts.shmem.see(seconds, largest_shmem(reading));
+  facts.pss.see(seconds, sums.pss);
+  facts.rss.see(seconds, sums.rss);
+  facts.cached.see(seconds, cached_of(reading));
+  facts.group_file.see(seconds, group_file(reading));
+}
+
+void see_shared(std::optional<SharedMoment>& shared, const Reading& reading, const Sums& sums) {
+  if (reading.processes.size() < 2 || !sums.rss || !sums.pss || *sums.pss > *sums.rss) return;
+  if (shared && *sums.rss - *sums.pss <= shared->rss - shared->pss) return;
+  shared = {*sums.rss, *sums.pss, reading.processes.size()};
+}
+
+std::vector<GrownFile> grown_files(const Trace& trace) {
+  struct Seen {
+    std::uint64_t first, peak;
+  };
+  std::map<std::string, Seen> seen;
+  bool first_list = true;
+  for (const Reading& reading : trace.readings) {
+    if (!reading.files) continue;
+    for (const FileReading& file : *reading.files) {
+      if (!file.mapped.value) continue;
+      const std::uint64_t mapped = *file.mapped.value;
+      // A file that was not in the first list was not mapped then.
+      Seen& one = seen.try_emplace(file.path, Seen{first_list ? mapped : 0, 0}).first->second;
+      one.peak = std::max(one.peak, mapped);
+    }
+    first_list = false;
+  }
+  std::vector<GrownFile> files;
+  for (const auto& [path, one] : seen) {
+    files.push_back({path, one.peak - std::min(one.first, one.peak), one.peak, is_library(path)});
+  }
+  std::ranges::stable_sort(files, [](const GrownFile& a, const GrownFile& b) {
+    return a.rise != b.rise ? a.rise > b.rise : a.peak > b.peak;
+  });
+  return files;
+}
+
+}  // namespace
+
+bool is_library(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name.find(".so.") != std::string::npos || name.ends_with(".so")) return true;
+  return path.find("/bin/") != std::string::npos || path.find("/locale/") != std::string::npos;
+}
+
+void Course::see(double seconds, const std::optional<std::uint64_t>& bytes) {
+  if (!bytes) return;
+  if (points.empty()) first = *bytes;
+  points.push_back({seconds, static_cast<double>(*bytes)});
+  peak = std::max(peak, *bytes);
+  last = *bytes;
+}
+
+std::uint64_t Facts::mapped_rise() const {
+  std::uint64_t data = 0, libraries = 0;
+  for (const GrownFile& one : files) {
+    std::uint64_t& sum = one.library ? libraries : data;
+    if (__builtin_add_overflow(sum, one.rise, &sum)) sum = UINT64_MAX;
+  }
+  return std::max(data, file.rise() - std::min(file.rise(), libraries));
+}
+
+Facts facts_of(const Trace& trace) {
+  Facts facts;
+  const std::size_t settled = first_settled(trace);
+  std::optional<double> begin;
+  for (std::size_t i = 0; i < trace.readings.size(); ++i) {
+    const Reading& reading = trace.readings[i];
+    if (reading.processes.empty()) continue;
+    ++facts.readings;
+    if (!begin) begin = reading.seconds;
+    facts.seconds = reading.seconds - *begin;
+    const Sums sums = sums_of(reading);
+    if (i >= settled) see_reading(facts, reading, sums);
+    see_shared(facts.shared, reading, sums);
+  }
+  facts.files = grown_files(trace);
+  facts.unknown = unknowns_of(trace);
+  return facts;
+}
+
+}  // namespace lowtide

@@ -1,0 +1,130 @@
+#include "lowtide/json.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "meter/file_rows.h"
+#include "meter/report.h"
+#include "meter/sums.h"
+#include "meter/verdict.h"
+
+namespace lowtide {
+namespace {
+
+constexpr int kJsonFormat = 1;  // the field "format"; docs/profile.md
+
+void add_peak(JsonWriter& json, const Peak& peak) {
+  json.key("peak").begin_object();
+  json.field("rss", peak.rss).field("anon", peak.anon).field("file", peak.file);
+  json.field("shmem", peak.shmem).field("page_tables", peak.page_tables);
+  json.field("page_cache", peak.page_cache).field("group_usage", peak.group_usage).end_object();
+}
+
+void add_growth(JsonWriter& json, const Growth& growth) {
+  json.key("growth").begin_object();
+  json.field("rss", growth.rss).field("anon", growth.anon).field("file", growth.file);
+  json.field("shmem", growth.shmem).field("page_tables", growth.page_tables);
+  json.field("page_cache", growth.page_cache).end_object();
+}
+
+void add_verdict(JsonWriter& json, const Verdict& verdict) {
+  json.key("verdict").begin_object();
+  json.field("kind", verdict_word(verdict.kind)).field("headline", verdict.headline);
+  json.field("evidence", verdict.evidence).field("unknown", verdict.unknown);
+  json.field("advice", verdict.advice).end_object();
+}
+
+void add_files(JsonWriter& json, const Trace& trace) {
+  json.key("files").begin_array();
+  for (const FileRow& row : file_rows(trace)) {
+    json.begin_object().field("path", row.path).field("deleted", row.deleted);
+    json.field("peak_mapped", row.peak_mapped).field("peak_cached", row.peak_cached);
+    json.field("size", row.size).field("mapped_now", row.mapped_now).end_object();
+  }
+  json.end_array();
+}
+
+void add_group(JsonWriter& json, const Trace& trace) {
+  const auto has_group = [](const Reading& reading) { return reading.group.has_value(); };
+  const auto last = std::find_if(trace.readings.rbegin(), trace.readings.rend(), has_group);
+  json.key("group");
+  if (last == trace.readings.rend()) {
+    json.null();
+    return;
+  }
+  const GroupReading& group = *last->group;
+  json.begin_object().field("path", group.path).field("version", group.version);
+  json.field("usage", group.usage.value).field("anon", group.anon.value);
+  json.field("inactive_file", group.inactive_file.value);
+  json.field("active_file", group.active_file.value);
+  json.field("working_set", group.working_set.value).field("limit", group.limit.value);
+  json.field("limit_hits", group.limit_hits.value).field("oom_kills", group.oom_kills.value);
+  json.end_object();
+}
+
+template <typename Value>
+void add_column(JsonWriter& json, const char* name, const Trace& trace, Value value) {
+  json.key(name).begin_array();
+  for (const Reading& reading : trace.readings) json.value(value(reading));
+  json.end_array();
+}
+
+void add_readings(JsonWriter& json, const Trace& trace) {
+  std::vector<Sums> sums;
+  for (const Reading& reading : trace.readings) sums.push_back(sums_of(reading));
+  using Bytes = std::optional<std::uint64_t>;
+  constexpr std::pair<const char*, Bytes Sums::*> kColumns[] = {{"rss", &Sums::rss},
+                                                                {"anon", &Sums::anon},
+                                                                {"file", &Sums::file},
+                                                                {"shmem", &Sums::shmem},
+                                                                {"page_tables", &Sums::page_tables},
+                                                                {"swap", &Sums::swap},
+                                                                {"pss", &Sums::pss},
+                                                                {"disk_bytes", &Sums::disk_bytes},
+                                                                {"asked_bytes", &Sums::asked_bytes},
+                                                                {"threads", &Sums::threads}};
+  json.key("readings").begin_object();
+  add_column(json, "seconds", trace, [](const Reading& one) { return one.seconds; });
+  add_column(json, "processes", trace, [](const Reading& one) { return one.processes.size(); });
+  for (const auto& [name, member] : kColumns) {
+    json.key(name).begin_array();
+    for (const Sums& one : sums) json.value(one.*member);
+    json.end_array();
+  }
+  add_column(json, "page_cache", trace, cached_of);
+  add_column(json, "group_usage", trace,
+             [](const Reading& one) { return one.group ? one.group->usage.value : std::nullopt; });
+  json.end_object();
+}
+
+void add_marks(JsonWriter& json, const Trace& trace) {
+  json.key("marks").begin_array();
+  for (const Mark& mark : trace.marks) {
+    json.begin_object().field("seconds", mark.seconds).field("text", mark.text).end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string json_report(const Trace& trace) {
+  JsonWriter json;
+  json.begin_object().field("format", kJsonFormat).field("command", trace.command);
+  json.field("pid", trace.root_pid).field("started_unix_ms", trace.started_unix_ms);
+  json.field("machine", trace.machine).field("seconds", seconds_of(trace));
+  json.field("exit", trace.ending ? trace.ending->exit_code : std::nullopt);
+  json.field("complete", trace.ending.has_value() && !trace.cut);
+  add_peak(json, peak_of(trace));
+  add_growth(json, growth_of(trace));
+  add_verdict(json, judge(trace));
+  add_files(json, trace);
+  add_group(json, trace);
+  json.key("cost_cpu_seconds");
+  trace.ending ? json.value(trace.ending->cost_cpu_seconds) : json.null();
+  add_marks(json, trace);
+  add_readings(json, trace);
+  json.end_object();
+  return json.text() + "\n";
+}
+
+}  // namespace lowtide

@@ -1,0 +1,85 @@
+#include "meter/page.h"
+
+#include "core/quote.h"
+#include "lowtide/bytes.h"
+#include "meter/assets.h"
+#include "meter/chart.h"
+#include "meter/markup.h"
+#include "meter/report.h"
+#include "meter/sums.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::size_t kScriptPoints = 700;  // an hour with ten files stays under 500 KB
+constexpr std::size_t kStaticPoints = 240;  // more are not seen in 870 units of width
+
+std::string command_of(const Trace& trace) {
+  std::string command;
+  for (const std::string& word : trace.command)
+    command += (command.empty() ? "" : " ") + shown(word);
+  return command.empty() ? "process " + std::to_string(trace.root_pid) : command;
+}
+
+std::string section(const char* id, const char* title, const std::string& body) {
+  if (body.empty()) return "";
+  return std::string("<section aria-labelledby=\"") + id + "\">\n<h2 id=\"" + id + "\">" + title +
+         "</h2>\n" + body + "</section>\n";
+}
+
+std::string figure(const Trace& trace, const Series& series) {
+  constexpr const char* kToolbar =
+      "<div class=\"toolbar\" hidden>\n"
+      "<fieldset id=\"views\"><legend>processes</legend>"
+      "<label><input type=\"radio\" name=\"view\" value=\"tree\" checked> all</label>"
+      "<label><input type=\"radio\" name=\"view\" value=\"root\"> the first only</label>"
+      "</fieldset>\n"
+      "<div class=\"zoom\"><button type=\"button\" id=\"in\" aria-label=\"zoom in\">+</button>"
+      "<button type=\"button\" id=\"out\" aria-label=\"zoom out\">\u2212</button>"
+      "<button type=\"button\" id=\"all\">whole run</button></div>\n"
+      "<p class=\"hint\">Drag to zoom. Keys: \u2190 \u2192 move, + \u2212 zoom, 0 the whole "
+      "run.</p>\n"
+      "</div>\n";
+  return std::string("<figure>\n") + kToolbar + "<div class=\"stage\" id=\"stage\">\n" +
+         draw_chart(series, trace.marks, "Memory of " + command_of(trace),
+                    picture_in_words(trace)) +
+         "<div class=\"tip\" id=\"tip\" hidden></div>\n</div>\n" + page_legend(series) +
+         "<p class=\"unseen\" id=\"told\" aria-live=\"polite\"></p>\n</figure>\n";
+}
+
+}  // namespace
+
+std::string picture_in_words(const Trace& trace) {
+  const Peak peak = peak_of(trace);
+  const auto told = [](const std::optional<std::uint64_t>& bytes) {
+    return bytes ? format_bytes(*bytes) : std::string("unknown");
+  };
+  return "Resident memory over " + time_text(seconds_of(trace)) + ": at most " + told(peak.rss) +
+         ", of it heap at most " + told(peak.anon) + " and mapped files at most " +
+         told(peak.file) + ". " + judge(trace).headline;
+}
+
+std::string html_report(const Trace& trace) {
+  std::string out =
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<link rel=\"icon\" href=\"data:,\">\n<title>Memory of " +
+      escaped(command_of(trace)) + "</title>\n<style>\n";
+  out += kChartCss;
+  out += kPageCss;
+  out += "</style>\n</head>\n<body>\n" + page_head(trace) + "<main>\n";
+  out += page_verdict(judge(trace));
+  out += section("picture", "Memory over time", figure(trace, series_of(trace, kStaticPoints)));
+  out += "<div class=\"pair\">\n" + section("peaks", "Peaks", page_peaks(trace)) +
+         section("marks", "Marks", page_marks(trace)) + "</div>\n";
+  out += section("files", "Files", page_files(trace));
+  out += section("cost", "Cost of the measurement", page_cost(trace));
+  out += page_words() + "</main>\n<script type=\"application/json\" id=\"data\">" +
+         page_data(trace, series_of(trace, kScriptPoints)) + "</script>\n<script>\n";
+  out += kChartJs;
+  out += kPageJs;
+  return out + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace lowtide

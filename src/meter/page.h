@@ -1,0 +1,34 @@
+// page.h - the parts of the HTML report. html_report (report.h) puts them together.
+//
+// Everything that comes from a trace is escaped here. Tables and the first picture are plain HTML
+// and SVG, so that the page tells all of it without JavaScript too.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "meter/series.h"
+#include "meter/trace.h"
+#include "meter/verdict.h"
+
+namespace lowtide {
+
+inline constexpr std::size_t kMostFileRows = 60;
+
+[[nodiscard]] std::string page_head(const Trace& trace);  // command, machine, time
+[[nodiscard]] std::string page_verdict(const Verdict& verdict);
+[[nodiscard]] std::string page_legend(const Series& series);
+[[nodiscard]] std::string page_peaks(const Trace& trace);  // with the growth after the start-up
+[[nodiscard]] std::string page_files(const Trace& trace);  // at most kMostFileRows
+[[nodiscard]] std::string page_marks(const Trace& trace);  // at most 100; empty without marks
+[[nodiscard]] std::string page_cost(const Trace& trace);   // of the measurement
+[[nodiscard]] std::string page_words();                    // what the words mean
+
+// What the script draws from and what the tables show, as JSON that may stand inside a script
+// element.
+[[nodiscard]] std::string page_data(const Trace& trace, const Series& series);
+
+// One sentence for those who do not see the picture.
+[[nodiscard]] std::string picture_in_words(const Trace& trace);
+
+}  // namespace lowtide

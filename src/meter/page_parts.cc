@@ -1,0 +1,164 @@
+#include <chrono>
+
+#include "core/quote.h"
+#include "lowtide/bytes.h"
+#include "meter/chart.h"
+#include "meter/markup.h"
+#include "meter/page.h"
+#include "meter/sums.h"
+
+namespace lowtide {
+namespace {
+
+std::string two_digits(unsigned value) {
+  return (value < 10 ? "0" : "") + std::to_string(value);
+}
+
+// "2026-05-01 12:30 UTC", whatever the locale and time zone.
+std::string date_text(std::int64_t unix_ms) {
+  using namespace std::chrono;
+  const sys_time<minutes> moment{floor<minutes>(milliseconds(unix_ms))};
+  const sys_days day = floor<days>(moment);
+  const year_month_day date{day};
+  const auto minute = static_cast<unsigned>((moment - day).count());
+  return std::to_string(static_cast<int>(date.year())) + "-" +
+         two_digits(static_cast<unsigned>(date.month())) + "-" +
+         two_digits(static_cast<unsigned>(date.day())) + " " + two_digits(minute / 60) + ":" +
+         two_digits(minute % 60) + " UTC";
+}
+
+std::string fact(const char* name, const std::string& value) {
+  return value.empty()
+             ? ""
+             : std::string("<div><dt>") + name + "</dt><dd>" + escaped(value) + "</dd></div>\n";
+}
+
+std::string ended(const Trace& trace) {
+  if (!trace.ending) return "not seen: the trace stops here";
+  if (!trace.ending->exit_code) return "";
+  const int code = *trace.ending->exit_code;
+  if (code > 128) return "by signal " + std::to_string(code - 128);
+  return "exit code " + std::to_string(code);
+}
+
+std::string list(const char* title, const std::vector<std::string>& items) {
+  if (items.empty()) return "";
+  std::string out = std::string("<div>\n<h3>") + title + "</h3>\n<ul>\n";
+  for (const std::string& item : items) out += "<li>" + escaped(item) + "</li>\n";
+  return out + "</ul>\n</div>\n";
+}
+
+const char* title_of(VerdictKind kind) {
+  switch (kind) {
+    case VerdictKind::flat:
+      return "Flat";
+    case VerdictKind::heap_leak:
+      return "Leak in the heap";
+    case VerdictKind::mapped_files:
+      return "Pages of mapped files";
+    case VerdictKind::page_cache:
+      return "Page cache only";
+    case VerdictKind::page_tables:
+      return "Page tables";
+    case VerdictKind::shared_twice:
+      return "Shared pages, counted more than once";
+    case VerdictKind::too_short:
+      break;
+  }
+  return "Too short to say";
+}
+
+std::string swatch(const std::string& inside) {
+  return "<svg class=\"swatch lt-chart\" width=\"22\" height=\"14\" aria-hidden=\"true\">" +
+         inside + "</svg>";
+}
+
+std::string legend_entry(const std::string& inside, const std::string& title) {
+  return "<li><span class=\"entry\">" + swatch(inside) + "<span>" + escaped(title) +
+         "</span></span></li>\n";
+}
+
+// " (unknown)" where a column never tells, " (in part unknown)" where it sometimes does not.
+std::string gaps(const Column& column) {
+  std::size_t known = 0;
+  for (const auto& value : column) known += value ? 1 : 0;
+  return known == 0 ? " (unknown)" : known < column.size() ? " (in part unknown)" : "";
+}
+
+}  // namespace
+
+std::string page_head(const Trace& trace) {
+  std::string command;
+  for (const std::string& word : trace.command) {
+    command += (command.empty() ? "" : " ") + escaped(word);
+  }
+  if (command.empty()) command = "process " + std::to_string(trace.root_pid);
+  return "<header>\n<p class=\"brand\">lowtide profile</p>\n<h1><code>" + command +
+         "</code></h1>\n<dl>\n" +
+         fact("started", trace.started_unix_ms > 0 ? date_text(trace.started_unix_ms) : "") +
+         fact("ran for", time_text(seconds_of(trace))) + fact("ended", ended(trace)) +
+         fact("readings", grouped(trace.readings.size())) + fact("machine", trace.machine) +
+         "</dl>\n" +
+         (trace.cut ? "<p class=\"note\">The last line of the trace was not whole and is left "
+                      "out.</p>\n"
+                    : "") +
+         "</header>\n";
+}
+
+std::string page_verdict(const Verdict& verdict) {
+  return std::string("<section class=\"verdict\" aria-labelledby=\"verdict\" data-kind=\"") +
+         verdict_word(verdict.kind) + "\">\n<p class=\"kind\">" + title_of(verdict.kind) +
+         "</p>\n<h2 id=\"verdict\">" + escaped(verdict.headline) +
+         "</h2>\n<div class=\"lists\">\n" + list("Evidence", verdict.evidence) +
+         list("What to do", verdict.advice) + list("Not known", verdict.unknown) +
+         "</div>\n</section>\n";
+}
+
+std::string page_legend(const Series& series) {
+  const std::vector<int> looks = looks_of(series.tree);
+  std::string out = "<ul class=\"legend\" id=\"legend\" aria-label=\"legend\">\n";
+  for (std::size_t i = series.tree.layers.size(); i-- > 0;) {  // as they lie: the top first
+    const Layer& layer = series.tree.layers[i];
+    out += legend_entry("<rect width=\"22\" height=\"14\" fill=\"url(#lt-look-" +
+                            std::to_string(looks[i]) + ")\"/>",
+                        layer_title(layer) + gaps(layer.bytes));
+  }
+  out += legend_entry("<path class=\"cached\" d=\"M0 7H22\"/>",
+                      "page cache of the files" + gaps(series.cached));
+  if (gaps(series.limit) != " (unknown)") {
+    out += legend_entry("<path class=\"limit\" d=\"M0 7H22\"/>", "memory limit");
+  }
+  return out + "</ul>\n";
+}
+
+std::string page_words() {
+  return "<details class=\"words\">\n<summary>What do these words mean?</summary>\n<dl>\n"
+         "<dt>resident (RSS)</dt><dd>Memory of the processes that is in RAM now: heap + mapped "
+         "files + shared. A page that two processes share counts twice in the sum.</dd>\n"
+         "<dt>heap</dt><dd>Private memory: what the program allocated. Only the program can give "
+         "it "
+         "back, so steady growth here is a leak.</dd>\n"
+         "<dt>mapped files</dt><dd>Pages of files that the program maps (np.memmap, shared "
+         "libraries). They are part of the page cache; the kernel takes them back when memory is "
+         "short, and reads them again when they are touched.</dd>\n"
+         "<dt>shared</dt><dd>Shared memory and tmpfs: there until all let go of it.</dd>\n"
+         "<dt>page tables</dt><dd>The kernel\u2019s index of the mapped pages: 8 bytes for each "
+         "page "
+         "of 4 KiB. Not part of RSS, and it cannot be taken back while the map stands.</dd>\n"
+         "<dt>page cache</dt><dd>File contents that the kernel keeps in RAM that nobody else "
+         "needs. "
+         "It belongs to no process and is given up first. The dashed line is the cache of the "
+         "files "
+         "in the table below; mapped pages are part of it, so it is not added to the areas.</dd>\n"
+         "<dt>memory limit</dt><dd>The tightest limit of the memory group (cgroup), as set by a "
+         "container or a job system. Page cache counts towards it, but is given up before anything "
+         "is killed.</dd>\n"
+         "<dt>unknown</dt><dd>It could not be measured. It is left open in the picture and is "
+         "never "
+         "counted as 0.</dd>\n"
+         "<dt>between two looks</dt><dd>Which file is mapped how much is looked up rarely, because "
+         "it is dear. In between, the picture draws a straight line; the sum over all files is "
+         "measured every time.</dd>\n</dl>\n</details>\n";
+}
+
+}  // namespace lowtide

@@ -1,0 +1,53 @@
+// panel.h - one rectangle of a picture with its two axes: from seconds and bytes to coordinates.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meter/series.h"
+
+namespace lowtide {
+
+struct Panel {
+  double left = 0, right = 0, top = 0, bottom = 0;
+  double end_seconds = 0;
+  std::uint64_t top_bytes = 1;
+
+  [[nodiscard]] double x(double seconds) const {
+    const double part = end_seconds > 0 ? seconds / end_seconds : 0;
+    return left + (right - left) * std::clamp(part, 0.0, 1.0);
+  }
+  [[nodiscard]] double y(std::uint64_t bytes) const {
+    const double part = static_cast<double>(bytes) / static_cast<double>(top_bytes);
+    return bottom - (bottom - top) * std::min(part, 1.0);
+  }
+};
+
+// The edges of one layer on top of those below it; empty where the layer is unknown.
+struct Band {
+  std::vector<std::optional<std::uint64_t>> low, high;
+};
+[[nodiscard]] std::vector<Band> bands_of(const View& view);
+
+// The `d` of a path: the band's known stretches, each closed. A point without neighbours is three
+// units wide.
+[[nodiscard]] std::string area_path(const Panel& panel, const std::vector<double>& seconds,
+                                    const Band& band);
+// The same for a line, which is broken where the column is unknown.
+[[nodiscard]] std::string line_path(const Panel& panel, const std::vector<double>& seconds,
+                                    const Column& column);
+// The same for a mean since the point before: a staircase.
+[[nodiscard]] std::string step_path(const Panel& panel, const std::vector<double>& seconds,
+                                    const Column& column);
+
+// Where a text of that width fits into a band of at least 14 units: the middle of its best place.
+struct Place {
+  double x = 0, y = 0;
+};
+[[nodiscard]] std::optional<Place> room_for(const Panel& panel, const std::vector<double>& seconds,
+                                            const Band& band, double width);
+
+}  // namespace lowtide

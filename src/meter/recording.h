@@ -1,0 +1,15 @@
+// recording.h - what is behind a Recording.
+#pragma once
+
+#include "lowtide/profile.h"
+#include "meter/trace.h"
+
+namespace lowtide {
+
+struct Recording::Impl {
+  Trace trace;
+};
+
+[[nodiscard]] Recording recording_of(Trace trace);
+
+}  // namespace lowtide

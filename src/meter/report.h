@@ -1,0 +1,21 @@
+// report.h - a trace as a picture, as a page, and as facts for other programs.
+#pragma once
+
+#include <string>
+
+#include "lowtide/profile.h"
+#include "meter/trace.h"
+
+namespace lowtide {
+
+// One HTML file that needs no network; under 500 KB for an hour.
+[[nodiscard]] std::string html_report(const Trace& trace);
+// The picture alone, readable without the page's style sheet.
+[[nodiscard]] std::string svg_report(const Trace& trace, const PictureOptions& options = {});
+// Everything, documented in docs/profile.md; the numbers of the page are these.
+[[nodiscard]] std::string json_report(const Trace& trace);
+// memory_profiler's mprof format, and back (rss only: the rest is unknown, and says so).
+[[nodiscard]] std::string dat_report(const Trace& trace);
+[[nodiscard]] Trace parse_dat(std::string_view text, const std::string& path);
+
+}  // namespace lowtide

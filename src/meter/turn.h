@@ -1,0 +1,55 @@
+// turn.h - when a part of a reading is asked again, so that all of them stay within their share of
+// a core. Pure arithmetic over seconds that the caller measured.
+#pragma once
+
+#include <algorithm>
+
+namespace lowtide {
+
+class Turn {
+ public:
+  struct Pace {
+    double share;        // of one core, in the long run
+    double allowance_s;  // CPU seconds that may be spent at once, for programs that live short
+    double gap_share;    // the gap between two turns, as a part of the time since the start
+    double least_gap_s, most_gap_s;
+  };
+  explicit Turn(const Pace& pace) : pace_(pace) {}
+
+  // Whether it is time. `expected_s` is what the first one will cost; later ones are taken to cost
+  // as much as the last.
+  [[nodiscard]] bool due(double seconds, double expected_s = 0) const {
+    return gap_passed(seconds) && affordable(seconds, expected_s);
+  }
+  // The same, whatever it costs.
+  [[nodiscard]] bool gap_passed(double seconds) const {
+    return !taken_ || seconds >= last_s_ + gap_s(seconds);
+  }
+  [[nodiscard]] bool affordable(double seconds, double expected_s = 0) const {
+    const double next_s = taken_ ? last_cost_s_ : expected_s;
+    return spent_s_ + next_s <= pace_.allowance_s + pace_.share * seconds;
+  }
+  // How long until it is.
+  [[nodiscard]] double wait_s(double seconds) const {
+    if (!taken_) return 0;
+    const double affordable_at = (spent_s_ + last_cost_s_ - pace_.allowance_s) / pace_.share;
+    return std::max({0.0, last_s_ + gap_s(seconds) - seconds, affordable_at - seconds});
+  }
+  void taken(double seconds, double cost_s) {
+    taken_ = true;
+    last_s_ = seconds;
+    last_cost_s_ = cost_s;
+    spent_s_ += cost_s;
+  }
+
+ private:
+  [[nodiscard]] double gap_s(double seconds) const {
+    return std::clamp(seconds * pace_.gap_share, pace_.least_gap_s, pace_.most_gap_s);
+  }
+
+  Pace pace_;
+  bool taken_ = false;
+  double last_s_ = 0, last_cost_s_ = 0, spent_s_ = 0;
+};
+
+}  // namespace lowtide

@@ -1,0 +1,80 @@
+#include "meter/unknowns.h"
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/quote.h"
+
+namespace lowtide {
+namespace {
+
+// What was unknown and why -> whose it was. In the order of the words, so that equal traces give
+// equal texts.
+using Unknowns = std::map<std::pair<std::string, std::string>, std::set<std::string>>;
+
+void note(Unknowns& unknowns, const char* what, const Figure& figure, const std::string& whose) {
+  if (figure.value || figure.why == kNotAsked) return;
+  auto& names = unknowns[{what, figure.why.empty() ? "no reason was told" : figure.why}];
+  if (names.size() < 3) names.insert(whose);  // more are not named
+}
+
+// Empty for the command of a .dat, which tells neither name nor pid.
+std::string name_of(const ProcessReading& process) {
+  const std::string number = "pid " + std::to_string(process.pid);
+  if (process.name.empty()) return process.pid == 0 ? "" : number;
+  return shown(process.name) + " (" + number + ")";
+}
+
+void note_process(Unknowns& unknowns, const ProcessReading& process) {
+  const std::string whose = name_of(process);
+  note(unknowns, "heap", process.anon, whose);
+  note(unknowns, "mapped pages", process.file, whose);
+  note(unknowns, "shared memory", process.shmem, whose);
+  note(unknowns, "page tables", process.page_tables, whose);
+  note(unknowns, "PSS", process.pss, whose);
+}
+
+std::string sentence(const std::string& what, const std::string& why,
+                     const std::set<std::string>& names) {
+  std::string text = what;
+  if (names.size() > 2) {
+    text += " of several";
+  } else {
+    const char* link = " of ";
+    for (const std::string& name : names) {
+      if (name.empty()) continue;
+      text += link + name;
+      link = " and ";
+    }
+  }
+  return text + ": " + shown(why);
+}
+
+}  // namespace
+
+std::vector<std::string> unknowns_of(const Trace& trace) {
+  Unknowns unknowns;
+  bool asked_files = false, asked_group = false;
+  for (const Reading& reading : trace.readings) {
+    for (const ProcessReading& process : reading.processes) note_process(unknowns, process);
+    asked_files = asked_files || reading.files;
+    asked_group = asked_group || reading.group;
+    if (reading.group) note(unknowns, "memory group", reading.group->usage, "");
+    if (!reading.files) continue;
+    for (const FileReading& file : *reading.files) {
+      note(unknowns, "mapped part", file.mapped, shown(file.path));
+      note(unknowns, "page cache", file.cached, shown(file.path));
+    }
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [key, names] : unknowns) {
+    sentences.push_back(sentence(key.first, key.second, names));
+  }
+  if (!asked_files) sentences.emplace_back("which files are mapped: never asked");
+  if (!asked_group) sentences.emplace_back("memory group: never read");
+  if (!trace.ending) sentences.emplace_back("how the run ended: the trace does not tell");
+  return sentences;
+}
+
+}  // namespace lowtide

@@ -1,0 +1,196 @@
+#include "meter/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/quote.h"
+#include "lowtide/bytes.h"
+#include "meter/evidence.h"
+#include "meter/facts.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+// Less growth than this matters to nobody, whatever its shape.
+constexpr std::uint64_t kLeastLeak = 4 * kMiB;
+constexpr std::uint64_t kLeastRise = 16 * kMiB;
+constexpr std::uint64_t kLeastShared = 64 * kMiB;
+
+constexpr const char* kReadInstead =
+    "read arrays with lt.open and token files with lt.tokens: they hold no more than their budget";
+constexpr const char* kFindAllocations =
+    "find who allocates it with an allocation profiler (Python: memray or tracemalloc)";
+constexpr const char* kShareTables =
+    "map less at a time, or read instead of mapping: lt.open and lt.tokens need no page tables";
+constexpr const char* kCountPss =
+    "for what the tree really holds add up PSS, not RSS; the memory group's limit counts each "
+    "page once";
+
+bool leaks(const Course& course, const std::optional<Trend>& trend) {
+  if (!trend || !trend->steady) return false;
+  const double least =
+      std::max(static_cast<double>(kLeastLeak), 0.005 * static_cast<double>(course.peak));
+  return trend->growth >= least;
+}
+
+// Forked processes count the same private pages each: then the sum grows and PSS does not.
+bool only_forked(const Facts& facts) {
+  if (facts.pss.points.size() < 2) return false;
+  const double grown = static_cast<double>(facts.pss.last) - static_cast<double>(facts.pss.first);
+  const double summed = static_cast<double>(facts.rss.last) - static_cast<double>(facts.rss.first);
+  return facts.shared && summed > 0 && grown < summed / 4;
+}
+
+bool counted_twice(const Facts& facts) {
+  return facts.shared && facts.shared->rss - facts.shared->pss >= kLeastShared &&
+         facts.shared->pss <= facts.shared->rss / 2;
+}
+
+bool matters(std::uint64_t rise, const Facts& facts) {
+  return rise >= kLeastRise && rise >= facts.rss.peak / 20;
+}
+
+std::uint64_t cache_rise(const Facts& facts) {
+  return std::max(facts.cached.rise(), facts.group_file.rise());
+}
+
+VerdictKind decide(const Facts& facts, const Trends& trends) {
+  const bool seen = facts.heap.known() || facts.file.known();
+  if (!seen || (!trends.heap && !trends.file)) return VerdictKind::too_short;
+  if (leaks(facts.heap, trends.heap)) {
+    return only_forked(facts) ? VerdictKind::shared_twice : VerdictKind::heap_leak;
+  }
+  if (leaks(facts.shmem, trends.shmem)) return VerdictKind::heap_leak;
+  const std::uint64_t mapped = facts.mapped_rise();
+  const std::uint64_t tables = facts.page_tables.rise();
+  if (tables >= kLeastRise && tables >= std::max(mapped, facts.heap.rise()) / 2) {
+    return VerdictKind::page_tables;
+  }
+  if (counted_twice(facts)) return VerdictKind::shared_twice;
+  if (matters(mapped, facts)) return VerdictKind::mapped_files;
+  if (matters(cache_rise(facts), facts)) return VerdictKind::page_cache;
+  return VerdictKind::flat;
+}
+
+std::string flat_headline(const Facts& facts, const Trends& trends) {
+  if (!trends.heap) return "No mapped file grew; the heap could not be read.";
+  const std::string level = "at " + format_bytes(facts.heap.last);
+  if (!matters(facts.heap.rise(), facts)) {
+    return "Memory is flat: the heap never grew above " + format_bytes(facts.heap.peak) + ".";
+  }
+  if (facts.heap.last < facts.heap.peak - facts.heap.rise() / 2) {
+    return "No leak: the heap rose by " + format_bytes(facts.heap.rise()) +
+           " and was given back; it ends " + level + ".";
+  }
+  return "No leak seen: the heap rose by " + format_bytes(facts.heap.rise()) +
+         ", but not steadily; it ends " + level + ".";
+}
+
+std::string leak_headline(const Facts& facts, const Trends& trends) {
+  if (leaks(facts.heap, trends.heap)) {
+    return "The heap grows by " + rate_text(*trends.heap) +
+           " and does not level off: this looks like a leak.";
+  }
+  return "Shared memory grows by " + rate_text(*trends.shmem) +
+         " and does not level off: this looks like a leak.";
+}
+
+std::string short_headline(const Facts& facts) {
+  if (facts.readings == 0) return "Nothing to judge: no process was seen.";
+  if (!facts.heap.known() && !facts.file.known() && facts.readings > 1) {
+    return "Cannot say: heap and mapped files could not be told apart.";
+  }
+  return "Too short to say: " + std::to_string(facts.readings) + " readings within " +
+         seconds_text(facts.seconds) + ".";
+}
+
+std::string headline(VerdictKind kind, const Facts& facts, const Trends& trends) {
+  switch (kind) {
+    case VerdictKind::heap_leak:
+      return leak_headline(facts, trends);
+    case VerdictKind::mapped_files:
+      return "No leak: RSS grew by pages of mapped files (" + format_bytes(facts.mapped_rise()) +
+             "), which the kernel takes back when it needs them.";
+    case VerdictKind::page_cache:
+      return "No leak: only the page cache grew (" + format_bytes(cache_rise(facts)) +
+             "); no process holds it, the kernel takes it back when it needs it.";
+    case VerdictKind::page_tables:
+      return "The page tables grew by " + format_bytes(facts.page_tables.rise()) +
+             ": they map memory, count in no RSS, and stay until it is unmapped.";
+    case VerdictKind::shared_twice:
+      return "No leak seen: the sum of RSS counts shared pages once for each process: " +
+             format_bytes(facts.shared->rss) + " summed, " + format_bytes(facts.shared->pss) +
+             " held (PSS).";
+    case VerdictKind::too_short:
+      return short_headline(facts);
+    case VerdictKind::flat:
+      break;
+  }
+  return flat_headline(facts, trends);
+}
+
+std::vector<std::string> advice(VerdictKind kind, const Facts& facts) {
+  switch (kind) {
+    case VerdictKind::heap_leak:
+      return {kFindAllocations};
+    case VerdictKind::mapped_files: {
+      const auto data = std::ranges::find_if_not(facts.files, &GrownFile::library);
+      if (data == facts.files.end() || data->rise == 0) return {kReadInstead};
+      // Files are looked at rarely: the last look at this one may be older than most of the growth.
+      if (data->rise < facts.mapped_rise() / 2) {
+        return {"look at " + shown(data->path) + ": of the files seen it grew most", kReadInstead};
+      }
+      return {"most of it is " + shown(data->path) + " (" + format_bytes(data->rise) + ")",
+              kReadInstead};
+    }
+    case VerdictKind::page_tables:
+      return {kShareTables};
+    case VerdictKind::shared_twice:
+      return {kCountPss};
+    case VerdictKind::too_short:
+      if (facts.heap.known() || facts.readings == 0) return {"let it run longer"};
+      return {};
+    case VerdictKind::page_cache:
+    case VerdictKind::flat:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+const char* verdict_word(VerdictKind kind) noexcept {
+  switch (kind) {
+    case VerdictKind::flat:
+      return "flat";
+    case VerdictKind::heap_leak:
+      return "heap-leak";
+    case VerdictKind::mapped_files:
+      return "mapped-files";
+    case VerdictKind::page_cache:
+      return "page-cache";
+    case VerdictKind::page_tables:
+      return "page-tables";
+    case VerdictKind::shared_twice:
+      return "shared-twice";
+    case VerdictKind::too_short:
+      break;
+  }
+  return "too-short";
+}
+
+Verdict judge(const Trace& trace) {
+  const Facts facts = facts_of(trace);
+  const Trends trends{.heap = trend_of(facts.heap.points),
+                      .file = trend_of(facts.file.points),
+                      .shmem = trend_of(facts.shmem.points)};
+  const VerdictKind kind = decide(facts, trends);
+  return {.kind = kind,
+          .headline = headline(kind, facts, trends),
+          .evidence = evidence_of(trace, facts, trends),
+          .unknown = facts.unknown,
+          .advice = advice(kind, facts)};
+}
+
+}  // namespace lowtide

@@ -1,0 +1,158 @@
+#include "meter/watch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "core/clock.h"
+#include "lowtide/error.h"
+#include "os/limits.h"
+#include "os/process.h"
+
+namespace lowtide {
+namespace {
+
+constexpr double kNanosecond = 1e-9;
+constexpr double kLeastBetweenSteps = 1, kStepsOnAPicture = 16;
+
+// A mark for each of a million steps would be no picture, and no memory that is bounded.
+bool is_crowded(const std::vector<Mark>& marks, double now) {
+  constexpr std::size_t kFew = 256;
+  constexpr double kMostOnAPicture = 2000;
+  return marks.size() >= kFew && now - marks.back().seconds < now / kMostOnAPicture;
+}
+
+}  // namespace
+
+Watch::Watch(Options options)
+    : owner_(process_id()),
+      began_ns_(now_ns()),
+      sampler_(std::move(options.sampler)),
+      root_pid_(sampler_.root_pid()) {
+  trace_.command = std::move(options.command);
+  trace_.root_pid = root_pid_;
+  trace_.started_unix_ms = unix_time_ms();
+  trace_.machine = machine_text();
+  if (!options.trace_path.empty()) {
+    file_ = std::make_unique<AppendFile>(options.trace_path);
+    if (const int err = file_->append(header_line(trace_)); err != 0) {
+      throw IoError(err, "write", options.trace_path);
+    }
+  }
+  step(false);
+  thread_ = std::thread(&Watch::run, this);
+}
+
+Watch::~Watch() {
+  try {
+    stop();
+  } catch (...) {  // a destructor has nobody to tell
+  }
+}
+
+bool Watch::is_ours() const {
+  return process_id() == owner_;
+}
+
+double Watch::seconds() const {
+  return static_cast<double>(now_ns() - began_ns_) * kNanosecond;
+}
+
+double Watch::cost_locked() const {
+  return sampling_cpu_s_ + writing_cpu_s_;
+}
+
+void Watch::run() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const auto wait = std::chrono::duration<double>(sampler_.wait_s(seconds()));
+    // steady_clock, and the predicate: a mark may wake nobody, a stop wakes at once.
+    if (wake_.wait_for(lock, wait, [this] { return stopping_; })) return;
+    if (sampler_.ended()) {
+      wake_.wait(lock, [this] { return stopping_; });
+      return;
+    }
+    lock.unlock();
+    try {
+      step(false);
+    } catch (const std::exception&) {  // no memory for this reading: perhaps for the next
+    }
+    lock.lock();
+  }
+}
+
+void Watch::step(bool last) {
+  Reading reading = sampler_.take(seconds(), last);
+  const std::lock_guard lock(mutex_);
+  sampling_cpu_s_ = sampler_.cost_cpu_s();
+  // Of a tree that has ended there is nothing to tell, and it did not shrink to nothing.
+  if (!reading.processes.empty()) add_locked(std::move(reading));
+}
+
+void Watch::add_locked(Reading reading) {
+  const std::uint64_t before = thread_cpu_ns();
+  if (const std::optional<Reading> kept = readings_.add(std::move(reading))) {
+    if (file_) write_locked(reading_line(*kept));
+  }
+  writing_cpu_s_ += static_cast<double>(thread_cpu_ns() - before) * kNanosecond;
+}
+
+void Watch::write_locked(const std::string& line) {
+  if (!file_ || write_err_ != 0) return;  // after a hole nothing more: up to it all is whole
+  write_err_ = file_->append(line);
+}
+
+void Watch::mark(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  mark_locked(seconds(), text);
+}
+
+void Watch::mark_step(std::uint64_t epoch, std::uint64_t step) {
+  const std::lock_guard lock(mutex_);
+  const double now = seconds();
+  if (marked_epoch_ != epoch) {
+    marked_epoch_ = epoch;
+    marked_step_s_ = now;
+    mark_locked(now, "epoch " + std::to_string(epoch));
+  } else if (now - marked_step_s_ >= std::max(kLeastBetweenSteps, now / kStepsOnAPicture)) {
+    marked_step_s_ = now;
+    mark_locked(now, "step " + std::to_string(step));
+  }
+}
+
+void Watch::mark_locked(double now, std::string text) {
+  if (stopping_ || is_crowded(trace_.marks, now)) return;
+  trace_.marks.push_back({now, std::move(text)});
+  if (file_) write_locked(mark_line(trace_.marks.back()));
+}
+
+void Watch::stop(std::optional<int> exit_code) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+  step(true);
+  const std::lock_guard lock(mutex_);
+  if (const std::optional<Reading> kept = readings_.flush()) {
+    if (file_) write_locked(reading_line(*kept));
+  }
+  trace_.ending = Ending{seconds(), exit_code, cost_locked()};
+  if (!file_) return;
+  write_locked(ending_line(*trace_.ending));
+  const std::string path = file_->path();
+  file_.reset();
+  if (write_err_ != 0) throw IoError(write_err_, "write", path);
+}
+
+Trace Watch::trace() const {
+  const std::lock_guard lock(mutex_);
+  Trace trace = trace_;
+  trace.readings = readings_.readings();
+  return trace;
+}
+
+}  // namespace lowtide

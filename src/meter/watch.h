@@ -1,0 +1,76 @@
+// watch.h - a thread that takes readings until it is told to stop, and the trace that they make.
+//
+// The first reading is taken before the constructor returns. With a path, every record is also
+// appended to that file as it comes. Any thread may call. A child that this process forks has no
+// such thread: there it must be neither asked nor destroyed (is_ours() tells).
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "meter/sampler.h"
+#include "meter/thinned.h"
+#include "meter/trace.h"
+#include "os/append_file.h"
+
+namespace lowtide {
+
+class Watch {
+ public:
+  struct Options {
+    SamplerOptions sampler;
+    std::vector<std::string> command;
+    std::string trace_path;  // empty: in memory only
+  };
+
+  // Throws IoError: no such process, or the trace cannot be written.
+  explicit Watch(Options options);
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // After the first 256 marks, those closer to the last than a 2000th of the run are left out.
+  void mark(const std::string& text);
+  // Marks epochs as they begin, and a step where the last mark of one is long ago.
+  void mark_step(std::uint64_t epoch, std::uint64_t step);
+  // Takes a last reading, if there is still something to see, and writes the ending. Only the first
+  // call does anything. Throws IoError where the trace could not be written to its end; what is in
+  // memory is whole all the same.
+  void stop(std::optional<int> exit_code = std::nullopt);
+  [[nodiscard]] Trace trace() const;
+
+  [[nodiscard]] int root_pid() const { return root_pid_; }
+  [[nodiscard]] bool is_ours() const;  // false in a forked child
+
+ private:
+  void run();
+  void step(bool last);
+  void add_locked(Reading reading);
+  void write_locked(const std::string& line);
+  void mark_locked(double now, std::string text);
+  [[nodiscard]] double seconds() const;
+  [[nodiscard]] double cost_locked() const;
+
+  const int owner_;
+  const std::uint64_t began_ns_;
+  Sampler sampler_;  // of the thread, and before and after it of the constructor and stop()
+  int root_pid_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  Trace trace_;  // without its readings
+  Thinned readings_;
+  std::unique_ptr<AppendFile> file_;
+  int write_err_ = 0;
+  double writing_cpu_s_ = 0, sampling_cpu_s_ = 0;
+  std::optional<std::uint64_t> marked_epoch_;
+  double marked_step_s_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace lowtide

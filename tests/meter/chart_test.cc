@@ -1,0 +1,169 @@
+#include "meter/chart.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "meter/axis.h"
+#include "meter/panel.h"
+#include "meter/pictures.h"
+#include "meter/report.h"
+#include "support/xml.h"
+
+namespace lowtide {
+namespace {
+
+std::string drawn(const Trace& trace, const PictureOptions& options = {}) {
+  return draw_chart(series_of(trace, 300), trace.marks, "title", "description", options);
+}
+
+std::vector<std::pair<std::string, Trace>> all_pictures() {
+  return {{"scan", scan_picture()},        {"hour", hour_picture(1000)},
+          {"empty", empty_picture()},      {"hole", hole_picture(0.4, 0.6)},
+          {"unknown", hole_picture(0, 1)}, {"one", one_reading_picture()},
+          {"hostile", hostile_picture()},  {"fork server", fork_server_trace(5)}};
+}
+
+std::vector<std::string> paths_of(const std::string& svg, const std::string& look) {
+  std::vector<std::string> found;
+  const std::regex pattern("<path class=\"" + look + "\"[^>]* d=\"([^\"]*)\"");
+  for (std::sregex_iterator i(svg.begin(), svg.end(), pattern), end; i != end; ++i) {
+    found.push_back((*i)[1]);
+  }
+  return found;
+}
+
+TEST(Chart, IsWellFormedWhateverTheTraceHolds) {
+  for (const auto& [name, trace] : all_pictures()) {
+    EXPECT_EQ(xml_fault(drawn(trace)), "") << name;
+    EXPECT_EQ(xml_fault(svg_report(trace)), "") << name;
+    EXPECT_EQ(xml_fault(svg_report(trace, {.small = true})), "") << name;
+  }
+}
+
+TEST(Chart, EveryPointLiesInsideTheViewbox) {
+  const std::regex pair("[ML](-?[0-9.]+) (-?[0-9.]+)");
+  const std::regex text("<text[^>]* x=\"(-?[0-9.]+)\" y=\"(-?[0-9.]+)\"");
+  for (const bool small : {false, true}) {
+    const double width = small ? 440 : 960, height = small ? 260 : 520;
+    for (const auto& [name, trace] : all_pictures()) {
+      std::string svg = drawn(trace, {.small = small});
+      svg.erase(0, svg.find("</defs>"));
+      EXPECT_EQ(svg.find("nan"), std::string::npos) << name;
+      EXPECT_EQ(svg.find("inf"), std::string::npos) << name;
+      for (const std::regex& what : {pair, text}) {
+        for (std::sregex_iterator i(svg.begin(), svg.end(), what), end; i != end; ++i) {
+          const double x = std::stod((*i)[1]), y = std::stod((*i)[2]);
+          ASSERT_TRUE(x >= 0 && x <= width && y >= 0 && y <= height) << name << ": " << i->str();
+        }
+      }
+    }
+  }
+}
+
+TEST(Chart, BothAxesAreLabelledWithUnits) {
+  const std::string svg = drawn(scan_picture());
+  for (const char* label : {">memory, resident in all processes<", ">read from disk, a second<",
+                            ">time since the start<", ">2 GiB<", "MiB/s<", ">10 s<"}) {
+    EXPECT_NE(svg.find(label), std::string::npos) << label;
+  }
+}
+
+TEST(Chart, WhatIsUnknownIsLeftOpenAndToldAndNeverDrawnAsZero) {
+  const std::string hole = drawn(hole_picture(0.4, 0.6));
+  EXPECT_NE(hole.find("class=\"unknown\""), std::string::npos);
+  EXPECT_NE(hole.find(">unknown<"), std::string::npos);
+  const std::string area = paths_of(hole, "area").at(0);
+  EXPECT_EQ(std::ranges::count(area, 'M'), 2);  // before and after the hole
+  const std::string all = drawn(hole_picture(0, 1));
+  EXPECT_TRUE(paths_of(all, "area").empty());
+  EXPECT_TRUE(paths_of(all, "read").empty());
+  EXPECT_TRUE(paths_of(all, "cached").empty());
+  EXPECT_NE(all.find("bytes read: unknown"), std::string::npos);
+}
+
+TEST(Chart, AxesReachAtLeastAsFarAsAskedSoThatPicturesCompare) {
+  const PictureOptions options{.memory_bytes = 5ULL << 30, .seconds = 120, .small = true};
+  for (const Trace& trace : {scan_picture(), one_reading_picture()}) {
+    const std::string svg = svg_report(trace, options);
+    for (const char* label : {">2 GiB<", ">4 GiB<", ">2 min<"}) {
+      EXPECT_NE(svg.find(label), std::string::npos) << label;
+    }
+  }
+  const std::string low = drawn(scan_picture(), {.memory_bytes = 1, .seconds = 1});
+  EXPECT_EQ(low, drawn(scan_picture()));  // at least: nothing is cut off
+}
+
+TEST(Chart, ASmallPictureTellsDataFromLibrariesAndHasNoIdsThatPicturesShare) {
+  const std::string svg = svg_report(scan_picture(), {.small = true});
+  EXPECT_NE(svg.find(">train.bin<"), std::string::npos);
+  EXPECT_EQ(paths_of(svg, "area").size(), 5U);  // heap, tables, shared, train.bin, others
+  EXPECT_NE(svg.find("fill=\"url(#lt-look-1)\""), std::string::npos);
+  EXPECT_NE(svg.find("fill=\"url(#lt-look-6)\""), std::string::npos);
+  EXPECT_EQ(svg.find("lt-title"), std::string::npos);
+  EXPECT_NE(svg.find("aria-label=\"Memory over time. "), std::string::npos);
+}
+
+TEST(Chart, OneReadingIsSeen) {
+  const std::string area = paths_of(drawn(one_reading_picture()), "area").at(0);
+  EXPECT_EQ(std::ranges::count(area, 'L'), 3);  // a bar, not a line of no width
+}
+
+TEST(Chart, AreasHavePatternsAndNamesSoThatColourIsNeverAlone) {
+  const std::string svg = drawn(scan_picture());
+  EXPECT_NE(svg.find("class=\"name mid\""), std::string::npos);
+  EXPECT_NE(svg.find(">train.bin<"), std::string::npos);
+  EXPECT_NE(svg.find("class=\"hatch\""), std::string::npos);
+  EXPECT_NE(svg.find(">page cache of the files<"), std::string::npos);
+  EXPECT_NE(svg.find(">memory limit 3 GiB<"), std::string::npos);
+}
+
+TEST(Chart, ALimitFarAboveIsToldInWordsAndDoesNotPressTheCurveFlat) {
+  Trace trace = scan_picture();
+  for (Reading& reading : trace.readings) {
+    if (reading.group) reading.group->limit = Figure::known(1ULL << 40);
+  }
+  const std::string svg = drawn(trace);
+  EXPECT_TRUE(paths_of(svg, "limit").empty());
+  EXPECT_NE(svg.find("memory limit 1 TiB, above this picture"), std::string::npos);
+  EXPECT_NE(svg.find(">2 GiB<"), std::string::npos);
+}
+
+TEST(Chart, NamesOfManyMarksDoNotOverlap) {
+  const std::string svg = drawn(hour_picture(500));
+  const std::regex label("<text class=\"tick mid\" x=\"([0-9.]+)\" y=\"38\">([^<]*)<");
+  double free_from = 0;
+  int count = 0;
+  for (std::sregex_iterator i(svg.begin(), svg.end(), label), end; i != end; ++i, ++count) {
+    const double half = 3.3 * static_cast<double>((*i)[2].length());
+    EXPECT_GE(std::stod((*i)[1]) - half, free_from) << i->str();
+    free_from = std::stod((*i)[1]) + half;
+  }
+  EXPECT_GT(count, 3);
+  EXPECT_LE(paths_of(svg, "mark").size(), 2 * 26U);
+}
+
+TEST(Chart, TicksAreRoundAndCoverTheTop) {
+  const ByteTicks ticks = byte_ticks(5'000'000'000, 5);
+  EXPECT_EQ(ticks.step, 1ULL << 30);
+  EXPECT_EQ(ticks.at.back(), 5ULL << 30);
+  EXPECT_EQ(byte_ticks(0, 5).at, (std::vector<std::uint64_t>{0, 1}));
+  EXPECT_LE(byte_ticks(UINT64_MAX, 5).at.size(), 6U);
+  EXPECT_EQ(time_ticks(45, 8).at(1), 10);
+  EXPECT_EQ(time_ticks(3600, 8).at(1), 600);
+  EXPECT_EQ(time_ticks(0, 8).size(), 1U);
+  EXPECT_LE(time_ticks(1e7, 8).size(), 9U);
+  EXPECT_LE(time_ticks(1e-7, 8).size(), 9U);
+}
+
+TEST(Chart, ThePictureAloneHasItsOwnStyleForLightAndDark) {
+  const std::string svg = svg_report(scan_picture());
+  EXPECT_NE(svg.find("<style>"), std::string::npos);
+  EXPECT_NE(svg.find("prefers-color-scheme: dark"), std::string::npos);
+  EXPECT_EQ(svg.find("<script"), std::string::npos);
+  EXPECT_EQ(svg.find("href"), std::string::npos);
+  EXPECT_LT(svg_report(hour_picture()).size(), 200'000U);
+}
+
+}  // namespace
+}  // namespace lowtide

@@ -1,0 +1,217 @@
+#include "meter/sampler.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "lowtide/error.h"
+#include "meter/fake_proc.h"
+#include "os/sys.h"
+#include "support/forked.h"
+
+namespace lowtide {
+namespace {
+
+constexpr int kPid = 2000000000;
+constexpr std::uint64_t kMiB = 1ULL << 20;
+
+// Each question about the time takes as much of it as the test says.
+std::uint64_t clock_ns = 0, step_ns = 0;
+std::uint64_t ticking() {
+  return clock_ns += step_ns;
+}
+
+struct Counted {
+  int readings = 0, files = 0, pss = 0, groups = 0;
+  double cost_s = 0;
+};
+
+// A run of so many seconds, at so many seconds of CPU for each part of a reading.
+Counted run(const SystemRoot& root, double for_s, double part_s, double interval_s = 0) {
+  step_ns = static_cast<std::uint64_t>(part_s * 1e9);
+  SamplerOptions options;
+  options.root = root;
+  options.pid = kPid;
+  options.interval_s = interval_s;
+  options.cpu_ns = ticking;
+  Sampler sampler(options);
+  Counted counted;
+  for (double now = 0; now < for_s; now += std::max(sampler.wait_s(now), 1e-4)) {
+    const Reading reading = sampler.take(now);
+    ++counted.readings;
+    counted.files += reading.files.has_value();
+    counted.groups += reading.group.has_value();
+    counted.pss += reading.processes.at(0).pss.value.has_value();
+  }
+  counted.cost_s = sampler.cost_cpu_s();
+  return counted;
+}
+
+class SamplerTest : public testing::Test {
+ protected:
+  SamplerTest() {
+    proc_.process(kPid, 1, 77, "job");
+    proc_.file(kPid, "smaps", "");
+    proc_.file(kPid, "smaps_rollup", "Rss: 60 kB\nPss: 50 kB\n");
+  }
+  [[nodiscard]] Sampler sampler() const {
+    SamplerOptions options;
+    options.root = proc_.root();
+    options.pid = kPid;
+    return Sampler(options);
+  }
+  FakeProc proc_;
+};
+
+TEST_F(SamplerTest, AnIntervalThatWasAskedForLooksAtTheFilesWhateverThatCosts) {
+  const Counted chosen = run(proc_.root(), 5, 0.02), asked = run(proc_.root(), 5, 0.02, 0.05);
+  EXPECT_LE(chosen.files, 2);
+  EXPECT_GE(asked.files, 12);  // every fifth of the time since the start
+  EXPECT_LE(asked.files, 30);
+}
+
+TEST_F(SamplerTest, TellsEveryFigureOfAProcess) {
+  const Reading reading = sampler().take(0.5);
+  ASSERT_EQ(reading.processes.size(), 1u);
+  const ProcessReading& process = reading.processes[0];
+  EXPECT_EQ(reading.seconds, 0.5);
+  EXPECT_EQ(process.pid, kPid);
+  EXPECT_EQ(process.parent, 1);
+  EXPECT_EQ(process.start_ticks, 77u);
+  EXPECT_EQ(process.name, "job");
+  EXPECT_EQ(process.anon.value, 10u * 1024);
+  EXPECT_EQ(process.file.value, 20u * 1024);
+  EXPECT_EQ(process.shmem.value, 30u * 1024);
+  EXPECT_EQ(process.page_tables.value, 4u * 1024);
+  EXPECT_EQ(process.swap.value, 0u);
+  EXPECT_EQ(process.minor_faults.value, 11u);
+  EXPECT_EQ(process.major_faults.value, 22u);
+  EXPECT_EQ(process.asked_bytes.value, 5u);
+  EXPECT_EQ(process.disk_bytes.value, 6u);
+  EXPECT_EQ(process.threads.value, 1u);
+  EXPECT_FALSE(process.rss_alone);
+  EXPECT_TRUE(reading.files && reading.group);
+}
+
+TEST_F(SamplerTest, TellsRssAloneOnAKernelThatDoesNotSplitIt) {
+  proc_.file(kPid, "status", "VmRSS:\t60 kB\n");
+  const Reading reading = sampler().take(0);
+  EXPECT_EQ(reading.processes.at(0).rss_alone, 60u * 1024);
+  EXPECT_EQ(reading.processes.at(0).anon.why, "this kernel does not tell it");
+}
+
+TEST_F(SamplerTest, SeesAShortProgramSeveralTimes) {
+  EXPECT_GE(run(proc_.root(), 0.010, 50e-6).readings, 5);
+}
+
+TEST_F(SamplerTest, StaysUnderAPercentOfACore) {
+  for (const double part_s : {20e-6, 200e-6, 2e-3, 20e-3}) {
+    const Counted counted = run(proc_.root(), 100, part_s);
+    EXPECT_LE(counted.cost_s, 0.020 + 0.006 * 100 + 5 * part_s) << part_s;
+    EXPECT_GE(counted.readings, 5) << part_s;
+    EXPECT_GE(counted.files, 1) << part_s;
+    EXPECT_GE(counted.groups, 1) << part_s;
+  }
+}
+
+TEST_F(SamplerTest, AsksForWhatIsDearMoreRarely) {
+  const Counted counted = run(proc_.root(), 100, 50e-6);
+  EXPECT_GT(counted.readings, 900);
+  EXPECT_LT(counted.files, 60);
+  EXPECT_GT(counted.files, 10);
+  EXPECT_LT(counted.pss, counted.readings / 5);
+  EXPECT_GT(counted.pss, counted.files);
+}
+
+TEST_F(SamplerTest, KeepsTheIntervalThatItIsGiven) {
+  const Counted counted = run(proc_.root(), 10, 20e-3, 0.5);
+  EXPECT_EQ(counted.readings, 20);
+}
+
+TEST_F(SamplerTest, AsksForEverythingInTheLastReading) {
+  Sampler sampler = this->sampler();
+  EXPECT_TRUE(sampler.take(10).files);
+  const Reading between = sampler.take(10.0001);
+  EXPECT_FALSE(between.files);
+  EXPECT_EQ(between.processes.at(0).anon.value, 10u * 1024);
+  EXPECT_TRUE(sampler.take(10.0002, true).files);
+}
+
+TEST_F(SamplerTest, LeavesChildrenOutWhereItShould) {
+  proc_.process(kPid + 1, kPid);
+  EXPECT_EQ(sampler().take(0).processes.size(), 2u);
+  SamplerOptions options;
+  options.root = proc_.root();
+  options.pid = kPid;
+  options.children = false;
+  Sampler alone(options);
+  EXPECT_EQ(alone.take(0).processes.size(), 1u);
+}
+
+TEST_F(SamplerTest, EndsWithTheTree) {
+  Sampler sampler = this->sampler();
+  EXPECT_FALSE(sampler.take(0).processes.empty());
+  proc_.end(kPid);
+  EXPECT_TRUE(sampler.take(1).processes.empty());
+  EXPECT_TRUE(sampler.ended());
+  EXPECT_THROW((void)this->sampler(), IoError);
+}
+
+TEST(Sampler, TellsWhyThereIsNoPss) {
+  static int (*real)(const char*, int) = sys::table.open;
+  const sys::Fault fault(
+      sys::table.open, +[](const char* path, int flags) {
+        if (std::string_view(path).find("/smaps") == std::string_view::npos)
+          return real(path, flags);
+        errno = ENOENT;
+        return -1;
+      });
+  SamplerOptions options;
+  Sampler sampler(options);
+  std::set<std::string> reasons;
+  for (int i = 0; i < 100; ++i) reasons.insert(sampler.take(i).processes.at(0).pss.why);
+  EXPECT_TRUE(reasons.contains("this kernel has no /proc/PID/smaps_rollup"));
+  EXPECT_TRUE(reasons.contains("not asked now"));
+}
+
+TEST(Sampler, SeesWhatAChildTakes) {
+  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not support this fork";
+  int ready[2], go[2];
+  ASSERT_EQ(::pipe(ready) + ::pipe(go), 0);
+  const pid_t child = start_child([&] {
+    char sign = 0;
+    if (::read(go[0], &sign, 1) != 1) return 1;
+    constexpr std::size_t kSize = 64 * kMiB;
+    void* const at =
+        ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return 2;
+    std::memset(at, 1, kSize);
+    return ::write(ready[1], &sign, 1) == 1 && ::read(go[0], &sign, 1) == 1 ? 0 : 3;
+  });
+  SamplerOptions options;
+  options.pid = child;
+  Sampler sampler(options);
+  const Reading before = sampler.take(0);
+  char sign = 0;
+  ASSERT_EQ(::write(go[1], &sign, 1), 1);
+  ASSERT_EQ(::read(ready[0], &sign, 1), 1);
+  const Reading after = sampler.take(1);
+  ASSERT_EQ(::write(go[1], &sign, 1), 1);
+  expect_success(child);
+  for (const int end : {ready[0], ready[1], go[0], go[1]}) ::close(end);
+  ASSERT_EQ(before.processes.size(), 1u);
+  ASSERT_EQ(after.processes.size(), 1u);
+  const std::uint64_t grown =
+      after.processes[0].anon.value.value_or(0) - before.processes[0].anon.value.value_or(0);
+  EXPECT_GE(grown, 63 * kMiB);
+  EXPECT_LE(grown, 66 * kMiB);
+}
+
+}  // namespace
+}  // namespace lowtide

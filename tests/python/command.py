@@ -1,0 +1,72 @@
+"""The installed command `lowtide`, run as a user runs it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import pty
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import termios
+import time
+from fcntl import ioctl
+
+import pytest
+
+
+def command_path() -> str:
+    """Beside this Python, where pip puts it; else on PATH."""
+    beside = pathlib.Path(sys.executable).with_name("lowtide")
+    found = str(beside) if beside.exists() else shutil.which("lowtide")
+    if found is None:
+        pytest.skip("the command lowtide is not installed: CLI11 was missing when it was built")
+    return found
+
+
+def environment(**variables: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LC_ALL", "LC_CTYPE")}
+    return {**kept, "LANG": "C.UTF-8", **variables}
+
+
+def lowtide(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs it without a terminal; texts are UTF-8, and stray bytes stay visible."""
+    return subprocess.run(
+        [command_path(), *(w if isinstance(w, bytes) else str(w) for w in words)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="backslashreplace",
+        timeout=120,
+        env=environment(**variables),
+    )
+
+
+def on_terminal(*words: object, columns: int = 80, **variables: str) -> tuple[int, str]:
+    """Runs it on a terminal of its own; returns its exit code and what the terminal got."""
+    master, slave = pty.openpty()
+    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        [command_path(), *map(str, words)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=environment(TERM="xterm", **variables),
+    )
+    os.close(slave)
+    seen = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if not select.select([master], [], [], 1)[0]:
+            continue
+        try:
+            piece = os.read(master, 65536)
+        except OSError:  # EIO: the other side is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(master)
+    return process.wait(60), seen.decode("utf-8").replace("\r\n", "\n")

@@ -1,0 +1,203 @@
+"""lowtide profile: a program runs as without it, and its memory is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from command import command_path, environment, lowtide, on_terminal
+
+MIB = 1 << 20
+HOLD = "import sys; b = bytearray(int(sys.argv[1]) << 20); b[::4096] = b'x' * len(b[::4096])"
+
+
+def test_the_program_runs_as_without_it():
+    told = lowtide("profile", "--", sys.executable, "-c", "print('out'); raise SystemExit(7)")
+    assert told.returncode == 7
+    assert told.stdout == "out\n"
+    assert "resident (RSS)" in told.stderr
+    assert "of a core" in told.stderr
+
+
+def test_json_is_the_last_line_and_has_the_peaks():
+    code = HOLD + "; import time; time.sleep(1); print('mine')"
+    told = lowtide("profile", "--json", "--", sys.executable, "-c", code, "64")
+    assert told.returncode == 0, told.stderr
+    first, last = told.stdout.splitlines()
+    assert first == "mine"
+    found = json.loads(last)
+    peak = found["peak"]
+    assert peak["anon"] > 64 * MIB
+    assert peak["rss"] >= peak["anon"]
+    assert {"rss", "anon", "file", "shmem", "page_tables"} <= set(peak)
+    assert found["exit"] == 0
+    assert found["verdict"]["kind"] in ["flat", "too-short"]
+    assert found["command"][-1] == "64"
+
+
+def test_children_are_followed_unless_asked_not_to():
+    child = HOLD + "; import time; time.sleep(1.5)"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}, '96'])"
+    words = ["--", sys.executable, "-c", code]
+    with_children = json.loads(lowtide("profile", "--json", *words).stdout)
+    alone = json.loads(lowtide("profile", "--json", "--no-children", *words).stdout)
+    assert with_children["peak"]["anon"] > 96 * MIB
+    assert alone["peak"]["anon"] < 64 * MIB
+
+
+def test_a_trace_is_readable_when_the_profiler_was_killed(tmp_path):
+    trace = tmp_path / "run.trace"
+    words = [command_path(), "profile", "-o", trace, "--interval", "0.01", "--", "sleep", "600"]
+    with subprocess.Popen(words, env=environment()) as profiler:
+        end = time.monotonic() + 60
+        while not trace.exists() or len(trace.read_bytes().splitlines()) < 5:
+            assert time.monotonic() < end, "nothing was written"
+            time.sleep(0.01)
+        profiler.kill()
+    told = lowtide("profile", "--json", trace)
+    assert told.returncode == 0, told.stderr
+    found = json.loads(told.stdout)
+    assert found["cut"] is True
+    assert found["readings"] >= 3
+    assert found["exit"] is None
+
+
+def test_every_kind_of_output_is_written_and_traces_come_back(tmp_path):
+    names = ["r.html", "r.svg", "r.json", "r.dat", "r.trace"]
+    outputs = [word for name in names for word in ("-o", tmp_path / name)]
+    told = lowtide("profile", *outputs, "--", "sleep", "0.3")
+    assert told.returncode == 0, told.stderr
+    assert sorted(os.listdir(tmp_path)) == sorted(names)
+    assert (tmp_path / "r.html").read_text().startswith("<!")
+    assert (tmp_path / "r.dat").read_text().startswith("CMDLINE")
+    for name in ["r.trace", "r.dat"]:
+        again = lowtide("profile", tmp_path / name)
+        assert again.returncode == 0
+        assert "resident (RSS)" in again.stdout
+    trace = json.loads(lowtide("profile", "--json", tmp_path / "r.trace").stdout)
+    whole = json.loads((tmp_path / "r.json").read_text())
+    assert trace["peak"] == whole["peak"]
+    assert lowtide("profile", tmp_path / "r.trace", "-o", tmp_path / "b.svg").returncode == 0
+    assert (tmp_path / "b.svg").read_text() == (tmp_path / "r.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    "output, words",
+    [("none/r.html", "no such folder"), ("r.pdf", "ends in .html"), ("sub.html", "is a folder")],
+)
+def test_a_bad_output_stops_it_before_the_program_starts(output, words, tmp_path):
+    (tmp_path / "sub.html").mkdir()
+    told = lowtide("profile", "-o", tmp_path / output, "--", "touch", tmp_path / "ran")
+    assert told.returncode == 2
+    assert words in told.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_full_folder_stops_it_before_the_program_starts(tmp_path):
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "none", str(tmp_path)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        (tmp_path / "all").write_bytes(bytes(4096))
+        told = lowtide("profile", "-o", tmp_path / "r.html", "--", "echo", "ran")
+        left = os.listdir(tmp_path)
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+    assert told.returncode == 2
+    assert "full" in told.stderr
+    assert told.stdout == ""
+    assert left == ["all"]
+
+
+@pytest.mark.parametrize("words", [(), ("--",), ("x.trace", "--", "true")])
+def test_one_program_or_one_trace(words):
+    told = lowtide("profile", *words)
+    assert told.returncode == 2
+    assert "program" in told.stderr
+
+
+def test_a_program_that_is_not_there_is_127():
+    told = lowtide("profile", "--", "no-such-program-here")
+    assert told.returncode == 127
+    assert "no-such-program-here" in told.stderr
+
+
+def test_a_program_that_dies_by_a_signal_is_128_and_its_number():
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    told = lowtide("profile", "--json", "--", sys.executable, "-c", code)
+    assert told.returncode == 128 + signal.SIGKILL
+    assert json.loads(told.stdout)["exit"] == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_are_passed_on_and_no_orphan_stays(number):
+    code = (
+        "import os, signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+        "print(os.getpid(), flush=True); time.sleep(600)"
+    )
+    wrapper = subprocess.Popen(
+        [command_path(), "profile", "--", sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert wrapper.stdout is not None
+    program = int(wrapper.stdout.readline())
+    wrapper.send_signal(number)
+    _, errors = wrapper.communicate(timeout=60)
+    assert wrapper.returncode == 128 + number
+    assert "resident (RSS)" in errors  # what was seen until then
+    deadline = time.monotonic() + 60
+    while os.path.exists(f"/proc/{program}") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not os.path.exists(f"/proc/{program}")
+
+
+@pytest.fixture
+def trace(tmp_path):
+    path = tmp_path / "r.trace"
+    assert lowtide("profile", "-o", path, "--", "sleep", "0.3").returncode == 0
+    return path
+
+
+def test_a_trace_that_was_cut_is_told_up_to_there(trace):
+    whole = trace.read_bytes()
+    trace.write_bytes(whole[: len(whole) * 2 // 3])
+    told = lowtide("profile", trace)
+    assert told.returncode == 0, told.stderr
+    assert "ends early" in told.stdout
+
+
+def test_a_trace_of_a_newer_format_is_refused(trace):
+    first, rest = trace.read_bytes().split(b"\n", 1)
+    trace.write_bytes(re.sub(rb"\d+", b"99", first, count=1) + b"\n" + rest)
+    told = lowtide("profile", trace)
+    assert told.returncode == 1
+    assert "99" in told.stderr
+    assert told.stdout == ""
+
+
+def test_what_is_no_trace_is_refused(tmp_path):
+    (tmp_path / "x").write_bytes(b"\xff\x00 no trace")
+    assert lowtide("profile", tmp_path / "x").returncode == 1
+    assert lowtide("profile", tmp_path / "none").returncode == 2
+
+
+def test_a_bad_interval_is_exit_2():
+    for interval in ["0", "-1", "soon", "nan"]:
+        assert lowtide("profile", "--interval", interval, "--", "true").returncode == 2
+
+
+def test_it_fits_a_terminal_of_40_columns():
+    code, text = on_terminal("profile", "--", "sleep", "0.2", columns=40, NO_COLOR="1")
+    assert code == 0
+    table = text.split("\n\n")[0]
+    assert max(len(line) for line in table.splitlines()) <= 40

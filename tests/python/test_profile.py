@@ -1,0 +1,240 @@
+"""lt.profile: what it saw, what it says, what it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import lowtide as lt
+import numpy as np
+import pytest
+
+MIB = 1 << 20
+KINDS = {
+    "flat",
+    "heap-leak",
+    "mapped-files",
+    "page-cache",
+    "page-tables",
+    "shared-twice",
+    "too-short",
+}
+
+
+def read_until(p: lt.Profile, more: int = 3) -> None:
+    """Until `more` further readings came, or a minute went by."""
+    wanted, end = p.readings + more, time.monotonic() + 60
+    while p.readings < wanted:
+        assert time.monotonic() < end, "no readings came"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def seen() -> lt.Profile:
+    with lt.profile(interval=0.01) as p:
+        read_until(p)
+        held = np.ones(64 * MIB, np.uint8)
+        p.mark("held")
+        read_until(p)
+        del held
+    return p
+
+
+def test_peak_shows_what_was_allocated(seen: lt.Profile) -> None:
+    peak, columns = seen.peak, json.loads(seen.json())["readings"]
+    anon = [value for value in columns["anon"] if value is not None]
+    assert peak["anon"] is not None and peak["anon"] >= anon[0] + 60 * MIB
+    assert peak["anon"] == max(anon)
+    assert peak["rss"] is not None and peak["rss"] >= peak["anon"]
+
+
+def test_verdict_is_words_and_numbers(seen: lt.Profile) -> None:
+    verdict = seen.verdict
+    assert verdict.kind in KINDS
+    assert str(verdict) == verdict.headline and verdict.headline
+    assert isinstance(verdict.evidence, tuple)
+
+
+def test_mapped_pages_are_told_apart_from_the_heap(tmp_path: Path) -> None:
+    path = tmp_path / "m.bin"
+    np.ones(64 * MIB, np.uint8).tofile(path)
+    with lt.profile(interval=0.01) as p:
+        read_until(p)
+        mapped = np.memmap(path, np.uint8, "r")
+        assert mapped.sum() == 64 * MIB
+        read_until(p)
+    first = json.loads(p.json())["readings"]
+    assert p.peak["file"] is not None and p.peak["file"] >= first["file"][0] + 60 * MIB
+    assert p.growth["file"] is not None
+
+
+def test_writes_every_suffix(seen: lt.Profile, tmp_path: Path) -> None:
+    for suffix in ("html", "svg", "json", "dat", "trace"):
+        seen.save(tmp_path / f"m.{suffix}")
+    assert "<html" in (tmp_path / "m.html").read_text()
+    assert ElementTree.parse(tmp_path / "m.svg").getroot().tag.endswith("svg")
+    told = json.loads((tmp_path / "m.json").read_text())
+    assert {key: told["peak"][key] for key in ("rss", "anon")} == {
+        key: seen.peak[key] for key in ("rss", "anon")
+    }
+    again = lt.Profile.load(tmp_path / "m.trace")
+    assert again.peak == seen.peak and again.verdict == seen.verdict
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"m.{suffix}" for suffix in ("dat", "html", "json", "svg", "trace")
+    ], "and nothing else"
+
+
+def test_mprof_reads_the_dat(seen: lt.Profile, tmp_path: Path) -> None:
+    mprof = pytest.importorskip("mprof")
+    seen.save(tmp_path / "m.dat")
+    read = mprof.read_mprofile_file(str(tmp_path / "m.dat"))
+    rss = seen.peak["rss"]
+    assert rss is not None
+    assert max(read["mem_usage"]) == pytest.approx(rss / MIB, abs=0.01)
+
+
+def test_plot_gives_and_writes_the_picture(seen: lt.Profile, tmp_path: Path) -> None:
+    assert seen.plot(tmp_path / "m.svg") == (tmp_path / "m.svg").read_text()
+    assert seen.plot().startswith("<svg") and "<svg" in seen._repr_html_()
+    small = seen.plot(tmp_path / "s.svg", memory=1 << 40, seconds=3600, small=True)
+    assert small == (tmp_path / "s.svg").read_text()
+    assert ">1 TiB<" in small and ">1 h<" in small and "read from disk" not in small
+    with pytest.raises(ValueError, match="seconds"):
+        seen.plot(seconds=-1)
+    with pytest.raises(ValueError, match=r"plot writes \.svg"):
+        seen.plot(tmp_path / "m.png")
+
+
+def test_bad_places_and_names(seen: lt.Profile, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"\.html"):
+        seen.save(tmp_path / "m.png")
+    with pytest.raises(FileNotFoundError):
+        seen.save(tmp_path / "nowhere" / "m.html")
+    with pytest.raises(FileNotFoundError):
+        lt.Profile.load(tmp_path / "none.trace")
+    (tmp_path / "no.trace").write_text("hello\n")
+    with pytest.raises(lt.FormatError):
+        lt.Profile.load(tmp_path / "no.trace")
+
+
+@pytest.mark.parametrize("arguments", [{"pid": 0}, {"pid": -3}, {"interval": 0}, {"interval": -1}])
+def test_bad_arguments(arguments: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        lt.profile(**arguments)  # type: ignore[call-overload]
+
+
+def test_life_of_a_profile() -> None:
+    p = lt.profile()
+    assert repr(p) == "<lowtide.Profile not started>"
+    with pytest.raises(RuntimeError, match="not been started"):
+        _ = p.peak
+    with pytest.raises(RuntimeError, match="not running"):
+        p.mark("x")
+    with p:
+        assert repr(p) == "<lowtide.Profile running>"
+        with pytest.raises(RuntimeError, match="running already"):
+            p.start()
+    p.stop()
+    assert repr(p).startswith("<lowtide.Profile peak ")
+    with p:
+        assert p.readings >= 0
+    assert p.seconds >= 0 and p.readings >= 1
+
+
+def test_decorator_watches_each_call(capfd: pytest.CaptureFixture[str]) -> None:
+    @lt.profile
+    def grow(size: int) -> int:
+        """Grows."""
+        if size > 1:
+            return grow(size - 1)
+        return len(np.ones(32 * MIB, np.uint8))
+
+    assert grow(3) == 32 * MIB
+    assert grow.__doc__ == "Grows."
+    text = capfd.readouterr().err
+    assert text.count("grow: peak ") == 1, text
+    first = grow.profile  # type: ignore[attr-defined]
+    grow(1)
+    assert grow.profile is not first  # type: ignore[attr-defined]
+
+
+def test_decorator_lets_errors_through(capfd: pytest.CaptureFixture[str]) -> None:
+    @lt.profile(interval=0.01)
+    def fails() -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        fails()
+    assert "fails: peak " in capfd.readouterr().err
+
+
+def test_watches_another_process_and_its_children() -> None:
+    code = (
+        "import subprocess, sys\n"
+        "held = bytearray(b'x') * (48 << 20)\n"
+        "child = subprocess.Popen([sys.executable, '-c',"
+        " 'held = bytearray(b\"x\") * (48 << 20); print(flush=True); input()'],"
+        " stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "child.stdout.readline(); print(flush=True); input()\n"
+        "child.communicate(b'\\n')\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with lt.profile(pid=other.pid, interval=0.01) as p:
+            read_until(p)
+        with lt.profile(pid=other.pid, interval=0.01, children=False) as root:
+            read_until(root)
+        other.communicate(b"\n")
+    assert p.peak["anon"] is not None and p.peak["anon"] >= 96 * MIB
+    assert root.peak["anon"] is not None and 48 * MIB <= root.peak["anon"] < 90 * MIB
+
+
+def test_trace_survives_a_kill(tmp_path: Path) -> None:
+    trace = tmp_path / "run.trace"
+    code = (
+        "import lowtide as lt, time\n"
+        f"with lt.profile(trace={os.fspath(trace)!r}, interval=0.01) as p:\n"
+        "    while p.readings < 5: time.sleep(0.01)\n"
+        "    print(flush=True); time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        run.stdout.readline()
+        run.send_signal(signal.SIGKILL)
+    read = lt.Profile.load(trace)
+    assert read.readings >= 4
+    assert read.peak["rss"] is not None
+
+
+def test_a_forked_child_is_not_disturbed() -> None:
+    with lt.profile(interval=0.01) as p:
+        read_until(p)
+        child = os.fork()
+        if child == 0:
+            p.stop()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        read_until(p)
+    assert p.verdict.kind in KINDS
+
+
+def test_loader_marks_epochs(tmp_path: Path) -> None:
+    np.arange(4001, dtype="uint16").tofile(tmp_path / "t.bin")
+    with lt.tokens(tmp_path / "t.bin", memory="2MiB") as t, lt.profile(interval=0.01) as p:
+        loader = lt.Loader(t, batch_size=2, block_size=100, epochs=2, seed=0)
+        for _ in range(2):
+            for _ in loader:
+                pass
+        p.mark("done")
+    marks = [mark["text"] for mark in json.loads(p.json())["marks"]]
+    assert [mark for mark in marks if mark.startswith("epoch")] == ["epoch 0", "epoch 1"]
+    assert marks[-1] == "done"
