@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,16 +32,12 @@ std::string rate_of(const std::optional<double>& rate) {
 // Millions of bytes, as disks are sold.
 std::string megabytes_of(const std::optional<double>& rate) {
   if (!rate) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, *rate < 1e8 ? "%.1f" : "%.0f", *rate / 1e6);
-  return text;
+  return format_fixed(*rate / 1e6, *rate < 1e8 ? 1 : 0);
 }
 
 std::string share_of(const std::optional<double>& percent) {
   if (!percent) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.0f %%", *percent);
-  return text;
+  return format_fixed(*percent, 0) + " %";
 }
 
 std::string bytes_of(const std::optional<std::uint64_t>& bytes) {

@@ -17,12 +17,6 @@ struct CheckWords {
   std::string memory = "64MiB";
 };
 
-std::string seconds_text(double seconds) {
-  const auto hundredths = static_cast<std::uint64_t>(seconds * 100 + 0.5);
-  const std::string rest = std::to_string(hundredths % 100);
-  return std::to_string(hundredths / 100) + (rest.size() == 1 ? ".0" : ".") + rest + " s";
-}
-
 std::string text_of(const CheckResult& result) {
   const Info& found = result.info;
   Facts facts;
@@ -33,7 +27,7 @@ std::string text_of(const CheckResult& result) {
   if (result.highest_token) facts.add("highest", count_text(*result.highest_token));
   if (result.nan) facts.add("NaN", count_text(*result.nan));
   if (result.infinite) facts.add("infinite", count_text(*result.infinite));
-  facts.add("read", format_bytes(result.read_bytes) + " in " + seconds_text(result.seconds) + " (" +
+  facts.add("read", format_bytes(result.read_bytes) + " in " + format_fixed(result.seconds, 2) + " s (" +
                         rate_text(result.read_bytes, result.seconds) + ")");
   for (const std::string& note : result.notes) facts.add("note", shown(note));
   return paint(shown(found.path), Tone::bold) + "  " + paint("good", Tone::good) + "\n" +

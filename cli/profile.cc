@@ -53,11 +53,6 @@ std::string table_of(const Recording& recording, const Terminal& on) {
   return table.text(on);
 }
 
-std::string seconds_text(double seconds) {
-  const auto tenths = static_cast<std::uint64_t>(seconds * 10 + 0.5);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
-}
-
 Tone tone_of(VerdictKind kind) {
   switch (kind) {
     case VerdictKind::heap_leak:
@@ -83,12 +78,13 @@ std::string text_of(const Recording& recording, const Terminal& on) {
   for (const std::string& fact : verdict.evidence) text += line(fact);
   for (const std::string& fact : verdict.unknown) text += line("unknown: " + fact);
   for (const std::string& step : verdict.advice) text += line("try: " + step);
-  const auto cost_hundredths = static_cast<std::uint64_t>(recording.cost() * 10000 + 0.5);
-  const std::string rest = std::to_string(cost_hundredths % 100);
-  text += "\n" + count_text(recording.readings()) + " readings in " +
-          seconds_text(recording.seconds()) + "; watching cost " +
-          std::to_string(cost_hundredths / 100) + (rest.size() == 1 ? ".0" : ".") + rest +
-          " % of a core\n";
+  text += "\n" + count_text(recording.readings()) +
+          (recording.readings() == 1 ? " reading in " : " readings in ") +
+          format_fixed(recording.seconds(), 1) + " s";
+  if (recording.cost() > 0) {  // a .dat does not tell
+    text += "; watching cost " + format_fixed(recording.cost() * 100, 2) + " % of a core";
+  }
+  text += "\n";
   if (recording.cut()) text += "The trace ends early: its profiler was killed.\n";
   return text;
 }

@@ -26,13 +26,16 @@ function(lowtide_room room)
   target_link_libraries(lowtide_${room} PRIVATE lowtide_build)
   set_target_properties(lowtide_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON
                                                    CXX_EXTENSIONS OFF)
-  # What most files include, parsed once; that headers stand alone is checked by ./dev check.
-  if(room STREQUAL "core")
-    target_precompile_headers(lowtide_core PRIVATE
-      <algorithm> <atomic> <chrono> <condition_variable> <cstdint> <filesystem> <functional> <memory>
-      <mutex> <optional> <span> <stdexcept> <string> <string_view> <thread> <utility> <vector>)
-  else()
-    target_precompile_headers(lowtide_${room} REUSE_FROM lowtide_core)
+  if(LOWTIDE_SANITIZE)
+    # What most files include, parsed once. Not in other builds: there each file shows that its header
+    # stands alone, and ccache knows the objects of one build in another.
+    if(room STREQUAL "core")
+      target_precompile_headers(lowtide_core PRIVATE
+        <algorithm> <atomic> <chrono> <condition_variable> <cstdint> <filesystem> <functional> <memory>
+        <mutex> <optional> <span> <stdexcept> <string> <string_view> <thread> <utility> <vector>)
+    else()
+      target_precompile_headers(lowtide_${room} REUSE_FROM lowtide_core)
+    endif()
   endif()
   if(room STREQUAL "os" AND Liburing_FOUND)
     target_link_libraries(lowtide_os PRIVATE Liburing::Liburing)

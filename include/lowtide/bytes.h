@@ -1,4 +1,4 @@
-// bytes.h - sizes in bytes as people write them.
+// bytes.h - sizes in bytes, and other numbers, as people write them.
 #pragma once
 
 #include <cstdint>
@@ -15,5 +15,8 @@ namespace lowtide {
 
 // The shortest exact or three-digit spelling: 65536 -> "64 KiB", 1500 -> "1.46 KiB", 10 -> "10 B".
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
+
+// So many decimals, "." in every locale: (3.14159, 2) -> "3.14".
+[[nodiscard]] std::string format_fixed(double value, int decimals);
 
 }  // namespace lowtide

@@ -1,6 +1,7 @@
 #include "lowtide/bytes.h"
 
 #include <array>
+#include <charconv>
 #include <optional>
 #include <stdexcept>
 
@@ -128,6 +129,14 @@ std::string format_bytes(std::uint64_t bytes) {
     text += "." + std::string(static_cast<std::size_t>(decimals) - digits.size(), '0') + digits;
   }
   return text + std::string(kNames[power]);
+}
+
+// Not printf: its decimal point depends on the locale.
+std::string format_fixed(double value, int decimals) {
+  std::array<char, 400> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value,
+                                 std::chars_format::fixed, decimals);
+  return {digits.data(), end.ptr};
 }
 
 }  // namespace lowtide

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "core/quote.h"
+#include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "meter/report.h"
 #include "meter/sums.h"
@@ -17,16 +17,8 @@ constexpr double kMiB = 1 << 20;
 constexpr int kRoot = 0;  // a .dat does not tell the pid of the command itself
 constexpr const char* kReason = "memory_profiler tells RSS only";
 
-std::string fixed(double value, int decimals) {
-  std::array<char, 400> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value,
-                                 std::chars_format::fixed, decimals)
-                       .ptr;
-  return {digits.data(), end};
-}
-
 std::string mib(std::uint64_t bytes) {
-  return fixed(static_cast<double>(bytes) / kMiB, 6);
+  return format_fixed(static_cast<double>(bytes) / kMiB, 6);
 }
 
 // As mprof joins a command; it has no escapes, so a quote or a line end within is lost.
@@ -173,13 +165,13 @@ std::string dat_report(const Trace& trace) {
   auto mark = trace.marks.begin();
   const auto add_marks_until = [&](double seconds) {
     for (; mark != trace.marks.end() && mark->seconds <= seconds; ++mark) {
-      const std::string point = " " + mib(rss_before) + " " + fixed(started + mark->seconds, 4);
+      const std::string point = " " + mib(rss_before) + " " + format_fixed(started + mark->seconds, 4);
       text += "FUNC " + one_word(mark->text) + point + point + " 0\n";
     }
   };
   for (const Reading& reading : trace.readings) {
     add_marks_until(reading.seconds);
-    const std::string time = " " + fixed(started + reading.seconds, 4) + "\n";
+    const std::string time = " " + format_fixed(started + reading.seconds, 4) + "\n";
     std::string others;
     for (const ProcessReading& process : reading.processes) {
       const auto rss = rss_of(process);

@@ -1,8 +1,6 @@
 #include "meter/evidence.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -14,15 +12,6 @@ namespace lowtide {
 namespace {
 
 constexpr double kMiB = 1 << 20;
-
-// Not printf: its decimal point depends on the locale.
-std::string fixed(double value, int decimals) {
-  std::array<char, 400> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value,
-                                 std::chars_format::fixed, decimals)
-                       .ptr;
-  return {digits.data(), end};
-}
 
 std::string rise_text(const char* what, const Course& course) {
   return std::string(what) + ": " + format_bytes(course.first) + " after the start, " +
@@ -65,6 +54,14 @@ void add_files(std::vector<std::string>& evidence, const Facts& facts) {
   }
 }
 
+std::string seconds_text(double seconds) {
+  if (seconds < 0.1) return format_fixed(seconds * 1e3, 0) + " ms";
+  if (seconds < 10) return format_fixed(seconds, 1) + " s";
+  if (seconds < 120) return format_fixed(seconds, 0) + " s";
+  if (seconds < 7200) return format_fixed(seconds / 60, 1) + " min";
+  return format_fixed(seconds / 3600, 1) + " h";
+}
+
 }  // namespace
 
 std::string rate_text(const Trend& trend) {
@@ -77,21 +74,18 @@ std::string rate_text(const Trend& trend) {
   }
   const double rate = per_second * scale;
   const int decimals = std::abs(rate) >= 100 ? 0 : std::abs(rate) >= 10 ? 1 : 2;
-  return fixed(rate, decimals) + " +- " + fixed(trend.error / kMiB * scale, decimals) + unit;
+  return format_fixed(rate, decimals) + " +- " + format_fixed(trend.error / kMiB * scale, decimals) + unit;
 }
 
-std::string seconds_text(double seconds) {
-  if (seconds < 10) return fixed(seconds, 1) + " s";
-  if (seconds < 120) return fixed(seconds, 0) + " s";
-  if (seconds < 7200) return fixed(seconds / 60, 1) + " min";
-  return fixed(seconds / 3600, 1) + " h";
+std::string readings_text(const Facts& facts) {
+  return std::to_string(facts.readings) + (facts.readings == 1 ? " reading" : " readings") + " within " +
+         seconds_text(facts.seconds);
 }
 
 std::vector<std::string> evidence_of(const Trace& trace, const Facts& facts, const Trends& trends) {
   std::vector<std::string> evidence;
   if (facts.readings == 0) return evidence;
-  evidence.push_back(std::to_string(facts.readings) + " readings within " +
-                     seconds_text(facts.seconds));
+  evidence.push_back(readings_text(facts));
   if (facts.heap.known()) evidence.push_back(rise_text("heap", facts.heap));
   if (trends.heap) {
     evidence.push_back("floor of the heap: " + rate_text(*trends.heap) +

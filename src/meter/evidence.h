@@ -17,8 +17,8 @@ struct Trends {
 
 // "12.3 +- 0.4 MiB/s", in the unit (second, minute, hour) in which the number is readable.
 [[nodiscard]] std::string rate_text(const Trend& trend);
-// "12 s", "3.5 min", "2.1 h".
-[[nodiscard]] std::string seconds_text(double seconds);
+// "40 readings within 12 s", in ms, s, min or h.
+[[nodiscard]] std::string readings_text(const Facts& facts);
 
 // One sentence for each kind of memory that was seen, the most telling first.
 [[nodiscard]] std::vector<std::string> evidence_of(const Trace& trace, const Facts& facts,

@@ -1,20 +1,17 @@
 #include "meter/markup.h"
 
-#include <charconv>
 #include <cmath>
 #include <vector>
 
 #include "core/quote.h"
 #include "core/utf8.h"
+#include "lowtide/bytes.h"
 
 namespace lowtide {
 namespace {
 
 std::string number(double value, int decimals) {
-  char digits[400];
-  const auto end =
-      std::to_chars(digits, digits + sizeof(digits), value, std::chars_format::fixed, decimals).ptr;
-  std::string text(digits, end);
+  std::string text = format_fixed(value, decimals);
   if (decimals > 0) {
     text.erase(text.find_last_not_of('0') + 1);
     if (text.ends_with('.')) text.pop_back();

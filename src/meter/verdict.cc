@@ -101,8 +101,7 @@ std::string short_headline(const Facts& facts) {
   if (!facts.heap.known() && !facts.file.known() && facts.readings > 1) {
     return "Cannot say: heap and mapped files could not be told apart.";
   }
-  return "Too short to say: " + std::to_string(facts.readings) + " readings within " +
-         seconds_text(facts.seconds) + ".";
+  return "Too short to say: " + readings_text(facts) + ".";
 }
 
 std::string headline(VerdictKind kind, const Facts& facts, const Trends& trends) {

@@ -104,5 +104,12 @@ TEST(FormatBytes, IsReadBackByParseBytesWhereExact) {
   }
 }
 
+TEST(FormatFixed, HasAsManyDecimalsAsAskedFor) {
+  EXPECT_EQ(format_fixed(3.14159, 2), "3.14");
+  EXPECT_EQ(format_fixed(2.999, 1), "3.0");
+  EXPECT_EQ(format_fixed(-0.5, 0), "-0");
+  EXPECT_EQ(format_fixed(1e300, 0).size(), 301u);
+}
+
 }  // namespace
 }  // namespace lowtide
