@@ -13,6 +13,7 @@ namespace lowtide {
 namespace {
 
 constexpr std::uint64_t kMaxAgeNs = 250'000'000;
+constexpr std::uint64_t kAgeByCost = 64;
 constexpr std::uint32_t kShardsAskedAtOnce = 64;
 constexpr std::uint64_t kReadAheadBytes = 8 * 1024 * 1024;  // the largest that tuned disks have
 constexpr std::size_t kTimedReads = 8;
@@ -65,7 +66,7 @@ struct CacheMap::ShardMap {
 };
 
 CacheMap::CacheMap(std::shared_ptr<Files> files)
-    : files_(std::move(files)), maps_(files_->shards().size()) {
+    : files_(std::move(files)), maps_(files_->shards().size()), good_for_ns_(kMaxAgeNs) {
   const auto shards = static_cast<std::uint32_t>(maps_.size());
   const std::uint32_t asked = std::min(shards, kShardsAskedAtOnce);
   for (std::uint32_t i = 0; i < asked; ++i) {
@@ -142,7 +143,7 @@ bool CacheMap::resident(const Extent& extent) noexcept {
 
 void CacheMap::refresh() noexcept {
   const std::uint64_t now = now_ns();
-  if (now - refreshed_ns_.load(std::memory_order_relaxed) < kMaxAgeNs) return;
+  if (now - refreshed_ns_.load(std::memory_order_relaxed) < good_for_ns_) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   // Where answers are timed reads they cost disk reads themselves: those are not repeated.
@@ -157,7 +158,9 @@ void CacheMap::refresh() noexcept {
       ++asked;
     }
   }
-  refreshed_ns_ = now_ns();
+  const std::uint64_t done = now_ns();
+  good_for_ns_ = std::max(kMaxAgeNs, (done - now) * kAgeByCost);
+  refreshed_ns_ = done;
 }
 
 double CacheMap::share() const {

@@ -40,7 +40,8 @@ class CacheMap {
   [[nodiscard]] std::string reason() const;
 
   // Asks again for shards, 64 at a time and each in its turn, whose answer is older than a quarter
-  // of a second. Cheap when none is.
+  // of a second, or than 64 times what asking took: the kernel looks at every page of a file, and
+  // terabytes in small pages take it long. Cheap when none is.
   void refresh() noexcept;
 
  private:
@@ -53,6 +54,7 @@ class CacheMap {
   std::vector<std::atomic<ShardMap*>> maps_;  // by shard; nullptr until touched
   mutable std::mutex mutex_;                  // one question at a time
   std::atomic<std::uint64_t> refreshed_ns_{0};
+  std::atomic<std::uint64_t> good_for_ns_;
   std::uint32_t next_refreshed_ = 0;  // guarded by mutex_
   std::string unknown_why_;           // empty where cachestat answers
 };

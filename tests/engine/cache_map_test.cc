@@ -168,5 +168,24 @@ TEST_F(CacheMapTest, AsksAgainForEveryOneOfManyShards) {
   for (std::uint32_t shard = 0; shard < 100; ++shard) EXPECT_TRUE(hot(shard)) << shard;
 }
 
+TEST_F(CacheMapTest, AsksMoreRarelyWhereAskingTakesLong) {
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kAskingTakes = std::chrono::milliseconds(10);
+  CacheMap map(files());
+  const sys::Fault slow(
+      sys::table.cachestat, +[](int fd, const sys::CachestatRange* range, sys::Cachestat* out) {
+        std::this_thread::sleep_for(kAskingTakes);
+        return answer(fd, range, out);
+      });
+  const auto start = Clock::now();
+  questions = 0;
+  while (Clock::now() - start < std::chrono::milliseconds(800)) {
+    map.refresh();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_GE(questions, 1);
+  EXPECT_LE(questions, 1 + (Clock::now() - start) / (64 * kAskingTakes));
+}
+
 }  // namespace
 }  // namespace lowtide
