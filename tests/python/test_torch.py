@@ -13,7 +13,7 @@ import lowtide as lt
 import numpy as np
 import pytest
 from conftest import run
-from torch_files import BLOCK, TOKENS, WINDOWS, flat, open_tokens, window_of, write_tokens
+from torch_files import BLOCK, WINDOWS, flat, open_tokens, window_of, write_tokens
 
 torch = pytest.importorskip("torch")
 
@@ -29,68 +29,6 @@ def tokens(tmp_path):
 def no_ranks(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-
-
-def nano_gpt_batch(data, ix, block_size):
-    """The slow obvious twin."""
-    x = torch.stack([torch.from_numpy(data[i : i + block_size].astype(np.int64)) for i in ix])
-    y = torch.stack(
-        [torch.from_numpy(data[i + 1 : i + 1 + block_size].astype(np.int64)) for i in ix]
-    )
-    return x, y
-
-
-def test_windows_are_the_batch_of_nano_gpt(tokens):
-    data = tokens[:]
-    torch.manual_seed(3)
-    for _ in range(20):
-        ix = torch.randint(len(tokens) - BLOCK, (12,))
-        x, y = lt.torch.windows(tokens, ix, BLOCK)
-        expected_x, expected_y = nano_gpt_batch(data, ix.tolist(), BLOCK)
-        assert torch.equal(x, expected_x)
-        assert torch.equal(y, expected_y)
-        assert x.is_contiguous() and y.is_contiguous()
-
-
-@pytest.mark.parametrize("ix", [[0, 5, 5], (7, 1), np.array([3, 2], np.int32), torch.tensor([9])])
-def test_windows_take_starts_of_any_kind(tokens, ix):
-    x, _ = lt.torch.windows(tokens, ix, BLOCK)
-    assert (x[:, 0] - 100).tolist() == [int(i) for i in ix]
-
-
-@pytest.mark.parametrize(
-    ("dtype", "found"),
-    [
-        (torch.int64, torch.int64),
-        (torch.int32, torch.int32),
-        (torch.int16, torch.int16),
-        (torch.uint16, torch.uint16),
-        ("int32", torch.int32),
-        (np.int32, torch.int32),
-        (np.dtype("int16"), torch.int16),
-    ],
-)
-def test_windows_have_the_type_asked_for(tokens, dtype, found):
-    x, y = lt.torch.windows(tokens, [4], BLOCK, dtype=dtype)
-    assert x.dtype == y.dtype == found
-    assert x.tolist() == [list(range(104, 104 + BLOCK))]
-    loader = lt.torch.Loader(tokens, 2, BLOCK, dtype=dtype)
-    assert loader.next().x.dtype == found
-    assert lt.torch.Dataset(tokens, BLOCK, dtype=dtype)[0][0].dtype == found
-
-
-def test_a_type_too_narrow_or_not_whole_is_refused(tokens):
-    with pytest.raises(ValueError, match="uint8"):
-        lt.torch.windows(tokens, [TOKENS - BLOCK - 1], BLOCK, dtype=torch.uint8)
-    with pytest.raises((TypeError, ValueError), match="float32"):
-        lt.torch.windows(tokens, [0], BLOCK, dtype=torch.float32)
-
-
-def test_a_window_that_is_not_all_inside_is_an_index_error(tokens):
-    lt.torch.windows(tokens, [TOKENS - BLOCK - 1], BLOCK)
-    for start in (TOKENS - BLOCK, -1):
-        with pytest.raises(IndexError):
-            lt.torch.windows(tokens, [start], BLOCK)
 
 
 def test_tensors_share_the_memory_that_numpy_is_lent(tokens, monkeypatch):
