@@ -1,14 +1,19 @@
 #include "lowtide/bench.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "failure.h"
+#include "files.h"
 #include "lowtide/bytes.h"
 #include "lowtide/json.h"
+#include "stop.h"
 #include "terminal.h"
 #include "verb.h"
 
@@ -17,8 +22,7 @@ namespace {
 
 struct BenchWords {
   std::string file;
-  std::string memory, row_bytes;
-  std::uint64_t batch = 0;
+  std::string memory, row_bytes, batch;
   double seconds = 1;
   bool warm = false;
   bool json = false;
@@ -64,7 +68,7 @@ std::string head_of(const BenchReport& report) {
 std::string table_of(const BenchReport& report) {
   using enum Table::Align;
   Table table({{"order"},
-               {"bytes"},
+               {"cache"},
                {"engine"},
                {report.unit + "s/s", right},
                {"MB/s", right},
@@ -74,6 +78,13 @@ std::string table_of(const BenchReport& report) {
                    megabytes_of(cell.bytes_per_second), share_of(cell.percent_of_device)});
   }
   return table.text();
+}
+
+// Set in from its second line on.
+std::string paragraph(const std::string& text) {
+  constexpr std::size_t kIndent = 2;
+  const std::size_t columns = output().columns;
+  return wrapped(shown(text), columns > kIndent ? columns - kIndent : 0, kIndent) + "\n";
 }
 
 // Each reason once, with the cells that it holds for.
@@ -89,12 +100,18 @@ std::string reasons_of(const BenchReport& report) {
   }
   std::string text;
   for (const std::string& why : order) {
-    text += wrapped("not measured: " + cells[why] + ": " + shown(why), output().columns, 2) + "\n";
+    text += paragraph("not measured: " + cells[why] + ": " + why);
   }
   for (const std::string& note : report.notes) {
-    text += wrapped("note: " + shown(note), output().columns, 2) + "\n";
+    text += paragraph("note: " + note);
   }
   return text;
+}
+
+std::string text_of(const BenchReport& report) {
+  std::string text = head_of(report);
+  if (!report.too_small.empty()) text += paint(paragraph(report.too_small), Tone::warning);
+  return text + "\n" + table_of(report) + reasons_of(report);
 }
 
 void write_cell(JsonWriter* json, const BenchCell& cell) {
@@ -137,7 +154,9 @@ std::string json_of(const BenchReport& report) {
   json.field("hot_first", report.hot_first_bytes).field("hot_bytes", report.hot_bytes);
   json.key("cells").begin_array();
   for (const BenchCell& cell : report.cells) write_cell(&json, cell);
-  json.end_array().field("notes", report.notes).end_object();
+  json.end_array().field("notes", report.notes).key("too_small");
+  report.too_small.empty() ? json.null() : json.value(report.too_small);
+  json.field("stopped", report.stopped).end_object();
   return json.text() + "\n";
 }
 
@@ -145,7 +164,10 @@ BenchOptions bench_options(const BenchWords& words) {
   BenchOptions options;
   if (!words.memory.empty()) options.memory_bytes = parse_bytes(words.memory);
   if (!words.row_bytes.empty()) options.row_bytes = parse_bytes(words.row_bytes);
-  options.batch_size = words.batch;
+  if (!words.batch.empty()) {
+    options.batch_size = parse_count(words.batch, "--batch");
+    if (options.batch_size == 0) throw std::invalid_argument("--batch: expected at least 1");
+  }
   options.seconds = words.seconds;
   options.warm = words.warm;
   return options;
@@ -159,12 +181,7 @@ Run add_bench(CLI::App& app) {
       ->required()
       ->type_name("");
   app.add_option("--memory", words->memory, "The budget: 64MiB")->type_name("SIZE");
-  app.add_option("--batch", words->batch, "Rows or windows in a batch (4096, 12)")
-      ->type_name("N")
-      ->check([](const std::string& text) {
-        const bool none = text.find_first_not_of('0') == std::string::npos;
-        return none ? "expected a number above 0, found " + text : std::string();
-      });
+  app.add_option("--batch", words->batch, "Rows or windows in a batch (4096, 12)")->type_name("N");
   app.add_option("--row-bytes", words->row_bytes, "Read rows of this size, whatever the file is")
       ->type_name("SIZE");
   app.add_option("--seconds", words->seconds, "Of each of up to 12 measurements (1)")
@@ -175,6 +192,8 @@ Run add_bench(CLI::App& app) {
   app.add_flag("--json", words->json, "One JSON object instead of text");
   return [words](const Call&) {
     BenchOptions options = bench_options(*words);
+    const StopSignals stop;
+    options.stop = [&] { return stop.came(); };
     BenchReport report;
     {
       Progress progress("bench");
@@ -183,9 +202,12 @@ Run add_bench(CLI::App& app) {
       };
       report = bench(words->file, options);
     }
-    print(words->json ? json_of(report)
-                      : head_of(report) + "\n" + table_of(report) + reasons_of(report));
-    return kDone;
+    print(words->json ? json_of(report) : text_of(report));
+    if (!report.stopped) return kDone;
+    const auto measured = std::ranges::count(report.cells, std::string(), &BenchCell::why_not);
+    tell("bench", "stopped after " + std::to_string(measured) + " of " +
+                      std::to_string(report.cells.size()) + " measurements");
+    return stop.exit_code();
   };
 }
 

@@ -9,6 +9,7 @@
 #include "failure.h"
 #include "lowtide/bytes.h"
 #include "lowtide/json.h"
+#include "stop.h"
 #include "terminal.h"
 #include "verb.h"
 
@@ -24,10 +25,11 @@ struct CacheWords {
   bool json = false;
 };
 
-std::size_t strip_columns() {
+// In JSON the same wherever it is printed.
+std::size_t strip_columns(bool json) {
   constexpr std::size_t kIndent = 2;
   const std::size_t columns = output().columns;
-  if (columns == 0) return 60;
+  if (json || columns == 0) return 60;
   return std::min(kMostParts, std::max<std::size_t>(columns, 10) - 2 * kIndent);
 }
 
@@ -89,9 +91,12 @@ void tell_reasons(const CacheChange& change, bool evict) {
   }
 }
 
-CacheChange change_file(const std::string& path, bool evict) {
+CacheChange change_file(const std::string& path, bool evict, const StopSignals& stop) {
   Progress progress(evict ? "evict" : "warm");
-  const auto show = [&](std::uint64_t done, std::uint64_t all) { progress.show(done, all); };
+  const auto show = [&](std::uint64_t done, std::uint64_t all) {
+    progress.show(done, all);
+    return !stop.came();
+  };
   return evict ? evict_file(path, show) : warm_file(path, show);
 }
 
@@ -148,9 +153,10 @@ class FileList {
 int change_files(const std::vector<std::string>& files, const CacheWords& words) {
   int code = kDone;
   FileList list;
-  for (const std::string& file : files) {
+  const StopSignals stop;
+  for (std::size_t i = 0; i < files.size() && !stop.came(); ++i) {
     try {
-      const CacheChange change = change_file(file, words.evict);
+      const CacheChange change = change_file(files[i], words.evict, stop);
       list.add(change);
       if (!words.json) print(text_of(change));
       tell_reasons(change, words.evict);
@@ -158,9 +164,14 @@ int change_files(const std::vector<std::string>& files, const CacheWords& words)
     } catch (...) {
       code = std::max(code, tell_failure("cache"));
     }
+    const std::size_t left = files.size() - i - 1;
+    if (stop.came() && left > 0) {
+      tell("cache", "stopped: " + count_text(left) + " of " + count_text(files.size()) +
+                        " files were not touched");
+    }
   }
   if (words.json) print(list.text());
-  return code;
+  return stop.came() ? stop.exit_code() : code;
 }
 
 int show_files(const std::vector<std::string>& files, const CacheWords& words) {
@@ -169,7 +180,7 @@ int show_files(const std::vector<std::string>& files, const CacheWords& words) {
   std::vector<CacheState> states;
   for (const std::string& file : files) {
     try {
-      states.push_back(cache_state(file, strip_columns()));
+      states.push_back(cache_state(file, strip_columns(words.json)));
       list.add(states.back());
       if (!words.json) print(text_of(states.back()));
     } catch (...) {

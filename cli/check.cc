@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "failure.h"
 #include "files.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "lowtide/info.h"
+#include "stop.h"
 #include "terminal.h"
 #include "verb.h"
 
@@ -27,8 +29,8 @@ std::string text_of(const CheckResult& result) {
   if (result.highest_token) facts.add("highest", count_text(*result.highest_token));
   if (result.nan) facts.add("NaN", count_text(*result.nan));
   if (result.infinite) facts.add("infinite", count_text(*result.infinite));
-  facts.add("read", format_bytes(result.read_bytes) + " in " + format_fixed(result.seconds, 2) + " s (" +
-                        rate_text(result.read_bytes, result.seconds) + ")");
+  facts.add("read", format_bytes(result.read_bytes) + " in " + format_fixed(result.seconds, 2) +
+                        " s (" + rate_text(result.read_bytes, result.seconds) + ")");
   for (const std::string& note : result.notes) facts.add("note", shown(note));
   return paint(shown(found.path), Tone::bold) + "  " + paint("good", Tone::good) + "\n" +
          facts.text();
@@ -64,10 +66,20 @@ CheckOptions check_options(const FileWords& words, const CheckWords& more) {
   return options;
 }
 
-CheckResult check_shown(const std::string& file, CheckOptions* options) {
+CheckResult check_shown(const std::string& file, CheckOptions options, const StopSignals& stop) {
   Progress progress("check");
-  options->progress = [&](std::uint64_t done, std::uint64_t all) { progress.show(done, all); };
-  return check(file, *options);
+  options.progress = [&](std::uint64_t done, std::uint64_t all) {
+    progress.show(done, all);
+    if (stop.came()) throw Stopped{done, all};
+  };
+  return check(file, options);
+}
+
+// Bytes that the disk does not give are a fault of the file too.
+int tell_fault(const FileWords& words, const std::exception& error) {
+  const int code = tell_failure("check");
+  if (words.json && code == kFailed) print(json_of(words.files.front(), error.what()));
+  return code;
 }
 
 }  // namespace
@@ -80,14 +92,19 @@ Run add_check(CLI::App& app) {
   app.add_flag("--nan", more->nan, "Count what is no number in an array of floats");
   app.add_option("--memory", more->memory, "What it may hold: 64MiB")->type_name("SIZE");
   return [words, more](const Call&) {
-    CheckOptions options = check_options(*words, *more);
-    const std::string& file = words->files.front();
+    const CheckOptions options = check_options(*words, *more);
+    const StopSignals stop;
     try {
-      const CheckResult result = check_shown(file, &options);
+      const CheckResult result = check_shown(words->files.front(), options, stop);
       print(words->json ? json_of(result) : text_of(result));
+    } catch (const Stopped& at) {
+      tell("check", "stopped after " + format_bytes(at.done_bytes) + " of " +
+                        format_bytes(at.all_bytes) + ": no fault up to there");
+      return stop.exit_code();
     } catch (const FormatError& error) {
-      if (words->json) print(json_of(file, error.what()));
-      throw;
+      return tell_fault(*words, error);
+    } catch (const IoError& error) {
+      return tell_fault(*words, error);
     }
     return kDone;
   };

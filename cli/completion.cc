@@ -99,9 +99,18 @@ std::string zsh_text(const std::string& text) {
   return out;
 }
 
+// Behind "--" a wrapped program is completed as if it stood alone.
+constexpr const char* kZshProgram = R"(      local mark=${words[(i)--]}
+      if (( mark < CURRENT )); then
+        shift $mark words
+        (( CURRENT -= mark ))
+        _normal
+        return
+      fi
+)";
+
 std::string zsh_arguments(const CLI::App& app) {
   std::string text;
-  const Verb* const verb = find_verb(app.get_name());
   for (const OptionWords& option : options_of(app)) {
     if (option.positional) {
       const bool shells = app.get_name() == "completion";
@@ -116,7 +125,6 @@ std::string zsh_arguments(const CLI::App& app) {
       text += "'";
     }
   }
-  if (verb != nullptr && verb->wraps_program) text += " \\\n        '*::program:_normal'";
   return text;
 }
 
@@ -124,8 +132,10 @@ std::string zsh_script(const CLI::App& root) {
   std::string described, cases;
   for (const CLI::App* const app : subcommands_of(root)) {
     described += "    '" + app->get_name() + ":" + zsh_text(app->get_description()) + "'\n";
-    cases +=
-        "    " + app->get_name() + ")\n      _arguments" + zsh_arguments(*app) + "\n      ;;\n";
+    const Verb* const verb = find_verb(app->get_name());
+    const bool wraps = verb != nullptr && verb->wraps_program;
+    cases += "    " + app->get_name() + ")\n" + (wraps ? kZshProgram : "") + "      _arguments" +
+             zsh_arguments(*app) + "\n      ;;\n";
   }
   return "#compdef lowtide\n_lowtide() {\n  local -a verbs\n  verbs=(\n" + described +
          "  )\n  if (( CURRENT == 2 )); then\n    _describe verb verbs\n    return\n  fi\n"

@@ -10,12 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "failure.h"
 #include "lowtide/bytes.h"
 #include "lowtide/cache.h"
 #include "lowtide/command.h"
 #include "lowtide/json.h"
 #include "lowtide/profile.h"
 #include "outputs.h"
+#include "stop.h"
 #include "terminal.h"
 #include "verb.h"
 
@@ -68,6 +70,12 @@ std::string itself() {
   return fs::read_symlink("/proc/self/exe").string();
 }
 
+int run_again(const std::vector<std::string>& arguments) {
+  const CommandEnd end = run_command({.arguments = arguments, .variables = {}});
+  if (!end.error.empty()) tell("demo", end.error);
+  return end.exit_code;
+}
+
 int run_outside(const DemoWords& words) {
   const std::string folder = make_demo_folder(words.folder);
   const Removed removed(folder);
@@ -75,7 +83,7 @@ int run_outside(const DemoWords& words) {
                                  "--size", words.size, "--seconds", std::to_string(words.seconds)};
   if (words.json) again.push_back("--json");
   if (!words.output.empty()) again.insert(again.end(), {"-o", words.output});
-  return run_command({.arguments = again, .variables = {}}).exit_code;
+  return run_again(again);
 }
 
 int run_method(const DemoWords& words) {
@@ -100,11 +108,8 @@ Shown show_method(const DemoWords& words, const DemoMethod& method) {
   const std::string path = matrix_of(words);
   Shown shown{.method = method, .rate = {}, .recording = {}, .cache_grown_bytes = {}};
   const std::optional<std::uint64_t> before = evict_file(path).after_bytes;
-  shown.exit_code =
-      run_command({.arguments = {itself(), "demo", "--inside", words.inside, "--method",
-                                 method.word, "--seconds", std::to_string(words.seconds)},
-                   .variables = {}})
-          .exit_code;
+  shown.exit_code = run_again({itself(), "demo", "--inside", words.inside, "--method", method.word,
+                               "--seconds", std::to_string(words.seconds)});
   if (shown.exit_code != kDone) return shown;
   const std::optional<std::uint64_t> after = cached_bytes(path);
   if (before && after) shown.cache_grown_bytes = *after - std::min(*after, *before);
@@ -191,20 +196,36 @@ void save_reports(const std::string& output, const std::vector<Shown>& all) {
   }
 }
 
-int run_inside(const DemoWords& words) {
-  const std::uint64_t bytes = parse_bytes(words.size);
-  std::vector<Shown> all;
-  {
-    Progress progress("demo");
-    write_demo_matrix(matrix_of(words), bytes,
-                      [&](std::uint64_t done, std::uint64_t whole) { progress.show(done, whole); });
-    const std::vector<DemoMethod>& methods = demo_methods();
-    for (std::size_t i = 0; i < methods.size(); ++i) {
-      progress.show_step(methods[i].title, i, methods.size());
-      all.push_back(show_method(words, methods[i]));
-      if (all.back().exit_code > 128) return all.back().exit_code;  // by a signal: Ctrl-C
-    }
+// 0, or 128 + n where signal n ended it. Only here are signals noted: the methods must hear them.
+int make_matrix(const DemoWords& words, Progress* progress) {
+  const StopSignals stop;
+  const auto show = [&](std::uint64_t done, std::uint64_t whole) {
+    progress->show(done, whole);
+    if (stop.came()) throw Stopped{done, whole};
+  };
+  try {
+    write_demo_matrix(matrix_of(words), parse_bytes(words.size), show);
+  } catch (const Stopped&) {
+    return stop.exit_code();
   }
+  return kDone;
+}
+
+int show_all(const DemoWords& words, std::vector<Shown>* all) {
+  Progress progress("demo");
+  if (const int code = make_matrix(words, &progress); code != kDone) return code;
+  const std::vector<DemoMethod>& methods = demo_methods();
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    progress.show_step(methods[i].title, i, methods.size());
+    all->push_back(show_method(words, methods[i]));
+    if (all->back().exit_code > 128) return all->back().exit_code;  // by a signal: Ctrl-C
+  }
+  return kDone;
+}
+
+int run_inside(const DemoWords& words) {
+  std::vector<Shown> all;
+  if (const int code = show_all(words, &all); code != kDone) return code;
   if (!words.output.empty()) save_reports(words.output, all);
   print(words.json ? json_of(words, all) : table_of(all) + "\n" + sentences_of(all) + "\n");
   for (const Shown& shown : all) {

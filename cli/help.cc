@@ -48,7 +48,7 @@ std::string indented(const std::string& text) {
 std::string help_text(const CLI::App& app) {
   const std::size_t columns = output().columns;
   std::string out = wrapped(app.get_description() + ".", columns, 0) + "\n";
-  out += heading("Usage") + "  " + wrapped(usage_of(app), columns > 2 ? columns - 2 : 0, 4) + "\n";
+  out += heading("Usage") + "  " + wrapped(usage_of(app), columns > 4 ? columns - 4 : 0, 4) + "\n";
   Lines verb_lines, option_lines;
   for (const CLI::App* const verb : subcommands_of(app)) {
     verb_lines.emplace_back(verb->get_name(), verb->get_description());

@@ -56,7 +56,8 @@ std::string man_page(const CLI::App& root) {
   for (const CLI::App* const verb : subcommands_of(root)) out += verb_part(*verb);
   out +=
       ".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed.\n.TP\n.B 2\nWrong usage; also a file "
-      "that is not there, and a bad size.\n.PP\nA wrapped program\\(aqs own code is passed on: 128 "
+      "that is not there, and a bad size.\n.TP\n.B 130\nStopped by Ctrl\\-C; 143 by "
+      "SIGTERM.\n.PP\nA wrapped program\\(aqs own code is passed on: 128 "
       "+ n if signal n ended it, 127 if it cannot be found.\n";
   out +=
       ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours if it is set.\n.TP\n.B LC_ALL, LC_CTYPE, "

@@ -1,13 +1,36 @@
 #include "outputs.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 
 namespace lowtide::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// By a new file: what has its name already, a link too, is left as it is.
+bool can_write(const fs::path& folder) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    const fs::path probe = folder / (".lowtide-check-" + std::to_string(i));
+    std::FILE* const file = std::fopen(probe.c_str(), "wbx");
+    if (file == nullptr && errno == EEXIST) continue;
+    if (file == nullptr) return false;
+    const std::string block(4096, ' ');
+    const bool put = std::fwrite(block.data(), 1, block.size(), file) == block.size();
+    const bool closed = std::fclose(file) == 0;
+    std::error_code ignored;
+    fs::remove(probe, ignored);
+    return put && closed;
+  }
+  return false;
+}
+
+}  // namespace
 
 void check_output(const std::string& output) {
-  namespace fs = std::filesystem;
   const fs::path path(output);
   const std::string suffix = path.extension().string();
   const bool known = suffix == ".html" || suffix == ".svg" || suffix == ".json" ||
@@ -23,13 +46,7 @@ void check_output(const std::string& output) {
   }
   if (fs::is_directory(path, unknown))
     throw std::invalid_argument("-o " + output + ": is a folder");
-  const fs::path probe = folder / ("." + path.filename().string() + ".lowtide-check");
-  std::ofstream file(probe, std::ios::binary);
-  file << std::string(4096, ' ') << std::flush;
-  const bool written = file.good();
-  file.close();
-  fs::remove(probe, unknown);
-  if (!written) {
+  if (!can_write(folder)) {
     throw std::invalid_argument("-o " + output + ": cannot write to the folder " + folder.string() +
                                 " (no permission, or the disk is full)");
   }

@@ -39,6 +39,7 @@ Terminal look_at(int descriptor) {
   const char* const term = std::getenv("TERM");
   const bool dumb = term == nullptr || std::string_view(term) == "dumb";
   found.colour = !is_set("NO_COLOR") && !dumb;
+  found.progress = !dumb;
   found.columns = terminal_columns(descriptor);
   if (found.columns == 0) found.columns = 80;
   return found;
@@ -169,7 +170,7 @@ Progress::~Progress() {
 
 void Progress::show(std::uint64_t done_bytes, std::uint64_t all_bytes) {
   const Terminal& on = error_output();
-  if (!on.is_terminal || all_bytes == 0) return;
+  if (!on.progress || all_bytes == 0) return;
   const Clock::time_point now = Clock::now();
   const double seconds = std::chrono::duration<double>(now - start_).count();
   if (seconds < 1 || (drawn_ && now - last_ < std::chrono::milliseconds(100))) return;
@@ -184,7 +185,7 @@ void Progress::show(std::uint64_t done_bytes, std::uint64_t all_bytes) {
 }
 
 void Progress::show_step(std::string_view what, std::uint64_t done, std::uint64_t all) {
-  if (!error_output().is_terminal || all == 0) return;
+  if (!error_output().progress || all == 0) return;
   draw(static_cast<double>(done) / static_cast<double>(all), std::string(what));
 }
 

@@ -16,6 +16,7 @@ namespace lowtide::cli {
 struct Terminal {
   bool is_terminal = false;
   bool colour = false;      // a terminal, and neither NO_COLOR nor TERM=dumb
+  bool progress = false;    // a terminal whose lines can be written anew: not TERM=dumb
   bool unicode = false;     // LC_ALL, LC_CTYPE or LANG says UTF-8
   std::size_t columns = 0;  // 0: no terminal, lines are never cut
 };
@@ -82,7 +83,8 @@ class Facts {
   std::vector<std::pair<std::string, std::string>> facts_;
 };
 
-// A bar on stderr, if that is a terminal, from one second on; gone when it is destroyed.
+// A bar on stderr, if that is a terminal and not dumb, from one second on; gone when it is
+// destroyed.
 class Progress {
  public:
   explicit Progress(std::string title);

@@ -24,6 +24,9 @@ struct BenchOptions {
 
   // Called before each measurement, from the thread that called bench.
   std::function<void(const std::string& what, std::uint64_t done, std::uint64_t all)> progress = {};
+  // Asked often, from the same thread: true ends it within about a batch. What was not measured by
+  // then says so.
+  std::function<bool()> stop = {};
 };
 
 // One measurement. "cold": past the page cache, whatever is in it. "hot": of bytes that are in it,
@@ -62,6 +65,9 @@ struct BenchReport {
   std::uint64_t hot_first_bytes = 0, hot_bytes = 0;
   std::vector<BenchCell> cells;
   std::vector<std::string> notes;  // what a reader of the numbers should know
+  // Why the numbers tell nothing about the disk; empty: the file is large enough.
+  std::string too_small;
+  bool stopped = false;  // options.stop said so
 };
 
 // Reads only. Cold measurements go past the page cache (O_DIRECT) and leave nothing in it. Takes

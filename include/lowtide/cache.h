@@ -26,8 +26,8 @@ struct CacheState {
 // At most `parts` of them, each a whole number of pages. Throws IoError.
 [[nodiscard]] CacheState cache_state(const std::string& path, std::uint64_t parts);
 
-// Called from the calling thread now and then.
-using CacheProgress = std::function<void(std::uint64_t done_bytes, std::uint64_t all_bytes)>;
+// Called from the calling thread now and then. False: stop here.
+using CacheProgress = std::function<bool(std::uint64_t done_bytes, std::uint64_t all_bytes)>;
 
 struct CacheChange {
   std::string path;

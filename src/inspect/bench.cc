@@ -18,12 +18,22 @@ namespace {
 constexpr double kMostSeconds = 3600;
 constexpr double kLoadFactor = 5;  // of the time of a cell, to read the file once
 constexpr std::uint64_t kLeastHotBytes = 16 << 20;
+constexpr std::uint64_t kTellingBytes = 64 << 20;  // below it rates are those of caches and starts
 constexpr std::uint64_t kCells = 12;  // two patterns of device, cold and hot of two, memory
+constexpr const char* kStopped = "stopped";
 
 void check_options(const BenchOptions& options) {
   if (!std::isfinite(options.seconds) || options.seconds <= 0 || options.seconds > kMostSeconds) {
     throw std::invalid_argument("seconds: expected more than 0 and at most 3600");
   }
+}
+
+std::string too_small(std::uint64_t bytes) {
+  if (bytes >= kTellingBytes) return "";
+  return "a file of " + format_bytes(bytes) +
+         " is too small to say anything about this disk: the disk's own cache can hold it, and "
+         "the start of each measurement weighs more than its reads; take one of " +
+         format_bytes(kTellingBytes) + " or more";
 }
 
 // One bench on its way: fills the report cell by cell.
@@ -45,6 +55,7 @@ class Bench {
     report_.batch_size = subject_->batch_size;
     report_.seconds = options.seconds;
     report_.why_no_uring = Ring::probe();
+    report_.too_small = too_small(report_.bytes);
     if (!subject_->note.empty()) report_.notes.push_back(subject_->note);
   }
 
@@ -62,10 +73,16 @@ class Bench {
     std::ranges::stable_sort(report_.cells, {}, [](const BenchCell& cell) {
       return cell.pattern;  // "random" before "sequential"
     });
+    report_.stopped = stopped();
     return std::move(report_);
   }
 
  private:
+  [[nodiscard]] bool stopped() const { return options_.stop && options_.stop(); }
+  [[nodiscard]] TimeLimit limit(double factor = 1) const {
+    return {factor * options_.seconds, options_.stop};
+  }
+
   static const char* word_of(EngineKind engine) {
     if (engine == EngineKind::uring) return "uring";
     return engine == EngineKind::pread ? "pread" : "memory";
@@ -82,12 +99,15 @@ class Bench {
     return known->cached_bytes;
   }
 
+  // One that will not be measured says why already.
   BenchCell& add_cell(bool random, const char* state, const char* engine) {
     BenchCell cell;
     cell.pattern = random ? "random" : "sequential";
     cell.state = state;
     cell.engine = engine;
-    if (options_.progress) {
+    if (stopped()) {
+      cell.why_not = kStopped;
+    } else if (options_.progress) {
       options_.progress(cell.pattern + " " + state + " " + engine, report_.cells.size(), kCells);
     }
     report_.cells.push_back(std::move(cell));
@@ -96,11 +116,11 @@ class Bench {
 
   void measure_device_cell(bool random) {
     BenchCell& cell = add_cell(random, "cold", "device");
-    const DeviceRate rate = measure_device(files_, subject_->places, random, options_.seconds);
+    if (!cell.why_not.empty()) return;
+    const DeviceRate rate = measure_device(files_, subject_->places, random, limit());
     cell.how = rate.how;
-    cell.why_not = rate.why_not;
-    device_rate_[random] = std::nullopt;
-    if (!rate.why_not.empty()) return;
+    cell.why_not = stopped() ? kStopped : rate.why_not;
+    if (!cell.why_not.empty()) return;
     cell.seconds = rate.seconds;
     cell.samples = static_cast<std::uint64_t>(rate.samples);
     cell.bytes = cell.bytes_read = rate.bytes;
@@ -113,6 +133,8 @@ class Bench {
 
   void put(const ReadRate& rate, BenchCell* cell) {
     cell->how = rate.how;
+    if (stopped()) cell->why_not = kStopped;
+    if (!cell->why_not.empty()) return;
     cell->seconds = rate.seconds;
     cell->samples = rate.samples;
     cell->bytes = rate.bytes;
@@ -124,15 +146,18 @@ class Bench {
 
   void measure_cold(bool random, EngineKind engine) {
     BenchCell& cell = add_cell(random, "cold", word_of(engine));
+    if (!cell.why_not.empty()) return;
     if (engine == EngineKind::uring && !report_.why_no_uring.empty()) {
       cell.why_not = report_.why_no_uring;
     } else if (file_->direct_fd() < 0) {
       cell.why_not = "this file system has no direct I/O, so what is cached cannot be passed by";
     } else {
       const auto open = subject_->open({engine, CacheMode::drop, true});
-      put(open->read_for(all(), random, options_.seconds), &cell);
-      const double rate = random ? *cell.samples_per_second : *cell.bytes_per_second;
-      if (device_rate_[random]) cell.percent_of_device = 100 * rate / *device_rate_[random];
+      put(open->read_for(all(), random, limit()), &cell);
+      const auto rate = random ? cell.samples_per_second : cell.bytes_per_second;
+      if (rate && device_rate_[random]) {
+        cell.percent_of_device = 100 * *rate / *device_rate_[random];
+      }
     }
   }
 
@@ -156,8 +181,9 @@ class Bench {
     std::optional<WarmRange> warm;
     ByteRange range = find_hot_range(*file_);
     const std::uint64_t enough = std::min(report_.bytes, kLeastHotBytes);
-    if (options_.warm && range.size_bytes < std::min(report_.bytes, options_.warm_bytes)) {
-      warm.emplace(file_, options_.warm_bytes, report_.cached_before_bytes == 0);
+    if (options_.warm && !stopped() &&
+        range.size_bytes < std::min(report_.bytes, options_.warm_bytes)) {
+      warm.emplace(file_, options_.warm_bytes, report_.cached_before_bytes == 0, options_.stop);
       range = warm->range();
       report_.notes.push_back(
           warm->stays() ? "what --warm brought into the page cache stays there: what was there "
@@ -180,15 +206,19 @@ class Bench {
 
   void measure_hot(bool random, EngineKind engine, bool usable, SampleRange samples) {
     BenchCell& cell = add_cell(random, "hot", word_of(engine));
+    if (!cell.why_not.empty()) return;
     if (engine == EngineKind::uring && !report_.why_no_uring.empty()) {
       cell.why_not = report_.why_no_uring;
+    } else if (!usable && options_.warm) {
+      cell.why_not =
+          "fewer " + report_.unit + "s than a batch lie in the part that --warm brings in";
     } else if (!usable) {
       cell.why_not = report_.cached_unknown.empty()
                          ? "too little of the file is in the page cache; --warm brings a part in"
                          : report_.cached_unknown + "; --warm brings a part in";
     } else {
       const auto open = subject_->open({engine, CacheMode::keep, false});
-      put(open->read_for(samples, random, options_.seconds), &cell);
+      put(open->read_for(samples, random, limit()), &cell);
     }
   }
 
@@ -205,7 +235,7 @@ class Bench {
     std::string why_not;
     try {
       open = subject_->open({EngineKind::memory, CacheMode::drop, false});
-      if (!open->read_once(kLoadFactor * options_.seconds).all) {
+      if (stopped() || !open->read_once(limit(kLoadFactor)).all) {
         why_not = "reading the file once takes longer than " +
                   std::to_string(static_cast<int>(kLoadFactor)) + " times --seconds";
       }
@@ -214,8 +244,8 @@ class Bench {
     }
     for (const bool random : {true, false}) {
       BenchCell& cell = add_cell(random, "hot", "memory");
-      cell.why_not = why_not;
-      if (why_not.empty()) put(open->read_for(all(), random, options_.seconds), &cell);
+      if (cell.why_not.empty()) cell.why_not = why_not;
+      if (cell.why_not.empty()) put(open->read_for(all(), random, limit()), &cell);
     }
   }
 

@@ -9,7 +9,6 @@
 #include "core/checked.h"
 #include "engine/lane.h"
 #include "engine/outcome.h"
-#include "inspect/stopwatch.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "order/mix.h"
@@ -79,7 +78,7 @@ void count_result(const Ring::Done& done, const File& file, DeviceRate* rate) {
   rate->bytes += static_cast<std::uint64_t>(done.result);
 }
 
-void measure_ring(const File& file, const Pattern& pattern, unsigned depth, double seconds,
+void measure_ring(const File& file, const Pattern& pattern, unsigned depth, const TimeLimit& limit,
                   DeviceRate* rate) {
   const std::uint64_t slot_bytes = round_up(pattern.most_bytes(), 4096);
   const Memory memory(slot_bytes * depth, true);  // outlives the ring, which writes into it
@@ -93,7 +92,7 @@ void measure_ring(const File& file, const Pattern& pattern, unsigned depth, doub
       throw IoError(EBUSY, "io_uring", file.shard().path, extent.offset_bytes);
     }
   };
-  const Stopwatch watch(seconds);
+  const Stopwatch watch(limit);
   for (std::uint64_t slot = 0; slot < depth; ++slot) start_read(slot);
   while (ring.in_flight() > 0) {
     if (const int err = ring.submit(1); err != 0) {
@@ -132,8 +131,8 @@ class WaitedSet final : public ReadSet {
 };
 
 // The pool sorts a set and merges neighbours; what it then asks of the device is what counts.
-void measure_threads(const std::shared_ptr<Files>& files, const Pattern& pattern, double seconds,
-                     DeviceRate* rate) {
+void measure_threads(const std::shared_ptr<Files>& files, const Pattern& pattern,
+                     const TimeLimit& limit, DeviceRate* rate) {
   const std::uint64_t slot_bytes = round_up(pattern.most_bytes(), 4096);
   const std::uint64_t slots = std::clamp<std::uint64_t>(kSetBytes / slot_bytes, 8, kSetReads);
   const std::uint64_t bounce_bytes = std::min(slot_bytes, kMostBounceBytes) + 2 * 4096;
@@ -144,7 +143,7 @@ void measure_threads(const std::shared_ptr<Files>& files, const Pattern& pattern
   std::vector<Read> reads(slots);
   WaitedSet set;
   std::uint64_t number = 0;
-  const Stopwatch watch(seconds);
+  const Stopwatch watch(limit);
   do {
     for (std::uint64_t slot = 0; slot < slots; ++slot) {
       reads[slot] = {pattern.at(number++), memory.data() + slot * slot_bytes};
@@ -164,7 +163,7 @@ void measure_threads(const std::shared_ptr<Files>& files, const Pattern& pattern
 }  // namespace
 
 DeviceRate measure_device(const std::shared_ptr<Files>& files, const SamplePlaces& places,
-                          bool random, double seconds) {
+                          bool random, const TimeLimit& limit) {
   DeviceRate rate;
   const std::shared_ptr<File> file = files->open(0);
   if (!file->direct_alignment() || file->direct_fd() < 0) {
@@ -181,9 +180,9 @@ DeviceRate measure_device(const std::shared_ptr<Files>& files, const SamplePlace
   rate.how = std::to_string(width) + (ring ? " direct reads of " : " threads, direct reads of ") +
              format_bytes(pattern.at(0).size_bytes) + (ring ? " in flight" : "");
   if (ring) {
-    measure_ring(*file, pattern, width, seconds, &rate);
+    measure_ring(*file, pattern, width, limit, &rate);
   } else {
-    measure_threads(files, pattern, seconds, &rate);
+    measure_threads(files, pattern, limit, &rate);
   }
   rate.samples = random
                      ? static_cast<double>(rate.reads) * pattern.share()

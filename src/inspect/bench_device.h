@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "inspect/stopwatch.h"
 #include "os/files.h"
 
 namespace lowtide {
@@ -30,6 +31,7 @@ struct DeviceRate {
 // of 1 MiB in the order of the file. One thread with a ring, or a pool of threads where io_uring
 // cannot be used. Throws IoError for a read that fails. Requires count > 0.
 [[nodiscard]] DeviceRate measure_device(const std::shared_ptr<Files>& files,
-                                        const SamplePlaces& places, bool random, double seconds);
+                                        const SamplePlaces& places, bool random,
+                                        const TimeLimit& limit);
 
 }  // namespace lowtide

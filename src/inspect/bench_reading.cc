@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "inspect/stopwatch.h"
 #include "order/mix.h"
 
 namespace lowtide {
@@ -46,12 +45,12 @@ class OpenRows final : public OpenSubject {
   OpenRows(Array array, std::uint64_t batch_size)
       : array_(std::move(array)), batch_size_(batch_size) {}
 
-  ReadRate read_for(SampleRange range, bool random, double seconds) override {
+  ReadRate read_for(SampleRange range, bool random, const TimeLimit& limit) override {
     const bool whole = range.count == array_.rows();
     ReadRate rate;
     rate.how = "batches of " + std::to_string(batch_size_);
     const Counted counted(array_.stats());
-    const Stopwatch watch(seconds);
+    const Stopwatch watch(limit);
     for (std::uint64_t epoch = 0; rate.samples == 0 || !watch.over(); ++epoch) {
       BatchOptions options{.batch_size = batch_size_};
       std::vector<std::uint64_t> listed;
@@ -69,9 +68,9 @@ class OpenRows final : public OpenSubject {
     return rate;
   }
 
-  ReadRate read_once(double seconds) override {
+  ReadRate read_once(const TimeLimit& limit) override {
     ReadRate rate;
-    const Stopwatch watch(seconds);
+    const Stopwatch watch(limit);
     rate.all = drain_epoch({.batch_size = batch_size_}, watch, &rate);
     rate.seconds = watch.seconds();
     return rate;
@@ -107,10 +106,10 @@ class OpenWindows final : public OpenSubject {
   OpenWindows(Tokens tokens, std::uint64_t batch_size, std::uint64_t windows)
       : tokens_(std::move(tokens)), batch_size_(batch_size), windows_(windows) {}
 
-  ReadRate read_for(SampleRange range, bool random, double seconds) override {
+  ReadRate read_for(SampleRange range, bool random, const TimeLimit& limit) override {
     const bool whole = range.count == windows_;
     const Counted counted(tokens_.stats());
-    const Stopwatch watch(seconds);
+    const Stopwatch watch(limit);
     ReadRate rate;
     if (whole || !random) {
       rate.how = "Loader, batches of " + std::to_string(batch_size_);
@@ -124,9 +123,9 @@ class OpenWindows final : public OpenSubject {
     return rate;
   }
 
-  ReadRate read_once(double seconds) override {
+  ReadRate read_once(const TimeLimit& limit) override {
     ReadRate rate;
-    const Stopwatch watch(seconds);
+    const Stopwatch watch(limit);
     Loader loader = make_loader(false);
     std::uint64_t left = loader.steps();
     const auto next = [&]() -> std::uint64_t { return left-- == 0 ? 0 : loader.next()->rows(); };

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "inspect/stopwatch.h"
 #include "lowtide/array.h"
 #include "lowtide/tokens.h"
 
@@ -31,9 +32,10 @@ class OpenSubject {
 
   // Samples of the range in a drawn order, or as they lie, over and over until the time is up; at
   // least one batch. Throws what reading throws.
-  [[nodiscard]] virtual ReadRate read_for(SampleRange range, bool random, double seconds) = 0;
+  [[nodiscard]] virtual ReadRate read_for(SampleRange range, bool random,
+                                          const TimeLimit& limit) = 0;
   // Everything once, as it lies, given up when the time is up.
-  [[nodiscard]] virtual ReadRate read_once(double seconds) = 0;
+  [[nodiscard]] virtual ReadRate read_once(const TimeLimit& limit) = 0;
 };
 
 // Batches of rows.

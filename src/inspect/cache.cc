@@ -29,15 +29,17 @@ std::optional<std::uint64_t> cached_now(const File& file, std::string* why) {
   return found->cached_bytes;
 }
 
-void drop_pages(const File& file, const CacheProgress& progress) {
+// Returns where it was stopped: the end of the file if it was not.
+std::uint64_t drop_pages(const File& file, const CacheProgress& progress) {
   const std::uint64_t all = file.shard().size_bytes;
   for (std::uint64_t at = 0; at < all; at += kWindowBytes) {
     const std::uint64_t size = std::min(kWindowBytes, all - at);
     // The last one reaches to the end of the file, whose last page is not whole.
     const int err = file.advise(Advice::dont_need, at, at + size == all ? 0 : size);
     if (err != 0) throw IoError(err, "fadvise", file.shard().path, at);
-    if (progress) progress(at + size, all);
+    if (progress && !progress(at + size, all)) return at + size;
   }
+  return all;
 }
 
 std::string mapper_words(const Mapper& mapper) {
@@ -72,7 +74,8 @@ std::vector<std::string> why_pages_stay(const File& file) {
   return reasons;
 }
 
-void read_all(const File& file, const CacheProgress& progress) {
+// Returns where it was stopped, as drop_pages.
+std::uint64_t read_all(const File& file, const CacheProgress& progress) {
   const std::uint64_t all = file.shard().size_bytes;
   const auto room = std::make_unique_for_overwrite<std::byte[]>(kReadBytes);
   std::uint64_t asked = 0;
@@ -83,8 +86,13 @@ void read_all(const File& file, const CacheProgress& progress) {
     const std::uint64_t size = std::min(kReadBytes, all - at);
     file.read_exact(at, {room.get(), size});
     at += size;
-    if (progress) progress(at, all);
+    if (progress && !progress(at, all)) return at;
   }
+  return all;
+}
+
+std::string stopped_words(std::uint64_t at_bytes, std::uint64_t all_bytes) {
+  return "stopped after " + format_bytes(at_bytes) + " of " + format_bytes(all_bytes);
 }
 
 std::string too_large(std::uint64_t missing_bytes, std::uint64_t available_bytes) {
@@ -135,13 +143,15 @@ CacheChange evict_file(const std::string& path, const CacheProgress& progress) {
   change.bytes = file.shard().size_bytes;
   change.before_bytes = cached_now(file, &unknown);
   if (const int err = write_back(file); err != 0) throw IoError(err, "fdatasync", path);
-  drop_pages(file, progress);
+  const std::uint64_t dropped = drop_pages(file, progress);
   change.after_bytes = cached_now(file, &unknown);
-  if (change.after_bytes.value_or(1) > 0) {
-    drop_pages(file, {});  // read-ahead that was under way escapes the first time
+  if (dropped == change.bytes && change.after_bytes.value_or(1) > 0) {
+    (void)drop_pages(file, {});  // read-ahead that was under way escapes the first time
     change.after_bytes = cached_now(file, &unknown);
   }
-  if (!change.after_bytes) {
+  if (dropped < change.bytes && change.after_bytes != 0) {
+    change.reasons = {stopped_words(dropped, change.bytes)};
+  } else if (!change.after_bytes) {
     change.reasons = {"asked for, but whether pages stayed is unknown: " + unknown};
   } else if (*change.after_bytes > 0) {
     change.reasons = why_pages_stay(file);
@@ -161,9 +171,11 @@ CacheChange warm_file(const std::string& path, const CacheProgress& progress) {
   if (const auto available = available_bytes(); available && missing > *available) {
     change.warnings.push_back(too_large(missing, *available));
   }
-  read_all(file, progress);
+  const std::uint64_t came = read_all(file, progress);
   change.after_bytes = cached_now(file, &unknown);
-  if (!change.after_bytes) {
+  if (came < change.bytes && change.after_bytes != change.bytes) {
+    change.reasons = {stopped_words(came, change.bytes)};
+  } else if (!change.after_bytes) {
     change.reasons = {"read, but whether it stayed is unknown: " + unknown};
   } else if (*change.after_bytes < change.bytes) {
     change.reasons = why_not_all_came(change.bytes - *change.after_bytes);

@@ -61,7 +61,7 @@ DemoRate read_rows(const File& file, const Task& task, Read read, EndBatch end_b
   std::vector<std::uint64_t> rows(kBatchRows);
   std::vector<std::byte> batch(kBatchRows * kDemoRowBytes);
   DemoRate rate;
-  const Stopwatch watch(task.seconds);
+  const Stopwatch watch({task.seconds});
   for (std::uint64_t at = 0; at < kEpochs * count && !watch.over();) {
     const std::uint64_t epoch = at / count, first = at % count;
     const std::uint64_t some = std::min(kBatchRows, count - first);
@@ -108,7 +108,7 @@ DemoRate read_by_us(const Task& task) {
   options.cache = CacheMode::drop;
   const Array array = Array::open(path, options);
   DemoRate rate;
-  const Stopwatch watch(task.seconds);
+  const Stopwatch watch({task.seconds});
   for (std::uint64_t epoch = 0; epoch < kEpochs && !watch.over(); ++epoch) {
     Batches batches = array.batches(
         {.batch_size = kBatchRows, .order = OrderKind::shuffle, .seed = kSeed, .epoch = epoch});

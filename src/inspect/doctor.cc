@@ -21,11 +21,11 @@ Fact choice_of_rules(const DoctorOptions& options) {
   const std::string no_ring = Ring::probe();
   const std::string cold = no_ring.empty() ? "uring" : "pread";
   Fact fact{"choice", FactState::good, "", "", ""};
-  fact.value = "memory up to " + format_bytes(budget_of(options)) + ", else pread for cached and " +
-               cold + " for other bytes";
+  fact.value = "engine memory for data of up to " + format_bytes(budget_of(options)) +
+               "; above, pread for cached bytes and " + cold + " for the others";
   fact.detail =
-      "data that fits the budget is held; else cached bytes are copied out of the page cache and "
-      "the others are read " +
+      "what fits the budget is read once and held; else cached bytes are copied out of the page "
+      "cache and the others are read from the disk, " +
       std::string(no_ring.empty() ? "with 128 reads in flight" : "by up to 64 threads");
   fact.advice = "name a file to see what is chosen for it";
   if (!no_ring.empty()) fact.state = FactState::note;

@@ -73,7 +73,9 @@ Fact process_fact(const char* name, const char* kernel_name, bool is_bytes, cons
   Fact fact{name, FactState::good, limit_text(limit->soft, is_bytes), detail, ""};
   if (!is_bytes && limit->soft && *limit->soft < kUsualFiles) {
     fact.state = FactState::note;
-    fact.advice = "ulimit -n " + limit_text(limit->hard, is_bytes) + " allows more";
+    const bool more = !limit->hard || *limit->hard > *limit->soft;
+    fact.advice = more ? "ulimit -n " + limit_text(limit->hard, is_bytes) + " allows more"
+                       : "only root can raise it: ulimit -Hn " + std::to_string(kUsualFiles);
   }
   return fact;
 }

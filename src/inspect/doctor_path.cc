@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::uint64_t kUsualReadAheadBytes = 128 << 10;
 constexpr std::uint64_t kMuchReadAheadBytes = 1 << 20;
-constexpr std::uint64_t kPageBytes = 4096;
 
 // The file behind a path; none for a folder, and for what cannot be opened, with the reason.
 struct Opened {
@@ -83,7 +82,7 @@ Fact read_ahead_fact(const Device& device) {
   fact.state = bytes > kMuchReadAheadBytes ? FactState::bad : FactState::note;
   fact.detail += "; the usual is " + format_bytes(kUsualReadAheadBytes) +
                  ". A page touched at random in a mapped file reads " + format_bytes(bytes) + ", " +
-                 std::to_string(bytes / kPageBytes) +
+                 std::to_string(bytes / page_bytes()) +
                  " times what is needed. Lowtide's own reads are not affected";
   fact.advice = "np.memmap: use lowtide instead, or MADV_RANDOM; as root: echo " +
                 std::to_string(kUsualReadAheadBytes / 1024) + " > " + device.read_ahead_source;

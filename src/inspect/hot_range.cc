@@ -38,7 +38,8 @@ ByteRange find_hot_range(const File& file) {
   return best;
 }
 
-WarmRange::WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes, bool cold)
+WarmRange::WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes, bool cold,
+                     const std::function<bool()>& stop)
     : file_(std::move(file)) {
   const std::uint64_t all = file_->shard().size_bytes;
   const std::uint64_t end = std::min(size_bytes, all);
@@ -51,6 +52,7 @@ WarmRange::WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes,
   file_->advise(Advice::random);  // no read-ahead beyond the end
   const Memory buffer(kReadBytes);
   for (std::uint64_t at = 0; at < end; at += kReadBytes) {
+    if (stop && stop()) return;
     file_->read_exact(at, buffer.bytes().first(std::min(kReadBytes, end - at)));
   }
   range_.size_bytes = end < all ? end - std::min(end, kReachBytes) : end;

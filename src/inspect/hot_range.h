@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,8 +25,9 @@ struct ByteRange {
 // the whole file was `cold`. Where the kernel does not tell what was there, all of them stay.
 class WarmRange {
  public:
-  // Throws IoError.
-  WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes, bool cold);
+  // Where `stop` says so it reads no further, and the range is empty. Throws IoError.
+  WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes, bool cold,
+            const std::function<bool()>& stop = {});
   ~WarmRange();
   WarmRange(const WarmRange&) = delete;
   WarmRange& operator=(const WarmRange&) = delete;

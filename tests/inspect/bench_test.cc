@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -231,6 +232,25 @@ TEST_F(BenchTest, ReadsFortranOrderAndLongRowsInOneWayOrAnother) {
   for (const BenchCell& cell : longs.cells) {
     if (cell.why_not.empty()) expect_measured(cell, 3 * kMiB / 2);
   }
+}
+
+TEST_F(BenchTest, SaysThatRowsAreTooLongForThePartThatIsWarm) {
+  BenchOptions options = quick(64 * kMiB);
+  options.row_bytes = 12 * kMiB;
+  options.warm = true;
+  options.warm_bytes = 26 * kMiB;
+  const std::string path = folder_.write("a", pattern(40 * kMiB));
+  if (!evict_all(path)) GTEST_SKIP() << "this file system keeps its cache";
+  const std::string why = find(bench(path, options), "random", "hot", "pread").why_not;
+  EXPECT_EQ(why, "fewer rows than a batch lie in the part that --warm brings in");
+}
+
+TEST_F(BenchTest, SaysThatASmallFileTellsNothing) {
+  EXPECT_NE(bench(matrix(), quick()).too_small.find("too small to say anything"),
+            std::string::npos);
+  const std::string large = folder_.write("large", "");
+  std::filesystem::resize_file(large, 64 * kMiB);
+  EXPECT_EQ(bench(large, quick()).too_small, "");
 }
 
 std::string refusal(const std::string& path) {

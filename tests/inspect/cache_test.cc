@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "lowtide/error.h"
 #include "os/as_nobody.h"
@@ -144,12 +146,39 @@ TEST(WarmFile, ReadsAllOfItWhateverBecomesOfTheAdvice) {
   const sys::Fault wishes(sys::table.fadvise, &counted_fadvise);
   std::uint64_t told_bytes = 0;
   const CacheChange change =
-      warm_file(path, [&](std::uint64_t done, std::uint64_t) { told_bytes = done; });
+      warm_file(path, [&](std::uint64_t done, std::uint64_t) { return (told_bytes = done) > 0; });
   EXPECT_GE(read_bytes, 5 * kMiB + 3);  // and a little of /proc
   EXPECT_LE(longest_wish_bytes, 128u << 10);
   EXPECT_EQ(told_bytes, 5 * kMiB + 3);
   EXPECT_EQ(change.done, change.after_bytes == change.bytes);
   EXPECT_EQ(change.done, change.reasons.empty());
+}
+
+TEST(WarmFile, StopsWhereItIsTold) {
+  const TempFolder folder;
+  const std::string path = folder.write("a", pattern(8 * kMiB));
+  real = sys::table;
+  read_bytes = 0;
+  const sys::Fault blind(sys::table.cachestat, &no_cachestat<EPERM>);
+  const sys::Fault reads(sys::table.pread, &counted_pread);
+  const CacheChange change =
+      warm_file(path, [](std::uint64_t done, std::uint64_t) { return done < 3 * kMiB; });
+  EXPECT_LT(read_bytes, 4 * kMiB);  // and a little of /proc
+  EXPECT_FALSE(change.done);
+  EXPECT_EQ(change.reasons, std::vector<std::string>{"stopped after 3 MiB of 8 MiB"});
+}
+
+TEST(EvictFile, StopsWhereItIsTold) {
+  const TempFolder folder;
+  const std::string path = folder.write("a", "x");
+  std::filesystem::resize_file(path, 200 * kMiB);
+  const sys::Fault blind(sys::table.cachestat, &no_cachestat<EPERM>);
+  int told = 0;
+  const CacheChange change =
+      evict_file(path, [&](std::uint64_t, std::uint64_t) { return ++told < 2; });
+  EXPECT_EQ(told, 2);
+  EXPECT_FALSE(change.done);
+  EXPECT_EQ(change.reasons, std::vector<std::string>{"stopped after 128 MiB of 200 MiB"});
 }
 
 ssize_t failing_pread(int fd, void* into, std::size_t size, off_t offset) {

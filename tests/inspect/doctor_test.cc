@@ -14,6 +14,7 @@
 #include "inspect/storage.h"
 #include "lowtide/error.h"
 #include "os/as_nobody.h"
+#include "os/residency.h"
 #include "os/ring.h"
 #include "os/sys.h"
 #include "os/temp_folder.h"
@@ -151,6 +152,9 @@ TEST_F(DoctorTest, ReadsLimitsAndHugePages) {
   EXPECT_EQ(fact("locked_memory").value, "8 MiB");
   EXPECT_EQ(fact("open_files").state, FactState::note);
   EXPECT_EQ(fact("open_files").advice, "ulimit -n 4096 allows more");
+  folder_.write("proc/self/limits",
+                "Max open files            256                  256                  files\n");
+  EXPECT_EQ(fact("open_files").advice, "only root can raise it: ulimit -Hn 1024");
   EXPECT_EQ(fact("huge_pages").state, FactState::note);
   folder_.write("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n");
   EXPECT_EQ(fact("huge_pages").state, FactState::good);
@@ -166,7 +170,8 @@ TEST_F(DoctorTest, JudgesTheReadAheadOfTheDeviceBehindThePath) {
   const Fact much = fact("read_ahead", {.path = file});
   EXPECT_EQ(much.state, FactState::bad);
   EXPECT_EQ(much.value, "8 MiB");
-  EXPECT_NE(much.detail.find("2048 times"), std::string::npos) << much.detail;
+  const std::string times = std::to_string((8 << 20) / page_bytes()) + " times";
+  EXPECT_NE(much.detail.find(times), std::string::npos) << much.detail;
   EXPECT_NE(much.advice.find("echo 128 > " + (folder_ / setting)), std::string::npos);
   folder_.write(setting, "128\n");
   EXPECT_EQ(fact("read_ahead", {.path = file}).state, FactState::good);

@@ -7,6 +7,7 @@ import pathlib
 import pty
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -44,8 +45,18 @@ def lowtide(*words: object, **variables: str) -> subprocess.CompletedProcess[str
     )
 
 
-def on_terminal(*words: object, columns: int = 80, **variables: str) -> tuple[int, str]:
-    """Runs it on a terminal of its own; returns its exit code and what the terminal got."""
+def hear_signals() -> None:
+    """Tests that run in the background of a shell inherit that SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def on_terminal(
+    *words: object, columns: int = 80, interrupt_at: str = "", **variables: str
+) -> tuple[int, str]:
+    """Runs it on a terminal of its own; returns its exit code and what the terminal got.
+
+    It gets a SIGINT when it has shown `interrupt_at`.
+    """
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
@@ -53,10 +64,12 @@ def on_terminal(*words: object, columns: int = 80, **variables: str) -> tuple[in
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        env=environment(TERM="xterm", **variables),
+        env=environment(**{"TERM": "xterm", **variables}),
+        preexec_fn=hear_signals,
     )
     os.close(slave)
     seen = b""
+    awaited = interrupt_at.encode()
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if not select.select([master], [], [], 1)[0]:
@@ -68,5 +81,8 @@ def on_terminal(*words: object, columns: int = 80, **variables: str) -> tuple[in
         if not piece:
             break
         seen += piece
+        if awaited and awaited in seen:
+            process.send_signal(signal.SIGINT)
+            awaited = b""
     os.close(master)
     return process.wait(60), seen.decode("utf-8").replace("\r\n", "\n")

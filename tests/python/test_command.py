@@ -61,7 +61,7 @@ def test_wrong_usage_is_exit_2_with_the_way_out(words):
     assert told.stdout == ""
 
 
-@pytest.mark.parametrize("verb", ["info", "check", "cache"])
+@pytest.mark.parametrize("verb", ["info", "check", "cache", "doctor", "bench", "profile"])
 def test_a_missing_file_is_exit_2(verb, tmp_path):
     told = lowtide(verb, tmp_path / "x")
     assert told.returncode == 2
@@ -102,7 +102,7 @@ def odd_names(tmp_path):
     ]
     for name in names:
         with open(bytes(tmp_path) + b"/" + name, "wb") as file:
-            np.save(file, np.zeros((2, 2)))
+            np.save(file, np.zeros((3000, 100), "f4"))  # enough for bench
     return [bytes(tmp_path) + b"/" + name for name in names]
 
 
@@ -124,6 +124,27 @@ def test_odd_names_never_break_the_table(odd_names):
     assert len(ends) <= 1  # the columns stand below each other
 
 
+LOOKS = [
+    ("info",),
+    ("check",),
+    ("cache",),
+    ("cache", "--evict"),
+    ("doctor",),
+    ("bench", "--seconds", "0.01"),
+]
+
+
+@pytest.mark.parametrize("words", LOOKS)
+def test_every_verb_shows_an_odd_name_on_one_line(words, odd_names):
+    for name, part in zip(
+        odd_names[1:4], ["two\\nlines", "\\xff\\xfe", "\\x1b[31mred"], strict=True
+    ):
+        told = lowtide(*words, name)
+        assert told.returncode == 0, told.stderr
+        assert part in told.stdout
+        assert all(line.isprintable() for line in (told.stdout + told.stderr).split("\n"))
+
+
 def test_an_odd_name_in_an_error_stays_on_its_line(tmp_path):
     told = lowtide("info", bytes(tmp_path) + b"/no\nsuch\xff")
     assert told.returncode == 2
@@ -131,36 +152,48 @@ def test_an_odd_name_in_an_error_stays_on_its_line(tmp_path):
 
 
 def test_without_utf8_everything_is_ascii(odd_names, tmp_path):
-    for words in [("info", *odd_names), ("cache", *odd_names), ("--help",), ("cache", "--help")]:
+    helps = [(verb, "--help") for verb in VERBS]
+    looks = [(*words, odd_names[-1]) for words in LOOKS]
+    watched = ("profile", "--", "sleep", "0.1")
+    for words in [("info", *odd_names), ("--help",), ("--man",), watched, *helps, *looks]:
         told = lowtide(*words, LANG="C")
-        assert told.returncode == 0
+        assert told.returncode == 0, told.stderr
         assert told.stdout.isascii()
+        assert told.stderr.isascii()
     assert "\\xc3\\xbc.npy" in lowtide("info", *odd_names, LANG="C").stdout
 
 
-def test_colours_only_on_a_terminal(matrix):
-    path, _ = matrix
+@pytest.fixture
+def plain(tmp_path):
+    path = tmp_path / "m.npy"
+    np.save(path, np.zeros((3000, 100), "f4"))
+    return path
+
+
+def test_colours_only_on_a_terminal(plain):
+    path = plain
     assert "\x1b[" not in lowtide("info", path).stdout
     assert "\x1b[" in on_terminal("info", path)[1]
     assert "\x1b[" not in on_terminal("info", path, NO_COLOR="1")[1]
+    for words in LOOKS:
+        assert "\x1b[" not in lowtide(*words, path).stdout
+        shown = on_terminal(*words, path, NO_COLOR="1")[1].replace("\x1b[K", "")  # progress
+        assert "\x1b[" not in shown
+        assert "\x1b" not in on_terminal(*words, path, TERM="dumb")[1]
     code, text = on_terminal("info", "/no/such/file")
     assert code == 2
     assert "\x1b[31m" in text
 
 
 @pytest.mark.parametrize("columns", [40, 60, 120])
-def test_lines_fit_the_terminal(columns, matrix):
-    path, _ = matrix
-    words = [
-        ("info", path, path),
-        ("cache", path),
-        ("--help",),
-        ("check", "--help"),
-        ("check", path),
-    ]
-    for word in words:
-        code, text = on_terminal(*word, columns=columns, NO_COLOR="1")
-        assert code == 0
-        spaced = [line for line in text.splitlines() if " " in line.strip()]
+def test_lines_fit_the_terminal(columns, plain):
+    path = plain
+    helps = [(verb, "--help") for verb in VERBS]
+    looks = [(*words, path) for words in LOOKS]
+    for words in [("info", path, path), ("doctor",), ("--help",), *looks, *helps]:
+        code, text = on_terminal(*words, columns=columns, NO_COLOR="1")
+        assert code == 0, text
+        lines = text.replace("\x1b[K", "").splitlines()
+        spaced = [line for line in lines if " " in line.strip()]
         examples = [line for line in spaced if line.startswith(("  lowtide", str(path.parent)))]
         assert max(len(line) for line in spaced if line not in examples) <= max(columns, 40), text

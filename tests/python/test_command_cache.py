@@ -65,6 +65,12 @@ def test_a_narrow_terminal_gets_a_narrow_picture(data):
     assert len(text.splitlines()[1]) <= 40
 
 
+def test_json_has_as_many_parts_on_every_terminal(data):
+    code, text = on_terminal("cache", "--json", data, columns=40)
+    assert code == 0
+    assert len(json.loads(text)["files"][0]["parts"]) == len(state_of(data)["parts"]) == 60
+
+
 def test_pages_that_stay_are_explained(data):
     with open(data, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as pages:
         sum(pages[at] for at in range(0, SIZE, 4096))

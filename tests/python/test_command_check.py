@@ -76,6 +76,16 @@ def test_nan_are_counted_on_request(tmp_path):
     assert "nan" not in lt.check(path)
 
 
+def test_a_file_that_cannot_be_read_is_a_fault_in_json_too(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    told = lowtide("check", "--json", tmp_path / "loop")
+    assert told.returncode == 1
+    found = json.loads(told.stdout)
+    assert (found["good"], found["path"]) == (False, str(tmp_path / "loop"))
+    assert found["error"] in told.stderr
+    assert lowtide("check", "--json", tmp_path / "none").stdout == ""
+
+
 def test_a_cut_file_is_found(tmp_path):
     path = tmp_path / "m.npy"
     np.save(path, np.zeros(1000))

@@ -9,15 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from command import command_path, environment, lowtide
+from command import command_path, environment, hear_signals, lowtide
 
 MIB = 1 << 20
 METHODS = ["mmap", "mmap-dontneed", "pread", "lowtide"]
-
-
-def hear_signals() -> None:
-    """Tests that run in the background of a shell inherit that SIGINT is ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_it_prints_one_table_and_removes_its_data(tmp_path: Path) -> None:
@@ -88,6 +83,7 @@ def test_a_signal_ends_it_and_its_data_is_removed(tmp_path: Path, number: int) -
         ("--seconds", "0"),
         ("--seconds", "nan"),
         ("-o", "memory.png"),
+        ("-o", "/no/such/folder/memory.html"),
         ("--folder", "/no/such/folder"),
     ],
 )

@@ -137,6 +137,19 @@ def test_bench_prints_a_table_and_its_reasons(matrix: Path):
     assert "\x1b" not in done.stdout
 
 
+def test_bench_says_that_a_small_file_tells_nothing(matrix: Path, tmp_path: Path):
+    words = ["--seconds", "0.02", "--memory", "4MiB"]
+    told = "a file of 3.71 MiB is too small to say anything about this disk"
+    assert told in lowtide("bench", *words, matrix).stdout
+    assert told in json.loads(lowtide("bench", "--json", *words, matrix).stdout)["too_small"]
+    large = tmp_path / "large"
+    with open(large, "wb") as file:
+        file.truncate(64 << 20)
+    assert "too small" not in lowtide("bench", *words, large).stdout
+    report = json.loads(lowtide("bench", "--json", *words, large).stdout)
+    assert (report["too_small"], report["stopped"]) == (None, False)
+
+
 def test_bench_reads_any_file_as_blocks_or_rows(tmp_path: Path):
     path = tmp_path / "any thing"
     path.write_bytes(bytes(2 << 20))
@@ -158,7 +171,13 @@ def test_bench_refuses_politely(tmp_path: Path, matrix: Path):
     assert lowtide("bench", tmp_path).returncode == 1
     assert lowtide("bench", tmp_path / "missing").returncode == 2
     assert lowtide("bench").returncode == 2
-    for words in (["--memory", "much"], ["--seconds", "0"], ["--batch", "0"], ["--row-bytes", "x"]):
+    for words in (
+        ["--memory", "much"],
+        ["--seconds", "0"],
+        ["--batch", "0"],
+        ["--batch", "-1"],
+        ["--row-bytes", "x"],
+    ):
         done = lowtide("bench", *words, matrix)
         assert done.returncode == 2, words
         assert done.stdout == ""

@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from command import command_path, environment, lowtide, on_terminal
+from command import command_path, environment, hear_signals, lowtide, on_terminal
 
 MIB = 1 << 20
 HOLD = "import sys; b = bytearray(int(sys.argv[1]) << 20); b[::4096] = b'x' * len(b[::4096])"
@@ -99,6 +99,17 @@ def test_a_bad_output_stops_it_before_the_program_starts(output, words, tmp_path
     assert not (tmp_path / "ran").exists()
 
 
+def test_trying_an_output_touches_nothing_that_is_there(tmp_path):
+    """Neither a name as long as names may be nor a link that waits for it is in its way."""
+    victim, report = tmp_path / "victim", tmp_path / ("r" * 250 + ".html")
+    victim.write_text("mine")
+    (tmp_path / ".lowtide-check-0").symlink_to(victim)
+    told = lowtide("profile", "-o", report, "--", "true")
+    assert told.returncode == 0, told.stderr
+    assert victim.read_text() == "mine"
+    assert sorted(os.listdir(tmp_path)) == [".lowtide-check-0", report.name, "victim"]
+
+
 def test_a_full_folder_stops_it_before_the_program_starts(tmp_path):
     mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "none", str(tmp_path)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
@@ -147,7 +158,7 @@ def test_signals_are_passed_on_and_no_orphan_stays(number):
         stderr=subprocess.PIPE,
         text=True,
         env=environment(),
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=hear_signals,
     )
     assert wrapper.stdout is not None
     program = int(wrapper.stdout.readline())
@@ -183,6 +194,22 @@ def test_a_trace_of_a_newer_format_is_refused(trace):
     assert told.returncode == 1
     assert "99" in told.stderr
     assert told.stdout == ""
+
+
+def test_names_that_are_no_text_are_taken_and_shown_on_one_line(tmp_path):
+    trace = bytes(tmp_path) + b"/two\nlines \xff.trace"
+    told = lowtide("profile", "--json", "-o", trace, "--", "echo", b"\xff\n")
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout.splitlines()[-1])["command"] == ["echo", "\ufffd\n"]
+    assert lowtide("profile", trace).returncode == 0
+    missing = lowtide("profile", trace + b"2")
+    assert missing.returncode == 2
+    assert missing.stderr.splitlines() == [
+        f"lowtide profile: no such file: {tmp_path}/two\\nlines \\xff.trace2"
+    ]
+    no_program = lowtide("profile", "--", bytes(tmp_path) + b"/no\n\xff")
+    assert no_program.returncode == 127
+    assert len(no_program.stderr.splitlines()) == 1
 
 
 def test_what_is_no_trace_is_refused(tmp_path):

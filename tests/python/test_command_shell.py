@@ -52,6 +52,8 @@ def test_zsh_can_read_its_script(tmp_path):
     script = lowtide("completion", "zsh").stdout
     assert script.startswith("#compdef lowtide\n")
     assert "--evict[" in script
+    for verb in script.split("_arguments")[1:]:  # zsh refuses a second rest of the words
+        assert verb.split(";;")[0].count("'*:") <= 1
     if shutil.which("zsh") is None:
         pytest.skip("zsh is missing: the script was not parsed")
     path = tmp_path / "_lowtide"
