@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import operator
 import os
 import sys
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from lowtide import _core
+from lowtide._arguments import path_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,16 +59,16 @@ class Profile:
         interval: float | None = None,
         children: bool = True,
         trace: Path | None = None,
-        watch: Sequence[Path] = (),
+        watch: Path | Sequence[Path] = (),
     ) -> None:
         """Nothing is watched before `start` or `with`. Arguments as those of `profile`."""
         self._options: tuple[Any, ...] = (
             0 if pid is None else _process(pid),
             0.0 if interval is None else _seconds(interval),
             bool(children),
-            b"" if trace is None else os.fsencode(trace),
+            b"" if trace is None else _name(trace),
             [],
-            [os.fsencode(path) for path in watch],
+            path_list(watch)[0] if watch else [],
         )
         self._running: _core.Profile | None = None
         self._seen: _core.Recording | None = None
@@ -78,7 +80,7 @@ class Profile:
         Raises OSError, FormatError.
         """
         loaded = cls()
-        loaded._seen = _core.Recording.load(os.fsencode(path))
+        loaded._seen = _core.Recording.load(_name(path))
         return loaded
 
     def start(self) -> Self:
@@ -90,12 +92,17 @@ class Profile:
         return self
 
     def stop(self) -> None:
-        """Ends the watching; what was seen stays. Again: nothing happens."""
+        """Ends the watching; what was seen stays. Again: nothing happens.
+
+        Raises OSError where the trace could not be written to its end; what was seen stays.
+        """
         if self._running is None:
             return
         running, self._running = self._running, None
-        running.stop()
-        self._seen = running.recording()
+        try:
+            running.stop()
+        finally:
+            self._seen = running.recording()
 
     def mark(self, text: str) -> None:
         """A line on the curve, now, with `text` beside it."""
@@ -124,14 +131,17 @@ class Profile:
                 return function(*args, **kwargs)
             seen = Profile()
             seen._options = self._options
+            seen.start()  # of what cannot begin there is nothing to say
             inside.calls = True
             try:
-                with seen:
-                    return function(*args, **kwargs)
+                return function(*args, **kwargs)
             finally:
                 inside.calls = False
                 watched.profile = seen  # type: ignore[attr-defined]
-                print(f"{function.__qualname__}: {seen.summary()}", file=sys.stderr)
+                try:
+                    seen.stop()
+                finally:
+                    print(f"{function.__qualname__}: {seen.summary()}", file=sys.stderr)
 
         return watched  # type: ignore[return-value]
 
@@ -145,7 +155,7 @@ class Profile:
 
     @property
     def growth(self) -> dict[str, int | None]:
-        """The end minus the beginning, by the words of `peak`."""
+        """Last minus first after the start-up, which is the first tenth; words as in `peak`."""
         return self._recording.growth()
 
     @property
@@ -189,7 +199,7 @@ class Profile:
         small: 440 x 260 units, the memory alone, to stand beside others.
         """
         if path is not None:
-            name = os.fsencode(path)
+            name = _name(path)
             if not name.lower().endswith(b".svg"):
                 raise ValueError(
                     f"plot writes .svg, not {os.fsdecode(name)!r}: use save for others"
@@ -202,7 +212,7 @@ class Profile:
 
         Raises ValueError for another suffix, OSError where it cannot be written.
         """
-        self._recording.save(os.fsencode(path))
+        self._recording.save(_name(path))
 
     def json(self) -> str:
         """Everything as JSON text; docs/profile.md says what is in it."""
@@ -210,7 +220,7 @@ class Profile:
 
     def _repr_html_(self) -> str:
         seen = self._recording_or_none()
-        return f"<p>{self!r}</p>" if seen is None else seen.svg()
+        return f"<p>{html.escape(repr(self))}</p>" if seen is None else seen.svg()
 
     def __repr__(self) -> str:
         if self._running is not None:
@@ -239,7 +249,7 @@ def profile(
     interval: float | None = ...,
     children: bool = ...,
     trace: Path | None = ...,
-    watch: Sequence[Path] = ...,
+    watch: Path | Sequence[Path] = ...,
 ) -> Profile: ...
 def profile(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Watches memory: `with lt.profile() as p: ...`, or `@lt.profile` above a function.
@@ -247,10 +257,14 @@ def profile(function: Callable[..., Any] | None = None, /, **options: Any) -> An
     pid: the root of the processes to watch (default: this one). children: those too that it starts.
     interval: seconds between readings; by default it adapts, and stays below 1 % of one core.
     trace: a file that is written while it runs, and readable even if this process is killed.
-    watch: files of which the page cache is told though nobody maps them.
+    watch: a file or several, of which the page cache is told though nobody maps them.
     """
     watching = Profile(**options)
     return watching if function is None else watching(function)
+
+
+def _name(path: Any) -> bytes:
+    return path_list([path])[0][0]
 
 
 def _process(pid: Any) -> int:

@@ -19,11 +19,13 @@ const lowtidePainter = (data, state) => {
     const rounded = n.toFixed(n >= 100 ? 0 : n >= 10 ? 1 : 2);
     return (Number(rounded) === n ? n : rounded) + ' ' + names[power];
   };
+  // To the millisecond where the picture shows less than a second.
   const span = (s) => {
-    if (s < 60) return +s.toFixed(s < 1 ? 3 : 2) + ' s';
-    const tenths = Math.round(s * 10), minutes = Math.floor(tenths / 600), rest = tenths % 600;
-    const hours = Math.floor(minutes / 60);
-    return [hours && hours + ' h', minutes % 60 && (minutes % 60) + ' min', rest && rest / 10 + ' s']
+    const exact = state.to - state.from < 1;
+    if (s < 60) return +s.toFixed(s < 1 || exact ? 3 : 2) + ' s';
+    const part = exact ? 1000 : 10, parts = Math.round(s * part), rest = parts % (60 * part);
+    const minutes = Math.floor(parts / part / 60), hours = Math.floor(minutes / 60);
+    return [hours && hours + ' h', minutes % 60 && (minutes % 60) + ' min', rest && rest / part + ' s']
       .filter(Boolean).join(' ');
   };
 

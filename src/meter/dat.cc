@@ -165,7 +165,8 @@ std::string dat_report(const Trace& trace) {
   auto mark = trace.marks.begin();
   const auto add_marks_until = [&](double seconds) {
     for (; mark != trace.marks.end() && mark->seconds <= seconds; ++mark) {
-      const std::string point = " " + mib(rss_before) + " " + format_fixed(started + mark->seconds, 4);
+      const std::string point =
+          " " + mib(rss_before) + " " + format_fixed(started + mark->seconds, 4);
       text += "FUNC " + one_word(mark->text) + point + point + " 0\n";
     }
   };

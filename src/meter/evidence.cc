@@ -74,12 +74,13 @@ std::string rate_text(const Trend& trend) {
   }
   const double rate = per_second * scale;
   const int decimals = std::abs(rate) >= 100 ? 0 : std::abs(rate) >= 10 ? 1 : 2;
-  return format_fixed(rate, decimals) + " +- " + format_fixed(trend.error / kMiB * scale, decimals) + unit;
+  return format_fixed(rate, decimals) + " +- " +
+         format_fixed(trend.error / kMiB * scale, decimals) + unit;
 }
 
 std::string readings_text(const Facts& facts) {
-  return std::to_string(facts.readings) + (facts.readings == 1 ? " reading" : " readings") + " within " +
-         seconds_text(facts.seconds);
+  return std::to_string(facts.readings) + (facts.readings == 1 ? " reading" : " readings") +
+         " within " + seconds_text(facts.seconds);
 }
 
 std::vector<std::string> evidence_of(const Trace& trace, const Facts& facts, const Trends& trends) {

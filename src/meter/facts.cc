@@ -81,7 +81,10 @@ std::vector<GrownFile> grown_files(const Trace& trace) {
 bool is_library(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   if (name.find(".so.") != std::string::npos || name.ends_with(".so")) return true;
-  return path.find("/bin/") != std::string::npos || path.find("/locale/") != std::string::npos;
+  // Programs are called "node" or "python3.12"; what is called "train.bin" is data, in a bin too.
+  const std::size_t dot = std::min(name.rfind('.'), name.size());
+  const bool plain = name.find_first_not_of(".0123456789", dot) == std::string::npos;
+  return (plain && path.ends_with("/bin/" + name)) || path.find("/locale/") != std::string::npos;
 }
 
 void Course::see(double seconds, const std::optional<std::uint64_t>& bytes) {

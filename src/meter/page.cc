@@ -13,13 +13,7 @@ namespace {
 
 constexpr std::size_t kScriptPoints = 700;  // an hour with ten files stays under 500 KB
 constexpr std::size_t kStaticPoints = 240;  // more are not seen in 870 units of width
-
-std::string command_of(const Trace& trace) {
-  std::string command;
-  for (const std::string& word : trace.command)
-    command += (command.empty() ? "" : " ") + shown(word);
-  return command.empty() ? "process " + std::to_string(trace.root_pid) : command;
-}
+constexpr std::size_t kTitleLetters = 200;
 
 std::string section(const char* id, const char* title, const std::string& body) {
   if (body.empty()) return "";
@@ -41,13 +35,20 @@ std::string figure(const Trace& trace, const Series& series) {
       "run.</p>\n"
       "</div>\n";
   return std::string("<figure>\n") + kToolbar + "<div class=\"stage\" id=\"stage\">\n" +
-         draw_chart(series, trace.marks, "Memory of " + command_of(trace),
+         draw_chart(series, trace.marks, "Memory of " + command_of(trace, kTitleLetters),
                     picture_in_words(trace)) +
          "<div class=\"tip\" id=\"tip\" hidden></div>\n</div>\n" + page_legend(series) +
          "<p class=\"unseen\" id=\"told\" aria-live=\"polite\"></p>\n</figure>\n";
 }
 
 }  // namespace
+
+std::string command_of(const Trace& trace, std::size_t most) {
+  std::string command;
+  for (const std::string& word : trace.command)
+    command += (command.empty() ? "" : " ") + shown(word);
+  return command.empty() ? "process " + std::to_string(trace.root_pid) : short_text(command, most);
+}
 
 std::string picture_in_words(const Trace& trace) {
   const Peak peak = peak_of(trace);
@@ -65,7 +66,7 @@ std::string html_report(const Trace& trace) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n<title>Memory of " +
-      escaped(command_of(trace)) + "</title>\n<style>\n";
+      escaped(command_of(trace, kTitleLetters)) + "</title>\n<style>\n";
   out += kChartCss;
   out += kPageCss;
   out += "</style>\n</head>\n<body>\n" + page_head(trace) + "<main>\n";

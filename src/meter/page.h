@@ -15,6 +15,9 @@ namespace lowtide {
 
 inline constexpr std::size_t kMostFileRows = 60;
 
+// What was run, at most so many letters of it: a program on the command line is long.
+[[nodiscard]] std::string command_of(const Trace& trace, std::size_t most);
+
 [[nodiscard]] std::string page_head(const Trace& trace);  // command, machine, time
 [[nodiscard]] std::string page_verdict(const Verdict& verdict);
 [[nodiscard]] std::string page_legend(const Series& series);

@@ -8,6 +8,7 @@
   const svg = stage.querySelector('svg'), plot = svg.querySelector('.plot');
   const times = data.seconds, end = data.end;
   const state = { view: 'tree', from: 0, to: end, hidden: new Set(), at: null, drag: null };
+  const SLIP = 8; // a hand that is not quite still does not drag
   const painter = lowtidePainter(data, state);
   const { layers, view, limitAt, bytes, span, safe, line, r, CACHED } = painter;
   let size = null; // of the last drawing
@@ -54,7 +55,7 @@
     tip.hidden = i === null || times[i] < state.from || times[i] > state.to;
     if (!over) return;
     over.innerHTML = '';
-    if (state.drag && Math.abs(state.drag.to - state.drag.from) > 4) {
+    if (state.drag && Math.abs(state.drag.to - state.drag.from) > SLIP) {
       const [left, right] = [state.drag.from, state.drag.to].sort((a, b) => a - b);
       over.innerHTML = `<rect class="pick" x="${r(left)}" y="${size.top}" width="${r(right - left)}" height="${size.floor - size.top}"/>`;
     }
@@ -109,27 +110,35 @@
   };
   const xOf = (event) => event.clientX - svg.getBoundingClientRect().left;
 
+  // Mouse, pen and finger alike; of several fingers the first.
   stage.addEventListener('pointerdown', (event) => {
-    if (event.button !== 0 || event.pointerType === 'touch') return;
+    if (event.button !== 0 || !event.isPrimary || !times.length) return;
     state.drag = { from: xOf(event), to: xOf(event) };
     try { stage.setPointerCapture(event.pointerId); } catch { /* a pointer that is gone */ }
+    moveTo(nearest(secondsAt(xOf(event))));
   });
   stage.addEventListener('pointermove', (event) => {
-    if (!times.length) return;
+    if (!event.isPrimary || !times.length) return;
     if (state.drag) state.drag.to = Math.min(Math.max(xOf(event), size.left), size.right);
     moveTo(nearest(secondsAt(xOf(event))));
   });
-  stage.addEventListener('pointerup', () => {
+  stage.addEventListener('pointerup', (event) => {
+    if (!event.isPrimary) return;
     const drag = state.drag;
     state.drag = null;
-    if (!drag || Math.abs(drag.to - drag.from) <= 4) return showCursor();
+    if (!drag || Math.abs(drag.to - drag.from) <= SLIP) return showCursor();
     const [from, to] = [secondsAt(drag.from), secondsAt(drag.to)].sort((a, b) => a - b);
     zoomTo(from, to);
   });
-  stage.addEventListener('pointerleave', () => {
-    if (state.drag) return;
+  const letGo = () => {
     state.at = null;
+    state.drag = null;
     showCursor();
+  };
+  stage.addEventListener('pointercancel', letGo); // the finger scrolls the page
+  // A finger always leaves when it is lifted: what it asked for stays to be read.
+  stage.addEventListener('pointerleave', (event) => {
+    if (!state.drag && event.pointerType !== 'touch') letGo();
   });
   stage.addEventListener('dblclick', () => zoomTo(0, end));
   const keys = {
@@ -141,7 +150,7 @@
     '=': () => zoomBy(0.5),
     '-': () => zoomBy(2),
     0: () => zoomTo(0, end),
-    Escape: () => { state.at = null; state.drag = null; showCursor(); },
+    Escape: letGo,
   };
   stage.addEventListener('keydown', (event) => {
     const act = keys[event.key];

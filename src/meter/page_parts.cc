@@ -1,6 +1,5 @@
 #include <chrono>
 
-#include "core/quote.h"
 #include "lowtide/bytes.h"
 #include "meter/chart.h"
 #include "meter/markup.h"
@@ -88,13 +87,9 @@ std::string gaps(const Column& column) {
 }  // namespace
 
 std::string page_head(const Trace& trace) {
-  std::string command;
-  for (const std::string& word : trace.command) {
-    command += (command.empty() ? "" : " ") + escaped(word);
-  }
-  if (command.empty()) command = "process " + std::to_string(trace.root_pid);
-  return "<header>\n<p class=\"brand\">lowtide profile</p>\n<h1><code>" + command +
-         "</code></h1>\n<dl>\n" +
+  constexpr std::size_t kMostLetters = 1000;
+  return "<header>\n<p class=\"brand\">lowtide profile</p>\n<h1><code>" +
+         escaped(command_of(trace, kMostLetters)) + "</code></h1>\n<dl>\n" +
          fact("started", trace.started_unix_ms > 0 ? date_text(trace.started_unix_ms) : "") +
          fact("ran for", time_text(seconds_of(trace))) + fact("ended", ended(trace)) +
          fact("readings", grouped(trace.readings.size())) + fact("machine", trace.machine) +

@@ -4,20 +4,19 @@
 
 #include "meter/files.h"
 #include "meter/group.h"
+#include "meter/unknowns.h"
 #include "os/process.h"
 
 namespace lowtide {
 namespace {
 
-// Shares add up to 0.75 %, allowances to 23 ms: with both, a run is under 1 % from 10 s on. Files wait
-// longer than the others between two looks: a program maps its data only after it has started.
+// Shares add up to 0.75 %, allowances to 23 ms: with both, a run is under 1 % from 10 s on. Files
+// wait longer than the others between two looks: a program maps its data only after it has started.
 constexpr Turn::Pace kPlain{0.0015, 0.006, 0.05, 0.001, 0.1};
 constexpr Turn::Pace kDiscover{0.0012, 0.004, 0.05, 0.002, 0.5};
 constexpr Turn::Pace kPss{0.001, 0.003, 0.1, 0.010, 2};
 constexpr Turn::Pace kFiles{0.003, 0.008, 0.2, 0.25, 10};
 constexpr Turn::Pace kGroup{0.0008, 0.002, 0.05, 0.005, 0.5};
-
-constexpr const char* kNotAsked = "not asked now";
 
 ProcessReading read_process(const SystemRoot& root, const ProcessStat& stat) {
   const ProcessMemory memory = read_memory(root, stat.pid);

@@ -3,8 +3,8 @@
 // The first two seconds are looked at often, from 1 ms on, so that short programs are seen; later
 // the gap is 100 ms or what keeps the whole under 1 % of a core. What is dear (new processes, PSS,
 // maps and page cache, the group) is asked at its own pace, within the same 1 %. In the beginning
-// 23 ms of CPU may be spent at once: a run of less than 10 s can cost more than 1 %. One thread at a
-// time.
+// 23 ms of CPU may be spent at once: a run of less than 10 s can cost more than 1 %. One thread at
+// a time.
 #pragma once
 
 #include <cstdint>

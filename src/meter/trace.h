@@ -49,7 +49,7 @@ struct Trace {
 // All of them; parse_trace gives the trace back.
 [[nodiscard]] std::string trace_text(const Trace& trace);
 
-// Readings come back in order of time; all seconds are finite and not negative. Throws FormatError
+// Readings come back in order of time; all seconds are from 0 to 1e12. Throws FormatError
 // with path and line: no trace, a newer format, a bad line before the last.
 [[nodiscard]] Trace parse_trace(std::string_view text, const std::string& path);
 

@@ -40,10 +40,13 @@ std::vector<ProcessStat> Tree::look(bool discover) {
 
 void Tree::follow(std::vector<ProcessStat>* alive) {
   for (auto member = members_.begin(); member != members_.end();) {
-    const Told<ProcessStat> now = read_stat(root_, member->first);
+    bool gone = false;
+    const Told<ProcessStat> now = read_stat(root_, member->first, &gone);
     const bool same = now && now->start_ticks == member->second && lives(*now);
     if (same) alive->push_back(*now);
-    member = same ? std::next(member) : members_.erase(member);
+    // Who cannot be read now, because we have too many files open, is asked again.
+    const bool ended = gone || (now && !same);
+    member = ended ? members_.erase(member) : std::next(member);
   }
 }
 

@@ -13,10 +13,12 @@ namespace {
 // equal texts.
 using Unknowns = std::map<std::pair<std::string, std::string>, std::set<std::string>>;
 
-void note(Unknowns& unknowns, const char* what, const Figure& figure, const std::string& whose) {
+// `whose` makes the name: hardly any figure of a long trace needs it.
+template <typename Name>
+void note(Unknowns& unknowns, const char* what, const Figure& figure, const Name& whose) {
   if (figure.value || figure.why == kNotAsked) return;
   auto& names = unknowns[{what, figure.why.empty() ? "no reason was told" : figure.why}];
-  if (names.size() < 3) names.insert(whose);  // more are not named
+  if (names.size() < 3) names.insert(whose());  // more are not named
 }
 
 // Empty for the command of a .dat, which tells neither name nor pid.
@@ -26,13 +28,15 @@ std::string name_of(const ProcessReading& process) {
   return shown(process.name) + " (" + number + ")";
 }
 
-void note_process(Unknowns& unknowns, const ProcessReading& process) {
-  const std::string whose = name_of(process);
+void note_process(Unknowns& unknowns, const ProcessReading& process, bool asked_files) {
+  const auto whose = [&process] { return name_of(process); };
   note(unknowns, "heap", process.anon, whose);
   note(unknowns, "mapped pages", process.file, whose);
   note(unknowns, "shared memory", process.shmem, whose);
   note(unknowns, "page tables", process.page_tables, whose);
   note(unknowns, "PSS", process.pss, whose);
+  // The look at the files is the one that tells PSS too.
+  if (asked_files) note(unknowns, "list of mapped files", process.pss, whose);
 }
 
 std::string sentence(const std::string& what, const std::string& why,
@@ -55,16 +59,20 @@ std::string sentence(const std::string& what, const std::string& why,
 
 std::vector<std::string> unknowns_of(const Trace& trace) {
   Unknowns unknowns;
+  const auto nobody = [] { return std::string(); };
   bool asked_files = false, asked_group = false;
   for (const Reading& reading : trace.readings) {
-    for (const ProcessReading& process : reading.processes) note_process(unknowns, process);
+    for (const ProcessReading& process : reading.processes) {
+      note_process(unknowns, process, reading.files.has_value());
+    }
     asked_files = asked_files || reading.files;
     asked_group = asked_group || reading.group;
-    if (reading.group) note(unknowns, "memory group", reading.group->usage, "");
+    if (reading.group) note(unknowns, "memory group", reading.group->usage, nobody);
     if (!reading.files) continue;
     for (const FileReading& file : *reading.files) {
-      note(unknowns, "mapped part", file.mapped, shown(file.path));
-      note(unknowns, "page cache", file.cached, shown(file.path));
+      const auto whose = [&file] { return shown(file.path); };
+      note(unknowns, "mapped part", file.mapped, whose);
+      note(unknowns, "page cache", file.cached, whose);
     }
   }
   std::vector<std::string> sentences;

@@ -165,6 +165,10 @@ Told<ProcessMaps> read_maps(const SystemRoot& root, int pid) {
   const std::string path = root.proc + "/" + std::to_string(pid) + "/smaps";
   const std::optional<std::string> text = read_text(path, &err);
   if (!text) return Told<ProcessMaps>::unknown(proc_reason(root, pid, "smaps", err));
+  constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // more is not read (text_file.h)
+  if (text->size() >= kMostBytes) {
+    return Told<ProcessMaps>::unknown("/proc/PID/smaps has more than 16 MiB: too many mappings");
+  }
   return Told<ProcessMaps>::known(parse_smaps(*text, pid));
 }
 

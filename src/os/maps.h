@@ -24,7 +24,8 @@ struct FileMap {
 
 // /proc/PID/smaps: every mapping of a file that is not memory in disguise (memfd, SYSV, /dev/zero,
 // /dev/shm), and the Pss of all mappings. The kernel walks all pages and writes a page of text for
-// each mapping: milliseconds, and seconds for a process of many gigabytes.
+// each mapping: milliseconds, and seconds for a process of many gigabytes. Unknown where that text
+// has more than 16 MiB, some 20,000 mappings: a sum over a part of them would be wrong.
 struct ProcessMaps {
   std::vector<FileMap> files;
   std::uint64_t pss = 0;

@@ -98,9 +98,10 @@ std::string proc_reason(const SystemRoot& root, int pid, const std::string& file
   }
 }
 
-Told<ProcessStat> read_stat(const SystemRoot& root, int pid) {
+Told<ProcessStat> read_stat(const SystemRoot& root, int pid, bool* gone) {
   int err = 0;
   const std::optional<std::string> text = read_text(folder_of(root, pid) + "/stat", &err);
+  if (gone != nullptr) *gone = !text && (err == ENOENT || err == ESRCH);
   if (!text) return Told<ProcessStat>::unknown(proc_reason(root, pid, "stat", err));
   std::optional<ProcessStat> stat = parse_stat(*text);
   if (!stat) return Told<ProcessStat>::unknown("/proc/PID/stat is not as expected");

@@ -23,7 +23,9 @@ struct ProcessStat {
   std::uint64_t minor_faults = 0, major_faults = 0;
   std::uint64_t threads = 0;
 };
-[[nodiscard]] Told<ProcessStat> read_stat(const SystemRoot& root, int pid);
+// `gone`, when given, tells whether it is not there, or hidden: not where it only cannot be read
+// now (too many open files).
+[[nodiscard]] Told<ProcessStat> read_stat(const SystemRoot& root, int pid, bool* gone = nullptr);
 
 // /proc/PID/status, bytes. A line that is missing is unknown: the kernel does not count it, or the
 // process has no memory any more.

