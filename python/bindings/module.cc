@@ -61,6 +61,7 @@ NB_MODULE(_core, module) {
   lowtide::python::bind_loader(module);
   lowtide::python::bind_profile(module);
   lowtide::python::bind_inspect(module);
+  lowtide::python::bind_ceiling(module);
   module.def(
       "parse_bytes", [](const std::string& text) { return lowtide::parse_bytes(text); }, "text"_a);
   module.def("format_bytes", &lowtide::format_bytes, "bytes"_a);

@@ -9,6 +9,8 @@ for idx, rows in a.batches(4096, order="shuffle", seed=0):
 t = lt.tokens("train.bin")
 loader = lt.Loader(t, batch_size=12, block_size=1024, seed=1337)
 x, y = loader.next()
+
+m = lt.memmap("m.f32", dtype="float32", mode="r", shape=(3_000_000, 162), memory="256MiB")
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ from lowtide._core import FormatError
 from lowtide._documents import Documents
 from lowtide._inspect import check, info
 from lowtide._loader import Loader, When
+from lowtide._memmap import memmap
 from lowtide._open import open
 from lowtide._profile import Profile, Verdict, profile
+from lowtide._release import release
 from lowtide._token_batch import Batch
 from lowtide._tokens import Tokens, tokens
 
@@ -43,8 +47,10 @@ __all__ = [
     "__version__",
     "check",
     "info",
+    "memmap",
     "open",
     "profile",
+    "release",
     "tokens",
 ]
 

@@ -1,5 +1,6 @@
 #include "os/sys.h"
 
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -38,6 +39,10 @@ int real_cachestat(int fd, const CachestatRange* range, Cachestat* out) {
   return static_cast<int>(::syscall(kCachestatNumber, fd, range, out, 0));
 }
 
+int real_ioctl(int fd, unsigned long request, void* argument) {
+  return ::ioctl(fd, request, argument);
+}
+
 int real_statx(int dirfd, const char* path, int flags, unsigned mask, struct statx* out) {
   return ::statx(dirfd, path, flags, mask, out);
 }
@@ -62,6 +67,7 @@ constinit Table table{
     .fdatasync = ::fdatasync,
     .mmap = ::mmap,
     .madvise = ::madvise,
+    .ioctl = real_ioctl,
     .ring_init = real_ring_init,
     .ring_submit_and_wait = real_ring_submit_and_wait,
     .ring_result = real_ring_result,

@@ -43,6 +43,7 @@ struct Table {
   int (*fdatasync)(int fd);
   void* (*mmap)(void* address, std::size_t size, int protection, int flags, int fd, off_t offset);
   int (*madvise)(void* address, std::size_t size, int advice);
+  int (*ioctl)(int fd, unsigned long request, void* argument);
   int (*ring_init)(unsigned entries, struct io_uring* ring);           // 0 or -errno, as liburing
   int (*ring_submit_and_wait)(struct io_uring* ring, unsigned count);  // likewise
   int (*ring_result)(int result);  // of a finished read: bytes or -errno, as the kernel gave it

@@ -93,6 +93,19 @@ TEST_F(ArrayTest, JoinsSeveralFilesAndSkipsEmptyOnes) {
   EXPECT_EQ(read_all(Array::open(flat, {.dtype = "<f4", .shape = {{kRows, kColumns}}})), data_);
 }
 
+TEST_F(ArrayTest, TakesANpyFileForRawWhereItIsToldTo) {
+  const std::string text = npy_text("<f4", {kRows, kColumns}, data_);
+  const std::string path = folder_.write("raw.npy", text);
+  const std::uint64_t header = text.size() - data_.size();
+  OpenOptions options{.dtype = "|u1",
+                      .shape = {{kRows - 1, kRowBytes}},
+                      .offset_bytes = header + kRowBytes,
+                      .headerless = true};
+  EXPECT_EQ(read_all(Array::open(path, options)), data_.substr(kRowBytes));
+  options.headerless = false;
+  EXPECT_THROW((void)Array::open(path, options), FormatError);
+}
+
 TEST_F(ArrayTest, ReadsFortranOrderAsCOrder) {
   std::string columns(data_.size(), '\0');
   for (std::uint64_t r = 0; r < kRows; ++r) {

@@ -1,0 +1,134 @@
+// Maps that Python owns. What is touched is told by arrays that lie in them, because an index and
+// its strides are NumPy's to interpret.
+#include "lowtide/ceiling.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+
+#include "bindings.h"
+
+namespace lowtide::python {
+
+using nb::literals::operator""_a;
+
+namespace {
+
+// The memory behind an object, lent for as long as this lives: a map cannot be closed meanwhile.
+class Borrowed {
+ public:
+  Borrowed(nb::handle object, int flags) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) throw nb::python_error();
+  }
+  ~Borrowed() { PyBuffer_Release(&view_); }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  [[nodiscard]] const Py_buffer& operator*() const { return view_; }
+  [[nodiscard]] const Py_buffer* operator->() const { return &view_; }
+
+ private:
+  Py_buffer view_{};
+};
+
+// What an array with strides spans: its lowest byte, and how far it goes.
+struct Span {
+  const char* at;
+  std::uint64_t size_bytes;
+};
+
+Span span_of(const Py_buffer& view) {
+  const char* low = static_cast<const char*>(view.buf);
+  auto size = static_cast<std::uint64_t>(view.itemsize);
+  for (int axis = 0; axis < view.ndim; ++axis) {
+    if (view.shape[axis] == 0) return {low, 0};
+    const Py_ssize_t reach = view.strides[axis] * (view.shape[axis] - 1);
+    size += static_cast<std::uint64_t>(reach < 0 ? -reach : reach);
+    if (reach < 0) low += reach;
+  }
+  return {low, size};
+}
+
+// Where the element lies that a whole number, or one a axis, selects; nullptr for any other index.
+const char* element_at(const Py_buffer& view, nb::handle index) {
+  const bool several = PyTuple_Check(index.ptr());
+  const Py_ssize_t count = several ? PyTuple_Size(index.ptr()) : 1;
+  if (count != view.ndim) return nullptr;
+  const char* at = static_cast<const char*>(view.buf);
+  for (Py_ssize_t axis = 0; axis < count; ++axis) {
+    PyObject* const entry = several ? PyTuple_GetItem(index.ptr(), axis) : index.ptr();
+    if (!PyIndex_Check(entry)) return nullptr;
+    Py_ssize_t place = PyNumber_AsSsize_t(entry, nullptr);
+    if (place == -1 && PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      return nullptr;
+    }
+    if (place < 0) place += view.shape[axis];
+    if (place < 0 || place >= view.shape[axis]) return nullptr;
+    at += place * view.strides[axis];
+  }
+  return at;
+}
+
+void make(Ceiling* self, nb::handle map, std::uint64_t memory_bytes,
+          std::uint64_t file_offset_bytes, const std::optional<nb::bytes>& drop_path) {
+  const Borrowed memory(map, PyBUF_SIMPLE);
+  CeilingOptions options{.memory_bytes = memory_bytes, .file_offset_bytes = file_offset_bytes};
+  if (drop_path) options.drop_path.assign(drop_path->c_str(), drop_path->size());
+  new (self) Ceiling(memory->buf, static_cast<std::uint64_t>(memory->len), options);
+}
+
+// The interpreter's lock is kept: mostly this is a look at some bits.
+void touch(Ceiling& ceiling, nb::handle array) {
+  const Borrowed view(array, PyBUF_STRIDED_RO);
+  const Span span = span_of(*view);
+  ceiling.touch(span.at, span.size_bytes);
+}
+
+void touch_element(Ceiling& ceiling, nb::handle array, nb::handle index) {
+  const Borrowed view(array, PyBUF_STRIDED_RO);
+  if (const char* const at = element_at(*view, index)) {
+    ceiling.touch(at, static_cast<std::uint64_t>(view->itemsize));
+  } else {
+    ceiling.touch_anywhere(1);
+  }
+}
+
+nb::dict stats(const Ceiling& ceiling) {
+  const CeilingStats now = ceiling.stats();
+  nb::dict all;
+  all["memory"] = now.memory_bytes;
+  all["entered"] = now.entered_bytes ? nb::object(nb::int_(*now.entered_bytes)) : nb::none();
+  all["trims"] = now.trims;
+  all["refused"] = now.refused;
+  return all;
+}
+
+std::uint64_t release(nb::handle map, bool dump, const nb::bytes& path) {
+  const Borrowed memory(map, PyBUF_SIMPLE);
+  return release_map(memory->buf, static_cast<std::uint64_t>(memory->len), !dump,
+                     std::string(path.c_str(), path.size()));
+}
+
+}  // namespace
+
+void bind_ceiling(nb::module_& module) {
+  nb::class_<Ceiling>(module, "Ceiling")
+      .def("__init__", &make, "map"_a, "memory_bytes"_a, "file_offset_bytes"_a,
+           "drop_path"_a.none())
+      .def("touch", &touch, "array"_a)
+      .def("touch_element", &touch_element, "array"_a, "index"_a)
+      .def("touch_anywhere", &Ceiling::touch_anywhere, "places"_a)
+      .def("lend", &Ceiling::lend, "bytes"_a)
+      .def("trim", &Ceiling::trim)
+      .def("close", &Ceiling::close)
+      .def_prop_ro("limited", &Ceiling::limited)
+      .def_prop_ro("limit_bytes", &Ceiling::limit_bytes)
+      .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"));
+  module.def("release", &release, "map"_a, "dump"_a, "path"_a);
+  module.def("stop_trimming", &stop_trimming);
+  module.def("resume_trimming", &resume_trimming);
+}
+
+}  // namespace lowtide::python

@@ -1,0 +1,197 @@
+"""The mapped file behind a memmap: it owns its ceiling, and gives it up before the map goes.
+
+A trim that comes after munmap would zero whatever owns the address then. So the ceiling is a slot
+of the map object: `close` and `resize` close it first, and when the object dies the slot is cleared
+(in C, whatever interrupts Python) before the map is undone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import math
+import mmap
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowtide import _core
+from lowtide._source import CoreSource
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    AnyArray = npt.NDArray[Any]
+
+atexit.register(_core.stop_trimming)
+os.register_at_fork(after_in_child=_core.resume_trimming)
+
+# The part of `memory` that the engine gets for reads of whole rows; the pages have the rest.
+_READER_SHARE = 4
+_MOST_READER_BYTES = 64 << 20
+_LEAST_READER_BYTES = 1 << 20
+# Shorter rows are faster through the map, in the order in which they lie.
+_LEAST_ROW_BYTES = 128
+
+
+def address_of(memory: Any) -> int:
+    """Where a map or an array lies in memory."""
+    array = memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
+    return int(array.__array_interface__["data"][0])
+
+
+class Descriptor:
+    """An open file that is known by a path of its own, whatever becomes of its name."""
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.path = b"/proc/self/fd/%d" % fd
+
+    def __del__(self) -> None:
+        os.close(self._fd)
+
+
+class Reader:
+    """Whole rows of a mapped file, read by the engine. `first` is where row 0 lies in the file."""
+
+    __slots__ = ("_descriptor", "_source", "first", "row_bytes", "rows")
+
+    def __init__(
+        self, descriptor: Descriptor, first: int, row_bytes: int, rows: int, memory: int, cache: str
+    ) -> None:
+        self._descriptor = descriptor
+        self.first, self.row_bytes, self.rows = first, row_bytes, rows
+        shape = (rows, row_bytes)
+        names = [descriptor.path]
+        core = _core.Array.open(
+            names, False, "'|u1'", list(shape), first, False, memory, "auto", cache, headerless=True
+        )
+        self._source = CoreSource(core, shape, np.dtype(np.uint8))
+
+    def take(self, rows: AnyArray, out: AnyArray) -> None:
+        """Rows of this reader, in that order, into memory that is theirs."""
+        self._source.take_rows(rows, out.reshape(-1).view(np.uint8).reshape(-1, self.row_bytes))
+
+
+class Map(mmap.mmap):
+    """A shared map with a ceiling, or a private one without."""
+
+    __slots__ = (
+        "_descriptor", "_file_id", "_filename", "_reader", "ceiling", "drops", "memory", "start",
+        "writable",
+    )  # fmt: skip
+
+    ceiling: _core.Ceiling | None
+
+    def watch(self, file: Any, filename: Any, start: int, memory: int, drops: bool) -> None:
+        """Sets the ceiling. `start`: the file's byte at which the map starts."""
+        self.start, self.memory, self.drops = start, memory, drops
+        self.writable = bool(np.frombuffer(self, np.uint8).flags.writeable)
+        status = os.fstat(file.fileno())
+        self._file_id = (status.st_dev, status.st_ino)
+        self._filename = filename
+        self._reader: Reader | None = None
+        self._descriptor = Descriptor(os.dup(file.fileno())) if drops else None
+        self._make_ceiling()
+
+    def _make_ceiling(self) -> None:
+        path = self._descriptor.path if self._descriptor else None
+        self.ceiling = _core.Ceiling(self, self.memory, self.start, path)
+
+    def _give_up(self) -> bool:
+        ceiling = getattr(self, "ceiling", None)
+        if ceiling is None:
+            return False
+        ceiling.close()
+        return True
+
+    def close(self) -> None:
+        """Gives the ceiling up and undoes the map, as mmap.close does: views do not hinder it."""
+        had = self._give_up()
+        try:
+            super().close()
+        except BufferError:
+            if had:
+                self._make_ceiling()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self.close()  # the base closes the map by itself, past the method
+
+    def resize(self, newsize: int) -> None:
+        """As mmap.resize; the ceiling follows the map to where it is then."""
+        had = self._give_up()
+        try:
+            super().resize(newsize)
+        finally:
+            if had:
+                self._reader = None
+                self._make_ceiling()
+
+    def can_pass(self) -> bool:
+        """Whether this map can have more pages entered than its memory allows."""
+        return self.ceiling is not None and self.ceiling.limited
+
+    def read_rows(self, view: AnyArray, rows: AnyArray) -> AnyArray | None:
+        """Rows of a view of this map through the engine; None where that is no way to read them.
+
+        The engine reads through the page cache when the map is writable, so that it sees what was
+        written to the map and is not on the disk yet.
+        """
+        row_bytes = view.itemsize * math.prod(view.shape[1:])
+        if not view.flags.c_contiguous or row_bytes < _LEAST_ROW_BYTES or not rows.size:
+            return None
+        out = np.empty(rows.shape + view.shape[1:], view.dtype)
+        for _ in range(2):
+            place = self.start + address_of(view) - address_of(self)
+            reader = self._reader_of(place, row_bytes)
+            if reader is None:
+                return None
+            skip = (place - reader.first) // row_bytes
+            flat = rows.reshape(-1)
+            try:
+                reader.take(flat + skip if skip else flat, out)
+            except OSError as error:
+                if error.errno != errno.ESTALE:
+                    raise
+                self._reader = None  # opened again in a child of a fork, and written to before
+                continue
+            return out
+        return None
+
+    def _reader_of(self, place: int, row_bytes: int) -> Reader | None:
+        reader = self._reader
+        if reader is not None and reader.row_bytes == row_bytes:
+            if (place - reader.first) % row_bytes == 0:
+                return reader
+        budget = min(max(self.memory // _READER_SHARE, _LEAST_READER_BYTES), _MOST_READER_BYTES)
+        descriptor = self._open()
+        if descriptor is None or row_bytes > budget // 4:
+            return None
+        first = self.start + (place - self.start) % row_bytes
+        rows = (self.start + len(self) - first) // row_bytes
+        cache = "drop" if self.drops and not self.writable else "keep"
+        try:
+            made = Reader(descriptor, first, row_bytes, rows, budget, cache)
+        except (OSError, ValueError):
+            return None
+        if self.ceiling is not None:
+            self.ceiling.lend(budget)
+        self._reader = made
+        return made
+
+    def _open(self) -> Descriptor | None:
+        """The mapped file again; None where its name does not lead to it any more."""
+        if self._descriptor is not None:
+            return self._descriptor
+        if self._filename is None:
+            return None
+        try:
+            descriptor = Descriptor(os.open(self._filename, os.O_RDONLY | os.O_CLOEXEC))
+            status = os.stat(descriptor.path)
+        except OSError:
+            return None
+        return descriptor if (status.st_dev, status.st_ino) == self._file_id else None

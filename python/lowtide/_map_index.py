@@ -1,0 +1,90 @@
+"""Reading and writing rows of a map by their numbers, in pieces that fit under its ceiling.
+
+NumPy's own loop touches pages faster than any thread can give them back: a shuffled gather enters
+2 MiB with every row. Here the rows come in the order in which they lie, so that each part of the
+file is entered once, and the ceiling is told before each piece.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowtide._index import check_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from lowtide import _core
+
+    AnyArray = npt.NDArray[Any]
+
+_WINDOW_BITS = 21  # of 2 MiB, which one touched byte can enter
+
+
+def row_numbers(index: Any, length: int) -> AnyArray | None:
+    """The rows that a list, an integer array or a mask selects on the first axis, from 0.
+
+    None for any other index. Raises IndexError as NumPy does.
+    """
+    if isinstance(index, list):
+        if not index or any(
+            i is None or isinstance(i, (slice, str)) or i is Ellipsis for i in index
+        ):
+            return None
+        index = np.asarray(index)
+    if not isinstance(index, np.ndarray) or index.ndim == 0:
+        return None
+    if index.dtype.kind == "b":
+        return np.flatnonzero(index) if index.shape == (length,) else None
+    return check_rows(index, length) if index.dtype.kind in "iu" else None
+
+
+def gather(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray) -> AnyArray:
+    """`view[rows]` for a plain view of a map, `rows` from 0."""
+    flat = rows.reshape(-1)
+    out = np.empty((flat.size, *view.shape[1:]), view.dtype)
+    for piece in _pieces(ceiling, view, flat):
+        out[piece] = view[flat[piece]]
+    return out.reshape(rows.shape + view.shape[1:])
+
+
+def scatter(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray, values: AnyArray) -> None:
+    """`view[rows] = values`; of a row that is named twice the last value stays, as with NumPy."""
+    flat = rows.reshape(-1)
+    if values.ndim >= view.ndim:
+        values = np.broadcast_to(values, rows.shape + view.shape[1:])
+        values = values.reshape((flat.size, *view.shape[1:]))
+        for piece in _pieces(ceiling, view, flat):
+            view[flat[piece]] = values[piece]
+        return
+    for piece in _pieces(ceiling, view, flat):  # the same for every row
+        view[flat[piece]] = values
+
+
+def _pieces(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray) -> Iterator[Any]:
+    """Places in `rows`, by and by all of them; each piece enters at most half of the ceiling."""
+    if not rows.size:
+        return
+    reach = sum(
+        abs(stride) * (extent - 1) for stride, extent in zip(view.strides[1:], view.shape[1:])
+    )
+    each = 1 + math.ceil((reach + view.itemsize) / (1 << _WINDOW_BITS))
+    most = max(1, (ceiling.limit_bytes >> (_WINDOW_BITS + 1)) // each)
+    if rows.size <= most:
+        ceiling.touch_anywhere(rows.size * each)
+        yield slice(None)
+        return
+    order = np.argsort(rows, kind="stable")
+    windows = (rows[order].astype(np.int64) * abs(view.strides[0])) >> _WINDOW_BITS
+    count = np.concatenate(([0], np.cumsum(windows[1:] != windows[:-1])))  # windows before this one
+    begin = 0
+    while begin < rows.size:
+        end = int(np.searchsorted(count, count[begin] + most))
+        ceiling.touch_anywhere(int(count[end - 1] - count[begin] + 1) * each)
+        yield order[begin:end]
+        begin = end

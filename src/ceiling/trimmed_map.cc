@@ -1,0 +1,104 @@
+#include "ceiling/trimmed_map.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lowtide {
+
+TrimmedMap::TrimmedMap(void* address, std::uint64_t size_bytes, std::uint64_t file_offset_bytes,
+                       std::uint64_t memory_bytes, std::unique_ptr<DropBehind> drop)
+    : address_(address),
+      size_bytes_(size_bytes),
+      into_window_bytes_(file_offset_bytes % kWindowBytes),
+      memory_bytes_(memory_bytes),
+      limit_bytes_(std::max(memory_bytes, kLeastLimitBytes)),
+      drop_(std::move(drop)),
+      announced_((into_window_bytes_ + size_bytes + kWindowBytes - 1) / kWindowBytes) {}
+
+void TrimmedMap::touch(const void* at, std::uint64_t size_bytes) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(address_);
+  const auto from = reinterpret_cast<std::uintptr_t>(at);
+  if (size_bytes == 0 || from < begin || from - begin >= size_bytes_) return;
+  const std::uint64_t offset = from - begin;
+  const std::uint64_t size = std::min<std::uint64_t>(size_bytes, size_bytes_ - offset);
+  const std::uint64_t first = (into_window_bytes_ + offset) / kWindowBytes;
+  const std::uint64_t last = (into_window_bytes_ + offset + size - 1) / kWindowBytes;
+  if ((last - first + 1) * kWindowBytes > limit_bytes_) {
+    bound_bytes_ = std::max(bound_bytes_, limit_bytes_);  // the next part is counted exactly
+    return;
+  }
+  std::uint64_t fresh_bytes = mark(first, last);
+  if (fresh_bytes > headroom_bytes()) {
+    make_room(fresh_bytes);
+    fresh_bytes = mark(first, last);
+  }
+  bound_bytes_ += fresh_bytes;
+  last_first_ = first;
+  last_end_ = last + 1;
+}
+
+void TrimmedMap::touch_anywhere(std::uint64_t places) noexcept {
+  const std::uint64_t most = limit_bytes_ / kWindowBytes;
+  const std::uint64_t bytes = std::min(places, most) * kWindowBytes;
+  if (bytes > headroom_bytes()) make_room(bytes);
+  bound_bytes_ += bytes;
+}
+
+void TrimmedMap::lend(std::uint64_t bytes) noexcept {
+  limit_bytes_ = std::max(memory_bytes_ - std::min(memory_bytes_, bytes), kLeastLimitBytes);
+}
+
+std::uint64_t TrimmedMap::mark(std::uint64_t first, std::uint64_t last) noexcept {
+  std::uint64_t fresh = 0;
+  for (std::uint64_t window = first; window <= last; ++window) {
+    fresh += announced_[window] ? 0 : 1;
+    announced_[window] = true;
+  }
+  return fresh * kWindowBytes;
+}
+
+void TrimmedMap::forget_windows() noexcept {
+  std::fill(announced_.begin(), announced_.end(), false);
+}
+
+// A count that leaves little room would be followed by the next one at once.
+void TrimmedMap::make_room(std::uint64_t bytes) noexcept {
+  const std::uint64_t entered = entered_bytes().value_or(limit_bytes_);
+  if (entered > limit_bytes_ / 4 * 3 || entered + bytes > limit_bytes_) {
+    (void)trim();
+    return;
+  }
+  bound_bytes_ = counted_bytes_ = entered;
+  forget_windows();
+}
+
+int TrimmedMap::trim() noexcept {
+  const int err = give_back_pages(address_, size_bytes_);
+  if (err == 0) {
+    ++trims_;
+  } else {
+    refused_ = err;
+  }
+  if (drop_) drop_->drop();
+  bound_bytes_ = counted_bytes_ = 0;
+  forget_windows();
+  return err;
+}
+
+void TrimmedMap::account(PageCounter& counter) noexcept {
+  const std::optional<std::uint64_t> entered = counter.entered_bytes(address_, size_bytes_);
+  if (entered.value_or(limit_bytes_) >= limit_bytes_) {
+    (void)trim();
+    if (last_end_ > last_first_) bound_bytes_ = mark(last_first_, last_end_ - 1);
+    return;
+  }
+  counted_bytes_ = *entered;
+  bound_bytes_ = std::max(bound_bytes_, counted_bytes_);
+}
+
+std::optional<std::uint64_t> TrimmedMap::entered_bytes() const noexcept {
+  PageCounter counter;
+  return counter.entered_bytes(address_, size_bytes_);
+}
+
+}  // namespace lowtide

@@ -1,0 +1,38 @@
+#include "os/quiet_thread.h"
+
+#include <pthread.h>
+
+#include <csignal>
+#include <new>
+#include <utility>
+
+namespace lowtide {
+namespace {
+
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+std::thread start_quiet_thread(std::function<void()> body) {
+  const SignalsBlocked blocked;  // a thread begins with the mask of its maker
+  return std::thread(std::move(body));
+}
+
+void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
+  if (::pthread_atfork(before, in_parent, in_child) != 0) throw std::bad_alloc();
+}
+
+}  // namespace lowtide
