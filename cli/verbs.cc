@@ -15,6 +15,8 @@ constexpr Verb kVerbs[] = {
      "lowtide profile -o memory.html -- python train.py\nlowtide profile memory.trace -o "
      "memory.svg",
      true, add_profile},
+    {"guard", "Run a program under a limit on the pages of files that it maps",
+     "lowtide guard --limit 512MiB -- python train.py", true, add_guard},
     {"bench", "What a file gives on this disk: cold and hot, engine beside engine",
      "lowtide bench train.bin\nlowtide bench --warm --memory 1GiB m.npy", false, add_bench},
     {"doctor", "What this machine allows, what a path lies on, what would make it faster",

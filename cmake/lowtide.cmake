@@ -56,6 +56,33 @@ function(lowtide_embed room)
   target_sources(lowtide_${room} PRIVATE ${source})
 endfunction()
 
+# lowtide_shim(<file>...): the library that `guard` preloads, from files of src/. It runs inside other
+# people's programs: nothing but libc behind it, no sanitizer, no exceptions. It stands in
+# lib/lowtide beside the folder of the command, in a build as when installed.
+function(lowtide_shim)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/)
+  add_library(lowtide_guard MODULE ${ARGN})
+  target_compile_features(lowtide_guard PRIVATE cxx_std_20)
+  target_include_directories(lowtide_guard PRIVATE ${PROJECT_SOURCE_DIR}/include
+                                                   ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(
+    lowtide_guard PRIVATE -Wall -Wextra -Wconversion -Wshadow $<$<BOOL:${LOWTIDE_WERROR}>:-Werror>
+                          -O2 -fno-exceptions -fno-rtti -fno-threadsafe-statics
+                          -fno-asynchronous-unwind-tables)
+  target_link_options(lowtide_guard PRIVATE -Wl,--as-needed -Wl,--no-undefined -Wl,-z,now
+                                            -static-libgcc)
+  target_link_libraries(lowtide_guard PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+  set_target_properties(
+    lowtide_guard PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF
+                             CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+                             LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/lowtide)
+  if(LOWTIDE_PYTHON)
+    install(TARGETS lowtide_guard LIBRARY DESTINATION ${SKBUILD_DATA_DIR}/lib/lowtide)
+  else()
+    install(TARGETS lowtide_guard LIBRARY DESTINATION lib/lowtide)
+  endif()
+endfunction()
+
 # lowtide_library(ROOMS <room>... HEADERS <file>...): the static library lowtide::lowtide, installed
 # with include/lowtide/ and a package for find_package(lowtide).
 function(lowtide_library)

@@ -39,10 +39,6 @@ Opened open_one(const std::string& path, const OpenOptions& options, bool severa
   given.fortran_order = options.fortran_order;
   given.headerless = options.headerless;
   const File& file = *opened.file;
-  if (options.headerless) {
-    opened.layout = raw::describe(given, file.shard().size_bytes, path);
-    return opened;
-  }
   opened.layout = open_layout(
       path, file.shard().size_bytes,
       [&](std::uint64_t offset, std::span<std::byte> out) { file.read_exact(offset, out); }, given);

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""The benchmark `guard`: real programs that map a file, as they are and under `lowtide guard`.
+
+A cached file is read by np.memmap (scan, a scan of at most 1 GB/s, shuffled rows), pyarrow,
+torch.load(mmap=True) and safetensors. Each run is a process of its own whose file pages are
+sampled from outside each 2 ms; what it had mapped before it opened the file (libraries) is taken
+off. Plain and guarded runs take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import machine
+import numpy as np
+import scratch
+from processes import read_status
+
+MIB = 1 << 20
+LIMIT_MIB = 256
+SAMPLE_S = 0.002
+PROGRAMS = Path(__file__).resolve().parents[2] / "tests" / "python" / "guard_programs.py"
+# name, what, file, pause after each MiB, package
+JOBS = (
+    ("scan", "np.memmap scan", "data.bin", 0.0, "numpy"),
+    ("scan", "np.memmap scan, 1 GB/s", "data.bin", 0.0008, "numpy"),
+    ("shuffle", "np.memmap shuffled rows", "data.bin", 0.0, "numpy"),
+    ("arrow", "pyarrow memory_map", "data.bin", 0.0, "pyarrow"),
+    ("torch_load", "torch.load(mmap=True)", "data.pt", 0.0, "torch"),
+    ("safetensors_torch", "safetensors", "data.safetensors", 0.0, "safetensors"),
+)
+
+
+def write_files(folder: str, size_bytes: int) -> None:
+    """The same bytes in every form, read back once so that all are cached."""
+    data = np.random.default_rng(0).integers(0, 256, size_bytes, dtype=np.uint8)
+    data.tofile(os.path.join(folder, "data.bin"))
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        torch.save({"x": torch.from_numpy(data)}, os.path.join(folder, "data.pt"))
+    if importlib.util.find_spec("safetensors"):
+        from safetensors.numpy import save_file
+
+        save_file({"x": data}, os.path.join(folder, "data.safetensors"))
+
+
+def warm(path: str) -> None:
+    with open(path, "rb", buffering=0) as file:
+        while file.read(8 * MIB):
+            pass
+
+
+def file_pages(pid: int) -> int | None:
+    """RssFile of the program itself: below the command, where one wraps it."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return read_status(int(children[0]) if children else pid).get("file")
+    except (OSError, ValueError):
+        return None
+
+
+def run(job: tuple[str, str, str, float, str], path: str, guarded: bool) -> dict[str, Any]:
+    words = [sys.executable, str(PROGRAMS), job[0], path, str(job[3])]
+    if guarded:
+        command = shutil.which("lowtide", path=os.path.dirname(sys.executable)) or "lowtide"
+        words = [command, "guard", "--limit", f"{LIMIT_MIB}MiB", "--", *words]
+    warm(path)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    samples = []
+    while process.poll() is None:
+        if (pages := file_pages(process.pid)) is not None:
+            samples.append(pages)
+        time.sleep(SAMPLE_S)
+    out, err = process.communicate()
+    if process.returncode != 0:
+        raise SystemExit(f"{job[1]}: exit code {process.returncode}: {err}")
+    before, seconds, _ = out.split()
+    growth = [max(0, pages - int(before)) for pages in samples]
+    limit = LIMIT_MIB * MIB * 1.05
+    return {
+        "seconds": float(seconds),
+        "peak_mib": max(growth, default=0) / MIB,
+        "within": sum(one <= limit for one in growth) / max(1, len(growth)),
+        "told": err.strip(),
+    }
+
+
+def measure(folder: str, rounds: int) -> list[dict[str, Any]]:
+    rows = []
+    for job in JOBS:
+        if importlib.util.find_spec(job[4]) is None:
+            print(f"{job[1]}: left out, {job[4]} is not installed")
+            continue
+        path = os.path.join(folder, job[2])
+        pairs = [(run(job, path, False), run(job, path, True)) for _ in range(rounds)]
+        rows.append(
+            {
+                "program": job[1],
+                "plain_peak_mib": max(plain["peak_mib"] for plain, _ in pairs),
+                "guard_peak_mib": max(ours["peak_mib"] for _, ours in pairs),
+                "within_5_percent": statistics.median(ours["within"] for _, ours in pairs),
+                "time_ratio": statistics.median(
+                    ours["seconds"] / plain["seconds"] for plain, ours in pairs
+                ),
+                "rounds": [{"plain": plain, "guard": ours} for plain, ours in pairs],
+            }
+        )
+        row = rows[-1]
+        print(
+            f"{row['program']:26} {row['plain_peak_mib']:7.0f} -> {row['guard_peak_mib']:5.0f} MiB"
+            f"  within limit + 5 %: {row['within_5_percent']:6.1%}  time x {row['time_ratio']:.2f}",
+            flush=True,
+        )
+    return rows
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mib", type=int, default=2048, help="size of the file")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--folder", help="where the files are made; default: on a disk")
+    parser.add_argument("-o", "--output", help="the result, as JSON")
+    told = parser.parse_args(argv)
+    folder = os.path.join(told.folder or scratch.scratch_folder(), f"lowtide-guard-{os.getpid()}")
+    os.makedirs(folder)
+    try:
+        write_files(folder, told.mib * MIB)
+        result = {
+            "machine": machine.describe(folder),
+            "command": f"./dev bench guard --mib {told.mib} --rounds {told.rounds}",
+            "limit_mib": LIMIT_MIB,
+            "rows": measure(folder, told.rounds),
+        }
+    finally:
+        shutil.rmtree(folder)
+    if told.output:
+        Path(told.output).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

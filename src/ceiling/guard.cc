@@ -1,0 +1,200 @@
+#include "lowtide/guard.h"
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include "ceiling/guard_watch.h"
+#include "ceiling/shim/page.h"
+#include "lowtide/bytes.h"
+#include "lowtide/command.h"
+#include "lowtide/error.h"
+#include "os/paths.h"
+#include "os/program.h"
+#include "os/shared_memory.h"
+
+namespace lowtide {
+
+namespace {
+
+using ceiling::GuardWatch;
+using ceiling::Page;
+using ceiling::Slot;
+
+constexpr int kRefused = 1;
+constexpr const char* kShimName = "liblowtide_guard.so";
+
+std::string find_shim() {
+  const std::string program = executable_path();
+  const std::string folder = program.substr(0, program.rfind('/'));
+  const std::string beside = folder + "/../lib/lowtide/" + kShimName;
+  if (path_exists(beside)) return beside;
+  throw IoError(ENOENT, "open", beside, std::nullopt,
+                "the library that guard preloads is not where lowtide was installed; install "
+                "lowtide again");
+}
+
+void check(const GuardOptions& options) {
+  if (options.command.empty()) {
+    throw std::invalid_argument("no program was given: guard --limit 512MiB -- PROGRAM ...");
+  }
+  if (options.limit_bytes < kSmallestGuardBytes) {
+    throw std::invalid_argument("limit " + format_bytes(options.limit_bytes) +
+                                " is too small: a single touch can map 2 MiB, and maps below " +
+                                format_bytes(kSmallestGuardBytes) +
+                                " are not watched; give at least " +
+                                format_bytes(kSmallestGuardBytes));
+  }
+}
+
+// What a kernel with memory groups can do where a preloaded library cannot.
+std::string instead(const GuardOptions& options) {
+  const std::string call =
+      "systemd-run --user --scope -p MemoryHigh=" + std::to_string(options.limit_bytes) + " " +
+      options.command[0];
+  if (path_exists("/sys/fs/cgroup/cgroup.controllers")) {
+    return "; a memory group can hold it back: " + call;
+  }
+  return "; on a system with cgroup v2 (not this one) a memory group can hold it back: " + call;
+}
+
+std::string settings_text(const GuardOptions& options, const SharedMemory& memory) {
+  std::string flags;
+  if (options.drop_cache) flags += 'd';
+  if (!options.children) flags += 'n';
+  if (options.tree) flags += 't';
+  return std::to_string(options.limit_bytes) + ":" + flags + ":" + memory.path();
+}
+
+// Ours first; what was there stays.
+std::string preload_text(const std::string& shim) {
+  const char* const before = std::getenv(ceiling::kPreloadVariable);
+  return before == nullptr || *before == 0 ? shim : shim + ":" + before;
+}
+
+// Looks from time to time, until stopped.
+class Watching {
+ public:
+  explicit Watching(GuardWatch& watch) : watch_(watch) {}
+  ~Watching() { stop(); }
+  Watching(const Watching&) = delete;
+  Watching& operator=(const Watching&) = delete;
+
+  void start(int pid) {
+    thread_ = std::thread([this, pid] { run(pid); });
+  }
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void run(int pid) {
+    constexpr std::chrono::milliseconds kBetween{100};
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, kBetween, [this] { return done_; })) {
+      lock.unlock();
+      try {
+        watch_.look(pid);
+      } catch (const std::bad_alloc&) {
+        // It only leaves out what could be told at the end.
+      }
+      lock.lock();
+    }
+  }
+
+  GuardWatch& watch_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+bool heard_from(const Page& page, int pid) {
+  for (const Slot& slot : page.slots) {
+    if (slot.pid.load() == pid) return true;
+  }
+  return false;
+}
+
+void add_sums(const Page& page, const GuardOptions& options, GuardEnd& end) {
+  end.limit_bytes = options.limit_bytes;
+  end.peak_bytes = page.peak_bytes.load();
+  end.trims = page.trims.load();
+  end.released_bytes = page.released_bytes.load();
+  end.maps = page.maps.load();
+  end.processes = page.processes.load();
+  if (const auto kept = page.kept_bytes.load(); kept != 0) {
+    end.not_covered.push_back(format_bytes(kept) +
+                              " that the kernel did not let go (locked, or a private map of a file "
+                              "that is not yours)");
+  }
+  if (const auto maps = page.maps_left_out.load(); maps != 0) {
+    end.not_covered.push_back(std::to_string(maps) + " maps beyond the " +
+                              "4096 that one process can have watched");
+  }
+  if (const auto processes = page.threads_refused.load(); processes != 0) {
+    end.not_covered.push_back(std::to_string(processes) +
+                              " processes in which the guard's thread could not start");
+  }
+}
+
+}  // namespace
+
+GuardEnd guard(const GuardOptions& options) {
+  check(options);
+  const std::string shim = options.shim_path.empty() ? find_shim() : options.shim_path;
+  if (!path_exists(shim)) throw IoError(ENOENT, "open", shim);
+  const std::string program = find_program(options.command[0]);
+  if (const std::string why = program.empty() ? "" : preload_obstacle(program); !why.empty()) {
+    GuardEnd refused;
+    refused.exit_code = kRefused;
+    refused.error = options.command[0] + " " + why +
+                    ": no library can be preloaded into it, so guard cannot hold it to a limit" +
+                    instead(options);
+    return refused;
+  }
+  const SharedMemory memory(sizeof(Page));
+  Page& page = *new (memory.data()) Page;
+  // LD_PRELOAD has no way to write a space or a colon inside a name.
+  std::optional<OpenName> plain_name;
+  if (shim.find_first_of(" :") != std::string::npos) plain_name.emplace(shim);
+
+  GuardWatch watch(page, options.limit_bytes);
+  Watching watching(watch);
+  int started = 0;
+  CommandOptions command;
+  command.arguments = options.command;
+  command.variables = {
+      {ceiling::kPreloadVariable, preload_text(plain_name ? plain_name->path() : shim)},
+      {ceiling::kSettingsVariable, settings_text(options, memory)}};
+  const CommandEnd ended = run_command(command, [&](int pid) {
+    started = pid;
+    watching.start(pid);
+  });
+  watching.stop();
+  GuardEnd end;
+  end.exit_code = ended.exit_code;
+  end.error = ended.error;
+  if (!ended.error.empty()) return end;
+  add_sums(page, options, end);
+  if (!heard_from(page, started)) {
+    end.not_covered.push_back(options.command[0] + ", which did not load the guard's library" +
+                              instead(options));
+  }
+  for (std::string& one : watch.found()) end.not_covered.push_back(std::move(one));
+  return end;
+}
+
+}  // namespace lowtide

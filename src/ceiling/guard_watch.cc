@@ -1,0 +1,78 @@
+#include "ceiling/guard_watch.h"
+
+#include <algorithm>
+
+#include "lowtide/bytes.h"
+#include "os/maps.h"
+#include "os/process.h"
+
+namespace lowtide::ceiling {
+
+namespace {
+
+constexpr int kLooks = 2;  // one may come right before a trim
+constexpr std::size_t kMostProcesses = 1000;
+
+std::vector<int> tree_of(int pid) {
+  std::vector<int> tree{pid};
+  for (std::size_t i = 0; i < tree.size() && tree.size() < kMostProcesses; ++i) {
+    if (const auto children = read_children({}, tree[i])) {
+      tree.insert(tree.end(), children->begin(), children->end());
+    }
+  }
+  return tree;
+}
+
+// Code is mapped from such files, and guard leaves it alone.
+bool is_library(const std::string& path) {
+  return path.ends_with(".so") || path.find(".so.") != std::string::npos;
+}
+
+}  // namespace
+
+void GuardWatch::look(int pid) {
+  for (const int one : tree_of(pid)) look_at(one);
+}
+
+void GuardWatch::look_at(int pid) {
+  const std::uint64_t much = limit_bytes_ + limit_bytes_ / 4;
+  const ToldBytes file = read_memory({}, pid).file;
+  const auto maps = file && *file > much ? read_maps({}, pid) : Told<ProcessMaps>{};
+  std::map<std::string, std::uint64_t> bytes_of;
+  bool covered = false;
+  if (maps) {
+    for (const FileMap& map : maps->files) {
+      covered = covered || map.path.find("liblowtide_guard") != std::string::npos;
+      if (!is_library(map.path)) bytes_of[map.path] += map.mapped;
+    }
+  }
+  for (auto& [key, held] : held_) {
+    if (key.first == pid && held.looks < kLooks && bytes_of[key.second] <= much) held.looks = 0;
+  }
+  for (const auto& [path, bytes] : bytes_of) {
+    if (bytes <= much) continue;
+    Held& held = held_[{pid, path}];
+    ++held.looks;
+    held.bytes = std::max(held.bytes, bytes);
+    held.covered = covered;
+    if (const auto stat = read_stat({}, pid)) held.program = stat->name;
+  }
+}
+
+std::vector<std::string> GuardWatch::found() const {
+  std::map<std::pair<std::string, std::string>, Held> by_name;  // workers are many, and alike
+  for (const auto& [key, held] : held_) {
+    if (held.looks < kLooks) continue;
+    Held& worst = by_name[{held.program, key.second}];
+    if (held.bytes > worst.bytes) worst = held;
+  }
+  std::vector<std::string> found;
+  for (const auto& [key, held] : by_name) {
+    found.push_back(key.first + " held " + format_bytes(held.bytes) + " of " + key.second +
+                    (held.covered ? ": pages locked, or mapped past libc"
+                                  : ": the guard's library was not loaded into it"));
+  }
+  return found;
+}
+
+}  // namespace lowtide::ceiling

@@ -1,0 +1,44 @@
+// guard_watch.h - looks at a guarded program from outside, for files that stay mapped all the same.
+//
+// What the shim cannot see (a static program started by the guarded one, system calls made past
+// libc, locked pages) shows in /proc: a process that holds more than the limit of one file, at two
+// looks in a row.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ceiling/shim/page.h"
+
+namespace lowtide::ceiling {
+
+class GuardWatch {
+ public:
+  // `page` outlives it.
+  GuardWatch(const Page& page, std::uint64_t limit_bytes)
+      : page_(page), limit_bytes_(limit_bytes) {}
+
+  // The program and all below it. Some ten microseconds a process; milliseconds for one that holds
+  // too much.
+  void look(int pid);
+  // "busybox held 180 MiB of /data/x.bin: the library is not in it"
+  [[nodiscard]] std::vector<std::string> found() const;
+
+ private:
+  struct Held {
+    std::string program;
+    std::uint64_t bytes = 0;
+    bool covered = false;
+    int looks = 0;
+  };
+  void look_at(int pid);
+
+  const Page& page_;
+  std::uint64_t limit_bytes_;
+  std::map<std::pair<int, std::string>, Held> held_;  // by process and file
+};
+
+}  // namespace lowtide::ceiling

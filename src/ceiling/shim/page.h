@@ -1,0 +1,48 @@
+// page.h - the memory that guard shares with the shim in every process it covers.
+//
+// guard makes it, zeroed, and reads it after the program has ended, however that ended. A shim
+// claims a slot when it starts (its "hello") and adds to the sums as it works. All fields are plain
+// atomics: no order between them is promised, and a process killed half way leaves nothing broken.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace lowtide::ceiling {
+
+inline constexpr const char* kSettingsVariable = "LOWTIDE_GUARD";
+inline constexpr const char* kPreloadVariable = "LD_PRELOAD";
+
+struct Slot {
+  std::atomic<std::int32_t> pid;  // 0: free
+  std::atomic<std::uint32_t> ended;
+  std::atomic<std::uint64_t> resident_bytes;  // of its maps, at its last look
+  std::atomic<std::uint64_t> other_bytes;     // shared pages that it does not trim
+};
+
+struct Page {
+  static constexpr std::size_t kSlots = 1024;
+
+  std::atomic<std::uint64_t> processes;   // that said hello
+  std::atomic<std::uint64_t> maps;        // that came under the ceiling
+  std::atomic<std::uint64_t> peak_bytes;  // of one process; with tree of the sum
+  std::atomic<std::uint64_t> trims;
+  std::atomic<std::uint64_t> released_bytes;
+  // What could not be done.
+  std::atomic<std::uint64_t> kept_bytes;       // the most that stayed mapped after a trim
+  std::atomic<std::uint64_t> maps_left_out;    // for which the table had no room
+  std::atomic<std::uint64_t> threads_refused;  // processes in which the trimmer could not start
+  std::atomic<std::uint64_t> slots_used;       // slots[0 .. slots_used) were claimed at some time
+  Slot slots[kSlots];
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+inline void raise_to(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
+  std::uint64_t seen = peak.load(std::memory_order_relaxed);
+  while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace lowtide::ceiling

@@ -1,0 +1,58 @@
+#include "ceiling/shim/settings.h"
+
+#include "ceiling/shim/page.h"
+
+namespace lowtide::ceiling {
+
+namespace {
+
+// Where the value of `name` starts in "name=value"; null for another variable.
+char* value_of(char* entry, const char* name) {
+  while (*name != 0) {
+    if (*entry++ != *name++) return nullptr;
+  }
+  return *entry == '=' ? entry + 1 : nullptr;
+}
+
+// Cuts what stands before the first separator; false when nothing is left.
+bool cut_first(char* list) {
+  char* from = list;
+  while (*from != 0 && *from != ':' && *from != ' ') ++from;
+  while (*from == ':' || *from == ' ') ++from;
+  char* to = list;
+  while (*from != 0) *to++ = *from++;
+  *to = 0;
+  return to != list;
+}
+
+}  // namespace
+
+Settings parse_settings(const char* text) {
+  if (text == nullptr) return {};
+  Settings settings;
+  for (; *text >= '0' && *text <= '9'; ++text) {
+    settings.limit_bytes = settings.limit_bytes * 10 + static_cast<std::uint64_t>(*text - '0');
+  }
+  if (*text++ != ':') return {};
+  for (; *text != 0 && *text != ':'; ++text) {
+    if (*text == 'd') settings.drop_cache = true;
+    if (*text == 'n') settings.only_this = true;
+    if (*text == 't') settings.tree = true;
+  }
+  if (*text++ != ':') return {};
+  settings.page_path = text;
+  return settings;
+}
+
+void leave_environment(char** environment) {
+  char** to = environment;
+  for (char** from = environment; *from != nullptr; ++from) {
+    if (value_of(*from, kSettingsVariable) != nullptr) continue;
+    char* preload = value_of(*from, kPreloadVariable);
+    if (preload != nullptr && !cut_first(preload)) continue;
+    *to++ = *from;
+  }
+  *to = nullptr;
+}
+
+}  // namespace lowtide::ceiling

@@ -1,0 +1,79 @@
+#include "ceiling/shim/table.h"
+
+namespace lowtide::ceiling {
+
+std::size_t Table::first_after(std::uintptr_t address) const {
+  std::size_t low = 0;
+  std::size_t high = size_;
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (entries_[middle].range.end <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+void Table::open_gap(std::size_t index) {
+  for (std::size_t i = size_; i > index; --i) entries_[i] = entries_[i - 1];
+  ++size_;
+}
+
+void Table::close_gap(std::size_t index, std::size_t count) {
+  for (std::size_t i = index; i + count < size_; ++i) entries_[i] = entries_[i + count];
+  size_ -= count;
+}
+
+bool Table::insert(const Entry& entry) {
+  remove(entry.range);
+  if (size_ == kEntries) {
+    ++lost_;
+    return false;
+  }
+  const std::size_t index = first_after(entry.range.start);
+  open_gap(index);
+  entries_[index] = entry;
+  return true;
+}
+
+void Table::remove(bare::Range range) {
+  std::size_t index = first_after(range.start);
+  if (index == size_ || entries_[index].range.start >= range.end) return;
+  if (entries_[index].range.start < range.start) {
+    const std::uintptr_t end = entries_[index].range.end;
+    entries_[index].range.end = range.start;
+    if (end > range.end) {
+      if (size_ == kEntries) {
+        ++lost_;
+        return;
+      }
+      open_gap(index + 1);
+      entries_[index + 1] = entries_[index];
+      entries_[index + 1].range = {range.end, end};
+      return;
+    }
+    ++index;
+  }
+  std::size_t count = 0;
+  while (index + count < size_ && entries_[index + count].range.end <= range.end) ++count;
+  close_gap(index, count);
+  if (index < size_ && entries_[index].range.start < range.end) {
+    entries_[index].range.start = range.end;
+  }
+}
+
+const Entry* Table::at(std::uintptr_t address) const {
+  const std::size_t index = first_after(address);
+  return index < size_ && entries_[index].range.start <= address ? &entries_[index] : nullptr;
+}
+
+void Table::make_writable(bare::Range range) {
+  for (std::size_t i = first_after(range.start); i < size_ && entries_[i].range.start < range.end;
+       ++i) {
+    if (entries_[i].kind == Kind::private_clean) entries_[i].kind = Kind::private_dirty;
+  }
+}
+
+}  // namespace lowtide::ceiling

@@ -1,0 +1,215 @@
+#include "ceiling/shim/trimmer.h"
+
+#include <new>
+
+namespace lowtide::ceiling {
+
+namespace {
+
+constexpr std::uint64_t kCountEveryNs = 100'000'000;
+constexpr std::uint64_t kCountShare =
+    50;  // at most one part in fifty of the time goes into counting
+constexpr std::uint64_t kFallBytes = 1 << 20;  // statm is behind by less on small machines
+constexpr unsigned kFutileTrims = 4;           // in a row: a fast reader can undo one or two
+constexpr std::uint64_t kShortestRestNs = 20'000'000;
+constexpr std::uint64_t kLongestRestNs = 1'000'000'000;
+constexpr int kPageOut = 21;  // MADV_PAGEOUT
+
+bare::Range overlap(bare::Range a, bare::Range b) {
+  const bare::Range both{a.start > b.start ? a.start : b.start, a.end < b.end ? a.end : b.end};
+  return both.start < both.end ? both : bare::Range{};
+}
+
+bool page_out(bare::Range run) {
+  bare::advise(run, kPageOut);
+  return true;
+}
+
+}  // namespace
+
+bool Trimmer::open() {
+  return bare::leave_descriptors() && maps_.open();
+}
+
+bool Trimmer::ours(Entry& entry, const bare::Area& area) {
+  if (area.inode != entry.inode || area.shared != (entry.kind == Kind::shared)) return false;
+  if (!entry.known) {
+    entry.known = true;
+    entry.device = area.device;
+  }
+  return area.device == entry.device;
+}
+
+std::uint64_t Trimmer::count(Shim::Held& held) {
+  const std::uint64_t start = bare::now_ns();
+  std::uint64_t bytes = 0;
+  maps_.rewind();
+  for (std::size_t i = 0; i < held.table().size(); ++i) {
+    bytes += maps_.resident(held.table()[i].range);
+  }
+  const std::uint64_t shared = maps_.shared_bytes();
+  other_bytes_ = shared > bytes ? shared - bytes : 0;
+  shim_.slot().other_bytes.store(other_bytes_);
+  const std::uint64_t cost_ns = bare::now_ns() - start;
+  next_count_ns_ =
+      start + (cost_ns < kCountEveryNs / kCountShare ? kCountEveryNs : cost_ns * kCountShare);
+  return bytes;
+}
+
+std::uint64_t Trimmer::others_bytes() {
+  if (!shim_.settings().tree) return 0;
+  const std::uint64_t sum = shim_.sum().bytes;
+  const std::uint64_t own = shim_.slot().resident_bytes.load();
+  return sum > own ? sum - own : 0;
+}
+
+void Trimmer::publish(std::uint64_t bytes) {
+  resident_bytes_ = bytes;
+  shim_.slot().resident_bytes.store(bytes);
+}
+
+std::uint64_t Trimmer::look() {
+  const std::uint64_t shared = maps_.shared_bytes();
+  const bool fell = shared + kFallBytes < last_shared_;
+  last_shared_ = shared;
+  publish(shared > other_bytes_ ? shared - other_bytes_ : 0);
+  // Pages that came or went by other means than our maps make the guess wrong.
+  if (fell || bare::now_ns() >= next_count_ns_) {
+    Shim::Held held(shim_);
+    publish(count(held));
+    raise_to(shim_.page().peak_bytes, resident_bytes_ + others_bytes());
+  }
+  const std::uint64_t sum_bytes = resident_bytes_ + others_bytes();
+  pace_.seen(sum_bytes, bare::now_ns());
+  if (sum_bytes >= pace_.mark_bytes() && holds_its_share()) trim();
+  const std::uint64_t sleep_ns = pace_.next_ns();
+  return sleep_ns > rest_ns_ ? sleep_ns : rest_ns_;
+}
+
+// In a tree those let go that hold the average or more: there is always one.
+bool Trimmer::holds_its_share() {
+  if (resident_bytes_ == 0 || !shim_.settings().tree) return resident_bytes_ != 0;
+  const Shim::Sum sum = shim_.sum();
+  return sum.processes == 0 || resident_bytes_ >= sum.bytes / sum.processes;
+}
+
+void Trimmer::trim() {
+  const std::uint64_t shared_before = last_shared_;
+  std::uint64_t after = 0;
+  {
+    Shim::Held held(shim_);
+    maps_.rewind();
+    std::uintptr_t at = 0;
+    for (std::size_t i = held.table().first_after(at); i < held.table().size();
+         i = held.table().first_after(at)) {
+      at = held.table()[i].range.end;
+      trim_entry(held, held.table()[i]);
+    }
+    after = count(held);
+  }
+  last_shared_ = after + other_bytes_;
+  const std::uint64_t released = shared_before > last_shared_ ? shared_before - last_shared_ : 0;
+  const std::uint64_t before = after + released;  // known exactly only now
+  raise_to(shim_.page().peak_bytes, before + others_bytes());
+  shim_.page().trims.fetch_add(1);
+  shim_.page().released_bytes.fetch_add(released);
+  publish(after);
+  rest_after(before, after);
+  pace_.trimmed(after + others_bytes(), bare::now_ns());
+}
+
+// Trims that bring nothing (locked pages, pages of a private map that the kernel keeps) become
+// rare.
+void Trimmer::rest_after(std::uint64_t before, std::uint64_t after) {
+  futile_ = after >= before - before / 8 ? futile_ + 1 : 0;
+  rest_ns_ = 0;
+  if (futile_ < kFutileTrims) return;
+  if (after >= shim_.settings().limit_bytes / 2) raise_to(shim_.page().kept_bytes, after);
+  const unsigned doublings = futile_ - kFutileTrims;
+  rest_ns_ = doublings < 6 ? kShortestRestNs << doublings : kLongestRestNs;
+}
+
+// By a copy: the table may change under the entry. What is no longer ours, by a system call that
+// went past the hooks, leaves the table untouched by the trim.
+void Trimmer::trim_entry(Shim::Held& held, Entry entry) {
+  std::uintptr_t at = entry.range.start;
+  while (at < entry.range.end) {
+    bare::Area area;
+    if (!maps_.find(at, area, shim_.settings().drop_cache ? path_ : nullptr)) {
+      area.range = {entry.range.end, entry.range.end};
+    }
+    const bare::Range part = overlap(area.range, {at, entry.range.end});
+    const std::uintptr_t hole_end = part.bytes() == 0 ? entry.range.end : part.start;
+    if (hole_end > at) {
+      held.change([&](Table& table) {
+        table.remove({at, hole_end});
+        return true;
+      });
+    }
+    if (part.bytes() == 0) return;
+    if (ours(entry, area)) {
+      release(held, entry, area, part);
+    } else {
+      held.change([&](Table& table) {
+        table.remove(part);
+        return true;
+      });
+    }
+    at = part.end;
+  }
+}
+
+void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& area,
+                      bare::Range part) {
+  if (Entry& seen = held.table()[held.table().first_after(part.start)]; !seen.known) {
+    seen.known = true;
+    seen.device = entry.device;
+  }
+  const bool by_hand = entry.kind == Kind::shared || (entry.kind == Kind::private_clean &&
+                                                      !area.writable && !maps_.written(part));
+  if (!by_hand) {
+    held.table().make_writable(part);
+    // Copies that the program wrote would only go to the swap.
+    if (maps_.written(part)) {
+      maps_.visit_resident(part, &page_out);
+    } else {
+      page_out(part);
+    }
+    return;
+  }
+  if (shim_.settings().drop_cache && path_[0] == 0) page_out(part);
+  bare::advise(part, MADV_DONTNEED);
+  if (shim_.settings().drop_cache && path_[0] != 0) drop_cache(entry, area, part);
+}
+
+void Trimmer::drop_cache(const Entry& entry, const bare::Area& area, bare::Range part) {
+  const long fd = bare::open_file(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return;
+  struct stat told {};
+  if (bare::stat_of(static_cast<int>(fd), &told) == 0 && told.st_ino == entry.inode &&
+      told.st_dev == entry.stat_device) {
+    bare::drop_cache(static_cast<int>(fd), area.offset_bytes + (part.start - area.range.start),
+                     part.bytes());
+  }
+  bare::close_file(static_cast<int>(fd));
+}
+
+void* run_trimmer(void*) {
+  bare::name_thread("lowtide-guard");
+  bare::run_soon();
+  alignas(Trimmer) static char room[sizeof(Trimmer)];  // a forked child starts it anew
+  Trimmer* trimmer = new (room) Trimmer(shim);
+  if (!trimmer->open()) {
+    shim.page().threads_refused.fetch_add(1);
+    return nullptr;
+  }
+  for (;;) {
+    if (!shim.covers_any()) {
+      shim.slot().resident_bytes.store(0);
+      shim.wait_for_maps();
+    }
+    bare::sleep_ns(trimmer->look());
+  }
+}
+
+}  // namespace lowtide::ceiling

@@ -1,0 +1,190 @@
+#include "os/bare.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace lowtide::bare {
+
+namespace {
+
+constexpr std::size_t kStackBytes = 256 << 10;  // libraries with much thread-local data need room
+constexpr std::size_t kKernelSignalBytes = 8;   // the kernel's sigset_t, not libc's
+
+// syscall(2) of libc writes errno, which belongs to the program.
+template <typename... Arguments>
+long call(long number, Arguments... arguments) {
+  const int before = errno;
+  const long result = ::syscall(number, arguments...);
+  const long told = result == -1 ? -static_cast<long>(errno) : result;
+  errno = before;
+  return told;
+}
+
+timespec timespec_of(std::uint64_t time_ns) {
+  return {.tv_sec = static_cast<time_t>(time_ns / 1'000'000'000),
+          .tv_nsec = static_cast<long>(time_ns % 1'000'000'000)};
+}
+
+}  // namespace
+
+long open_file(const char* path, int flags) {
+  return call(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);
+}
+long close_file(int fd) {
+  return call(SYS_close, fd);
+}
+long read_at(int fd, void* into, std::size_t size_bytes, std::uint64_t offset_bytes) {
+  return call(SYS_pread64, fd, into, size_bytes, offset_bytes);
+}
+long stat_of(int fd, struct stat* out) {
+  const int before = errno;  // the layout of the kernel's own struct differs by machine
+  const long result = ::fstat(fd, out) == 0 ? 0 : -static_cast<long>(errno);
+  errno = before;
+  return result;
+}
+bool kept_in_memory(int fd) {
+  const int before = errno;
+  struct statfs system {};
+  const bool told = ::fstatfs(fd, &system) == 0;
+  errno = before;
+  return told && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC ||
+                  system.f_type == HUGETLBFS_MAGIC);
+}
+long advise(Range range, int advice) {
+  return call(SYS_madvise, range.start, range.end - range.start, advice);
+}
+long drop_cache(int fd, std::uint64_t offset_bytes, std::uint64_t size_bytes) {
+  return call(SYS_fadvise64, fd, offset_bytes, size_bytes, POSIX_FADV_DONTNEED);
+}
+long map(void* at, std::size_t size_bytes, int protection, int flags, int fd, off_t offset_bytes) {
+  return call(SYS_mmap, at, size_bytes, protection, flags, fd, offset_bytes);
+}
+long unmap(void* at, std::size_t size_bytes) {
+  return call(SYS_munmap, at, size_bytes);
+}
+long remap(void* at, std::size_t old_bytes, std::size_t new_bytes, int flags, void* to) {
+  return call(SYS_mremap, at, old_bytes, new_bytes, flags, to);
+}
+long protect(void* at, std::size_t size_bytes, int protection, int key) {
+  if (key == -1) return call(SYS_mprotect, at, size_bytes, protection);
+  return call(SYS_pkey_mprotect, at, size_bytes, protection, key);
+}
+long control(int fd, unsigned long request, void* argument) {
+  return call(SYS_ioctl, fd, request, argument);
+}
+
+std::uintptr_t page_bytes() {
+  return static_cast<std::uintptr_t>(::getpagesize());
+}
+int process_id() {
+  return static_cast<int>(call(SYS_getpid));
+}
+bool process_gone(int pid) {
+  return call(SYS_kill, pid, 0) == -ESRCH;
+}
+
+std::uint64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void sleep_ns(std::uint64_t time_ns) {
+  const timespec time = timespec_of(time_ns);
+  call(SYS_nanosleep, &time, nullptr);
+}
+
+std::uint64_t block_signals() {
+  const std::uint64_t all = ~std::uint64_t{0};
+  std::uint64_t before = 0;
+  call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, kKernelSignalBytes);
+  return before;
+}
+
+void restore_signals(std::uint64_t mask) {
+  call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, kKernelSignalBytes);
+}
+
+void wait_word(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint64_t time_ns) {
+  const timespec time = timespec_of(time_ns);
+  call(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, time_ns == 0 ? nullptr : &time, nullptr, 0);
+}
+
+void wake_word(std::atomic<std::uint32_t>& word) {
+  call(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+bool leave_descriptors() {
+  constexpr unsigned kUnshare = 1U << 1;  // CLOSE_RANGE_UNSHARE, Linux 5.9
+  constexpr long kCloseRange = 436;
+  if (call(kCloseRange, 0U, ~0U, kUnshare) == 0) return true;
+  if (call(SYS_unshare, CLONE_FILES) != 0) return false;
+  rlimit limit{};
+  call(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
+  constexpr rlim_t kMost = 1 << 16;
+  const int most = static_cast<int>(limit.rlim_cur < kMost ? limit.rlim_cur : kMost);
+  for (int fd = 0; fd < most; ++fd) call(SYS_close, fd);
+  return true;
+}
+
+void* next_function(const char* name) {
+  return ::dlsym(RTLD_NEXT, name);
+}
+
+bool start_thread(void* (*run)(void*)) {
+  pthread_attr_t how;
+  if (::pthread_attr_init(&how) != 0) return false;
+  ::pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
+  ::pthread_attr_setstacksize(&how, kStackBytes);
+  // By libc's call: it leaves out the signal by which setuid reaches every thread.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const bool started = ::pthread_create(&thread, &how, run, nullptr) == 0;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_attr_destroy(&how);
+  return started;
+}
+
+void name_thread(const char* name) {
+  ::prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+void run_soon() {
+  struct {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime_ns, deadline_ns, period_ns;
+  } wish{};
+  wish.size = sizeof wish;
+  constexpr std::uint64_t kShortestSliceNs = 100'000;
+  constexpr int kHigh = -15;
+  if (call(SYS_sched_getattr, 0, &wish, sizeof wish, 0) != 0 || wish.policy != SCHED_OTHER) return;
+  wish.size = sizeof wish;
+  wish.runtime_ns = kShortestSliceNs;
+  wish.deadline_ns = wish.period_ns = 0;
+  call(SYS_sched_setattr, 0, &wish, 0);
+  wish.nice = kHigh;
+  call(SYS_sched_setattr, 0, &wish, 0);
+}
+
+void at_fork(void (*child)()) {
+  ::pthread_atfork(nullptr, nullptr, child);
+}
+
+}  // namespace lowtide::bare

@@ -1,0 +1,114 @@
+#include "os/bare_maps.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "os/temp_folder.h"
+
+namespace lowtide::bare {
+namespace {
+
+constexpr std::size_t kPages = 256;
+
+// A file of kPages pages, mapped; each test touches what it needs.
+class BareMaps : public testing::TestWithParam<OwnMaps::Ways> {
+ protected:
+  void SetUp() override {
+    std::ofstream(path_, std::ios::binary) << std::string(kPages * page_bytes(), 'x');
+    ASSERT_TRUE(maps_.open(GetParam()));
+  }
+  void TearDown() override {
+    maps_.close();
+    if (at_ != nullptr) ::munmap(at_, kPages * page_bytes());
+  }
+  void map(int protection, int flags) {
+    const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    void* const at = ::mmap(nullptr, kPages * page_bytes(), protection, flags, fd, 0);
+    ::close(fd);
+    ASSERT_NE(at, MAP_FAILED);
+    at_ = static_cast<char*>(at);
+    // Locked pages are resident whatever the machine does meanwhile.
+    if (::mlock(at_, kPages * page_bytes()) != 0) GTEST_SKIP() << "mlock: " << std::strerror(errno);
+  }
+  [[nodiscard]] Range range(std::size_t first = 0, std::size_t count = kPages) const {
+    const auto start = reinterpret_cast<std::uintptr_t>(at_) + first * page_bytes();
+    return {start, start + count * page_bytes()};
+  }
+  [[nodiscard]] std::uint64_t resident(Range what) {
+    maps_.rewind();
+    return maps_.resident(what);
+  }
+
+  TempFolder folder_;
+  std::string path_ = folder_ / "x";
+  OwnMaps maps_;
+  char* at_ = nullptr;
+};
+
+TEST_P(BareMaps, CountsThePagesOfAFile) {
+  map(PROT_READ, MAP_SHARED);
+  EXPECT_EQ(resident(range()), kPages * page_bytes());
+  ASSERT_EQ(::munlock(at_, kPages * page_bytes()), 0);
+  ASSERT_EQ(advise(range(), MADV_DONTNEED), 0);
+  EXPECT_EQ(resident(range()), 0U);
+}
+
+TEST_P(BareMaps, PagesThatWereWrittenIntoAPrivateMapAreNotTheFiles) {
+  map(PROT_READ, MAP_PRIVATE);
+  EXPECT_FALSE(maps_.written(range()));
+  ASSERT_EQ(::munlock(at_, kPages * page_bytes()), 0);  // else the kernel copies all of it at once
+  ASSERT_EQ(::mprotect(at_, kPages * page_bytes(), PROT_READ | PROT_WRITE), 0);
+  for (std::size_t page = 10; page < 20; ++page) at_[page * page_bytes()] = 'y';
+  EXPECT_LE(resident(range()), (kPages - 10) * page_bytes());
+  EXPECT_EQ(maps_.written(range()), GetParam() == OwnMaps::Ways::best);
+  EXPECT_FALSE(maps_.written(range(20, 100)));
+}
+
+TEST_P(BareMaps, FindsAMappingByAnAddressInItOrBeforeIt) {
+  map(PROT_READ, MAP_SHARED);
+  struct stat file {};
+  ASSERT_EQ(::stat(path_.c_str(), &file), 0);
+  maps_.rewind();
+  Area area;
+  std::vector<char> path(kPathBytes);
+  ASSERT_TRUE(maps_.find(range(5, 1).start, area, path.data()));
+  EXPECT_EQ(area.range.start, range().start);
+  EXPECT_EQ(area.range.end, range().end);
+  EXPECT_EQ(area.inode, file.st_ino);
+  EXPECT_TRUE(area.shared);
+  EXPECT_FALSE(area.writable);
+  if (GetParam() == OwnMaps::Ways::best && path[0] != 0) {
+    EXPECT_EQ(std::string(path.data()), path_);
+  }
+  maps_.rewind();
+  EXPECT_FALSE(maps_.find(~std::uintptr_t{0} - page_bytes(), area));
+}
+
+TEST_P(BareMaps, TwoRangesOfOneMappingAreCountedApart) {
+  map(PROT_READ, MAP_SHARED);
+  maps_.rewind();
+  EXPECT_EQ(maps_.resident(range(0, 100)), 100 * page_bytes());
+  EXPECT_EQ(maps_.resident(range(100, 50)), 50 * page_bytes());
+}
+
+TEST_P(BareMaps, StatmSeesWhatIsMapped) {
+  const std::uint64_t before = maps_.shared_bytes();
+  map(PROT_READ, MAP_SHARED);
+  EXPECT_GE(maps_.shared_bytes() + (1 << 20), before + kPages * page_bytes());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, BareMaps,
+                         testing::Values(OwnMaps::Ways::best, OwnMaps::Ways::text_only),
+                         [](const auto& one) {
+                           return one.param == OwnMaps::Ways::best ? "Best" : "TextOnly";
+                         });
+
+}  // namespace
+}  // namespace lowtide::bare

@@ -1,0 +1,313 @@
+"""`lowtide guard` around real programs: the peak stays near the limit, the program sees nothing."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+COMMAND = shutil.which("lowtide", path=str(pathlib.Path(sys.executable).parent))
+MIB = 1 << 20
+LIMIT = 64 * MIB
+SIZE = 192 * MIB
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}
+
+pytestmark = pytest.mark.skipif(
+    COMMAND is None, reason="the command is not installed: it was built without CLI11"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Real files are needed: the pages of /dev/shm are nobody's to let go."""
+    return tmp_path_factory.mktemp("guard")
+
+
+@pytest.fixture(scope="module")
+def data(folder):
+    """Every page holds its number."""
+    path = folder / "data.bin"
+    pages = np.zeros((SIZE // 4096, 512), dtype="<u8")
+    pages[:, 0] = np.arange(len(pages))
+    pages.tofile(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def total(data):
+    return int(np.fromfile(data, dtype=np.uint8).sum(dtype=np.uint64))
+
+
+def guard(*words, limit="64MiB", timeout_s=300, **more):
+    return subprocess.run(
+        [COMMAND, "guard", "--limit", limit, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        **more,
+    )
+
+
+def program(name, path, *options, **more):
+    return guard(*options, "--", sys.executable, HERE / "guard_programs.py", name, path, **more)
+
+
+def peak_of(text):
+    """From "peak 61.2 MiB of mapped files (limit 64 MiB), 12 trims in 1 process; ..."."""
+    number, unit, trims = re.search(
+        r"peak ([\d.]+) (\w+) of .*?, ([\d,]+) trims? in", text
+    ).groups()
+    return float(number) * UNITS[unit], int(trims.replace(",", ""))
+
+
+def held(result, most=2 * LIMIT):
+    """The margin is for a machine under load; the bars of the benchmark are narrower."""
+    assert result.returncode == 0, result.stderr
+    peak, trims = peak_of(result.stderr)
+    assert peak <= most, result.stderr
+    assert trims > 0, result.stderr
+    return result.stdout.strip()
+
+
+def test_a_scan_of_a_memmap_is_held_and_reads_the_same_bytes(data, total):
+    result = program("scan", data)
+    assert held(result) == str(total)
+    assert result.stderr.endswith("not covered: nothing\n")
+
+
+def test_a_shuffle_of_a_memmap_is_trimmed_and_reads_the_same_bytes(data, total):
+    """A gather maps tens of gigabytes a second: it passes the limit for moments."""
+    assert held(program("shuffle", data), most=SIZE) == str(total)
+
+
+def test_pyarrow_memory_map_is_held(data, total):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed (45 MB; pip install pyarrow)")
+    assert held(program("arrow", data)) == str(total)
+
+
+def test_torch_load_is_held_though_its_map_is_private_and_writable(folder, data, total):
+    torch = pytest.importorskip("torch")
+    path = folder / "data.pt"
+    torch.save({"x": torch.from_numpy(np.fromfile(data, dtype=np.uint8))}, path)
+    assert held(program("torch_load", path)) == str(total)
+    path.unlink()
+
+
+def test_safetensors_are_held(folder, data, total):
+    numpy = pytest.importorskip("safetensors.numpy")
+    path = folder / "data.safetensors"
+    numpy.save_file({"x": np.fromfile(data, dtype=np.uint8)}, path)
+    assert held(program("safetensors_torch", path)) == str(total)
+    path.unlink()
+
+
+def test_sqlite_with_mmap_is_held(folder):
+    import sqlite3
+
+    path = folder / "data.sqlite"
+    base = sqlite3.connect(path)
+    base.execute("create table rows (id integer primary key, body blob)")
+    body = os.urandom(64 << 10)
+    base.executemany("insert into rows (body) values (?)", ((body,) for _ in range(3000)))
+    base.commit()
+    base.execute(f"pragma mmap_size={1 << 30}")
+    if base.execute("pragma mmap_size").fetchone() in (None, (0,)):
+        pytest.skip("this sqlite was built without mmap")
+    base.close()
+    result = program("sqlite", path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == str(3000 * len(body))
+    path.unlink()
+
+
+def test_writes_into_a_private_map_are_never_lost(data):
+    """They stay in memory; the pages of the file around them are given to the kernel."""
+    result = program("private_writes", data)
+    assert result.returncode == 0, result.stderr
+
+
+def test_writes_into_a_shared_map_reach_the_file(folder, data):
+    path = folder / "written.bin"
+    shutil.copyfile(data, path)
+    printed = held(program("shared_writes", path))
+    written = np.fromfile(path, dtype=np.uint8)
+    assert printed == str(int(written.sum(dtype=np.uint64)))
+    assert np.array_equal(written, np.fromfile(data, dtype=np.uint8) + np.uint8(1))
+    path.unlink()
+
+
+def test_forked_workers_are_held_each_and_together(data, total):
+    result = program("workers", data)
+    assert held(result) == str(total)
+    assert "in 3 processes" in result.stderr
+    together = program("workers", data, "--tree")
+    assert held(together, most=3 * LIMIT) == str(total)
+    assert "summed over the processes" in together.stderr
+
+
+def test_no_children_covers_the_program_only():
+    inner = "import os; print(os.environ.get('LD_PRELOAD'), os.environ.get('LOWTIDE_GUARD'))"
+    result = guard("--no-children", "--", sys.executable, "-c", inner)
+    assert result.stdout.split() == ["None", "None"]
+
+
+def test_an_earlier_preload_is_kept_behind_ours():
+    inner = "import os; print(os.environ['LD_PRELOAD'])"
+    environment = {**os.environ, "LD_PRELOAD": "libm.so.6"}
+    result = guard("--", sys.executable, "-c", inner, env=environment)
+    assert re.fullmatch(r"\S*liblowtide_guard\.so:libm\.so\.6\n", result.stdout)
+    result = guard("--no-children", "--", sys.executable, "-c", inner, env=environment)
+    assert result.stdout == "libm.so.6\n"
+
+
+def test_exit_code_signals_and_streams_are_the_programs():
+    assert guard("--", "sh", "-c", "exit 42").returncode == 42
+    assert guard("--", "sh", "-c", "kill -SEGV $$").returncode == 128 + signal.SIGSEGV
+    result = guard("--", "cat", input="in\n")
+    assert result.stdout == "in\n"
+    assert result.stderr.count("\n") == 1
+
+
+def test_ctrl_c_reaches_the_program():
+    process = subprocess.Popen(
+        [
+            COMMAND,
+            "guard",
+            "--limit",
+            "64MiB",
+            "--",
+            sys.executable,
+            "-c",
+            "import time; print(1, flush=True); time.sleep(99)",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+def compiled(folder, source, *flags):
+    compiler = shutil.which("c++") or pytest.skip("no C++ compiler")
+    path = folder / (pathlib.Path(source).stem + "".join(flags))
+    run = subprocess.run(
+        [compiler, "-std=c++20", "-O2", str(source), "-o", str(path), "-pthread", *flags],
+        capture_output=True,
+        text=True,
+    )
+    if run.returncode != 0 and "-static" in flags:
+        pytest.skip("no static libraries to link with")
+    assert run.returncode == 0, run.stderr
+    return path
+
+
+def test_a_static_program_is_refused_by_name(folder):
+    source = folder / "idle.cc"
+    source.write_text("int main() { return 0; }\n")
+    path = compiled(folder, source, "-static")
+    result = guard("--", path)
+    assert result.returncode == 1
+    assert f"{path} is statically linked" in result.stderr
+    assert "MemoryHigh=67108864" in result.stderr
+
+
+def test_a_static_program_below_the_guarded_one_is_named(folder, data):
+    holder = folder / "holder.cc"
+    holder.write_text(
+        "#include <fcntl.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
+        "int main(int, char** w) { int fd = open(w[1], O_RDONLY); int s = 0;"
+        f" volatile char* p = (volatile char*)mmap(nullptr, {SIZE}, PROT_READ, MAP_SHARED, fd, 0);"
+        f" for (long r = 0; r < 20; ++r) {{ for (long i = 0; i < {SIZE}; i += 4096) s += p[i];"
+        " usleep(50000); } return s == 1; }\n"
+    )
+    path = compiled(folder, holder, "-static")
+    result = guard("--", "sh", "-c", f"{path} {data}; exit 3")
+    assert result.returncode == 3
+    assert re.search(r"not covered: holder-static held \d+ MiB of \S+data.bin", result.stderr)
+
+
+def test_memory_that_took_the_place_of_a_map_is_never_touched(folder, data):
+    path = compiled(folder, HERE / "guard_stress.cc")
+    seconds = os.environ.get("LOWTIDE_STRESS_SECONDS", "6")
+    result = guard("--", path, seconds, data, limit="4MiB", timeout_s=int(seconds) + 300)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "good\n"
+    assert peak_of(result.stderr)[1] > 10, result.stderr
+
+
+def test_cache_drop_leaves_little_in_the_page_cache(data, total):
+    result = program("scan", data, "--cache", "drop")
+    assert held(result) == str(total)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["--limit", "lots", "--", "true"], 2, '"lots" is not a size'),
+        (["--limit", "1023KiB", "--", "true"], 2, "give at least 1 MiB"),
+        (["--limit", "64MiB"], 2, "no program was given"),
+        (["--", "true"], 2, "--limit"),
+        (["--limit", "64MiB", "--cache", "burn", "--", "true"], 2, "--cache"),
+        (["--limit", "64MiB", "--", "no-such-program"], 127, "no-such-program"),
+        (["--limit", "64MiB", "--", str(HERE / "guard_stress.cc")], 126, "Permission denied"),
+        (["--limit", "64MiB", "--", "/"], 126, "/"),
+    ],
+)
+def test_bad_input_is_told(words, code, text):
+    result = subprocess.run([COMMAND, "guard", *words], capture_output=True, text=True, timeout=60)
+    assert result.returncode == code, result.stderr
+    assert text in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a program to another user")
+def test_a_setuid_program_is_refused(folder):
+    path = folder / "raised"
+    shutil.copyfile("/bin/true", path)
+    os.chown(path, 65534, 65534)
+    path.chmod(0o4755)
+    result = guard("--", path)
+    assert result.returncode == 1
+    assert "is set-user-id" in result.stderr
+
+
+def test_needs_no_folder_for_temporary_files(data, total):
+    result = program("scan", data, env={**os.environ, "TMPDIR": "/no/such/folder"})
+    assert held(result) == str(total)
+
+
+def test_leaves_no_descriptor_and_one_thread_in_the_program(data):
+    inner = (
+        "import os, sys, numpy as np; m = np.memmap(sys.argv[1], mode='r'); m[::4096].sum();"
+        "print(len(os.listdir('/proc/self/task')), *sorted(os.listdir('/proc/self/fd'), key=int))"
+    )
+    words = [sys.executable, "-c", inner, str(data)]
+    plain = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    guarded = guard("--", *words).stdout.split()
+    assert int(guarded[0]) == int(plain[0]) + 1
+    assert guarded[1:] == plain[1:]
+
+
+def test_a_shim_that_is_not_there_is_told(folder):
+    lonely = folder / "bin"
+    lonely.mkdir()
+    shutil.copy(COMMAND, lonely / "lowtide")
+    result = subprocess.run(
+        [lonely / "lowtide", "guard", "--limit", "64MiB", "--", "true"],
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 2
+    assert "liblowtide_guard.so" in result.stderr
