@@ -1,143 +1,162 @@
 #!/usr/bin/env python3
-"""The benchmark `ceiling`: maps with a ceiling beside plain ones, by speed and by mapped pages.
+"""The benchmark `ceiling`: real programs that map a file, as they are and under `lowtide guard`.
 
-A matrix of 3,000,000 x 162 float32, cached: a loop over slices, a whole-array sum, whole rows in a
-permutation (chunks of 4096, and one by one), and r+ writes. Every measurement is a process of its
-own, sampled from outside each 2 ms; the methods take turns, round by round.
+A cached file is read by np.memmap (scan, a scan of at most 1 GB/s, shuffled rows), pyarrow,
+torch.load(mmap=True), safetensors, sqlite and by two forked workers and their parent. Each run is a
+process of its own whose file pages are sampled from outside each 2 ms (those of the process of the
+tree that holds most); what it had mapped before it opened the file (libraries) is taken off. Plain
+and guarded runs take turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import json
+import os
+import shutil
+import sqlite3
+import statistics
+import subprocess
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
-import ceiling_worker
-import matrix
-import report
-import rounds
+import machine
+import numpy as np
 import scratch
-import worker
-from cgroup import MemoryGroup
-from report import MIB
-from rounds import Method, say
+from processes import read_status
 
-MEMORY_MIB = 256
+MIB = 1 << 20
+BODY_BYTES = 64 << 10
+LIMIT_MIB = 256
 SAMPLE_S = 0.002
-RATIO_BARS: tuple[report.RatioBar, ...] = (
-    ("slice loop", "slices-lowtide", "slices-numpy", 0.8),
-    ("shuffled whole rows", "fancy-lowtide", "fancy-take", 0.95),
-)
-# Mapped pages and buffers: 1.25 x memory + 16 MiB, for whole rows memory + 16 MiB.
-LIMIT_BARS = (
-    ("slice loop, mapped pages", "slices-lowtide", "file_growth", "336 MiB"),
-    ("single rows, mapped pages", "rows-lowtide", "file_growth", "336 MiB"),
-    ("r+ writes, mapped pages", "writes-lowtide", "file_growth", "336 MiB"),
-    ("whole sum, mapped pages", "reduction-lowtide", "file_growth", "528 MiB"),
-    ("shuffled whole rows, memory", "fancy-lowtide", "growth", "272 MiB"),
+PROGRAMS = Path(__file__).resolve().parents[2] / "tests" / "python" / "guard_programs.py"
+# name, what, file, pause after each MiB, package
+JOBS = (
+    ("scan", "np.memmap scan", "data.bin", 0.0, "numpy"),
+    ("scan", "np.memmap scan, 1 GB/s", "data.bin", 0.0008, "numpy"),
+    ("shuffle", "np.memmap shuffled rows", "data.bin", 0.0, "numpy"),
+    ("arrow", "pyarrow memory_map", "data.bin", 0.0, "pyarrow"),
+    ("torch_load", "torch.load(mmap=True)", "data.pt", 0.0, "torch"),
+    ("safetensors_torch", "safetensors", "data.safetensors", 0.0, "safetensors"),
+    ("sqlite", "sqlite3, mmap_size", "data.sqlite", 0.0, "sqlite3"),
+    ("workers", "two forked workers", "data.bin", 0.0, "numpy"),
 )
 
 
-def methods() -> list[Method]:
-    names = {
-        "slices": "slices of 4096 rows",
-        "reduction": "sum of the whole",
-        "fancy": "shuffled rows, 4096 at a time",
-        "rows": "shuffled rows, one by one",
-        "writes": "r+ writes, 4096 rows at a time",
+def write_files(folder: str, size_bytes: int) -> None:
+    """The same bytes in every form, read back once so that all are cached."""
+    data = np.random.default_rng(0).integers(0, 256, size_bytes, dtype=np.uint8)
+    data.tofile(os.path.join(folder, "data.bin"))
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        torch.save({"x": torch.from_numpy(data)}, os.path.join(folder, "data.pt"))
+    if importlib.util.find_spec("safetensors"):
+        from safetensors.numpy import save_file
+
+        save_file({"x": data}, os.path.join(folder, "data.safetensors"))
+    base = sqlite3.connect(os.path.join(folder, "data.sqlite"))
+    base.execute("create table rows (id integer primary key, body blob)")
+    parts = (data[at : at + BODY_BYTES].tobytes() for at in range(0, size_bytes, BODY_BYTES))
+    base.executemany("insert into rows (body) values (?)", ((body,) for body in parts))
+    base.commit()
+    base.close()
+
+
+def warm(path: str) -> None:
+    with open(path, "rb", buffering=0) as file:
+        while file.read(8 * MIB):
+            pass
+
+
+def file_pages(pid: int) -> int:
+    """RssFile of the process that has most, of this one and those below it."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        own = read_status(pid).get("file") or 0
+    except OSError:
+        return 0
+    return max([own, *(file_pages(int(child)) for child in children)])
+
+
+def run(job: tuple[str, str, str, float, str], path: str, guarded: bool) -> dict[str, Any]:
+    words = [sys.executable, str(PROGRAMS), job[0], path, str(job[3])]
+    if guarded:
+        command = shutil.which("lowtide", path=os.path.dirname(sys.executable)) or "lowtide"
+        words = [command, "guard", "--limit", f"{LIMIT_MIB}MiB", "--", *words]
+    warm(path)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    samples = []
+    while process.poll() is None:
+        samples.append(file_pages(process.pid))
+        time.sleep(SAMPLE_S)
+    out, err = process.communicate()
+    if process.returncode != 0:
+        raise SystemExit(f"{job[1]}: exit code {process.returncode}: {err}")
+    before, seconds, _ = out.split()
+    growth = [max(0, pages - int(before)) for pages in samples]
+    limit = LIMIT_MIB * MIB * 1.05
+    return {
+        "seconds": float(seconds),
+        "peak_mib": max(growth, default=0) / MIB,
+        "within": sum(one <= limit for one in growth) / max(1, len(growth)),
+        "told": err.strip(),
     }
-    found = []
-    for job, what in names.items():
-        for reader, label in (("numpy", "np.memmap"), ("lowtide", f"lt.memmap {MEMORY_MIB}MiB")):
-            found.append(Method(f"{job}-{reader}", f"{what}: {label}", "hot", reader, {"job": job}))
-    take = f"{names['fancy']}: lt.open(...).take"
-    found.append(Method("fancy-take", take, "hot", "take", {"job": "fancy"}))
-    return found
 
 
-class Bench(rounds.Bench):
-    """The matrix through each map."""
-
-    def __init__(self, path: str, rows: int, seconds: float) -> None:
-        super().__init__(path, 0)
-        self._rows = rows
-        self._seconds = seconds
-
-    def run(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
-        task = ceiling_worker.Task(
-            reader=method.reader,
-            path=self.path,
-            rows=self._rows,
-            columns=matrix.COLUMNS,
-            memory=f"{MEMORY_MIB}MiB",
-            seconds=self._seconds,
-            **method.options,
+def measure(folder: str, rounds: int) -> list[dict[str, Any]]:
+    rows = []
+    for job in JOBS:
+        if importlib.util.find_spec(job[4]) is None:
+            print(f"{job[1]}: left out, {job[4]} is not installed")
+            continue
+        path = os.path.join(folder, job[2])
+        pairs = [(run(job, path, False), run(job, path, True)) for _ in range(rounds)]
+        rows.append(
+            {
+                "program": job[1],
+                "plain_peak_mib": max(plain["peak_mib"] for plain, _ in pairs),
+                "guard_peak_mib": max(ours["peak_mib"] for _, ours in pairs),
+                "within_5_percent": statistics.median(ours["within"] for _, ours in pairs),
+                "time_ratio": statistics.median(
+                    ours["seconds"] / plain["seconds"] for plain, ours in pairs
+                ),
+                "rounds": [{"plain": plain, "guard": ours} for plain, ours in pairs],
+            }
         )
-        outcome = worker.run(task, group, SAMPLE_S, program=ceiling_worker.__file__)
-        if outcome.reason:
-            return {"error": outcome.reason.replace(self.path, "FILE")}
-        found = outcome.found
-        found.pop("after")
-        found["file_growth"] = outcome.growth("file")
-        found["growth"] = outcome.growth("anon", "file")
-        over = [(r.file or 0) - outcome.ready["file"] for r in outcome.readings]
-        within = sum(1 for bytes_ in over if bytes_ <= MEMORY_MIB * MIB)
-        found["share_within"] = within / len(over) if over else None
-        found["rows_per_s"] = found["rows"] / found["seconds"]
-        return found
-
-    def rate(self, found: dict[str, Any]) -> str:
-        return f"{found['rows_per_s']:,.0f} rows/s, {found['file_growth'] / MIB:,.0f} MiB mapped"
-
-
-def _table(labels: dict[str, str], found: report.Rounds) -> str:
-    columns = [
-        report.median("krow/s", "rows_per_s", 1e-3),
-        report.spread("spread", "rows_per_s", 1e-3),
-        report.peak_mib("peak mapped MiB", "file_growth"),
-        report.peak_mib("peak grown MiB", "growth"),
-        report.percent("samples within memory", "share_within"),
-        report.median("trims", "trims", places=0),
-        report.percent("in cache after", "resident_after"),
-        report.against(RATIO_BARS, "rows_per_s"),
-    ]
-    return report.table(labels, found, "rows_per_s", columns)
-
-
-def _options(argv: list[str]) -> argparse.Namespace:
-    parser = rounds.options_parser("ceiling", __doc__)
-    parser.add_argument("--rows", type=int, default=3_000_000)
-    options = parser.parse_args(argv)
-    if options.quick:
-        options.rounds, options.seconds = 1, 2.0
-    if options.rounds < 1 or options.rows < 1:
-        parser.error("--rounds and --rows must be at least 1")
-    return options
+        row = rows[-1]
+        print(
+            f"{row['program']:26} {row['plain_peak_mib']:7.0f} -> {row['guard_peak_mib']:5.0f} MiB"
+            f"  within limit + 5 %: {row['within_5_percent']:6.1%}  time x {row['time_ratio']:.2f}",
+            flush=True,
+        )
+    return rows
 
 
 def main(argv: list[str]) -> int:
-    options = _options(argv)
-    chosen = rounds.choose(methods(), options.only)
-    say(f"writing or finding a matrix of {options.rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
-    name = f"ceiling-{options.rows}x{matrix.COLUMNS}.f32"  # its own: it is written to
-    with scratch.kept_or_removed(
-        options.data,
-        name,
-        options.rows * matrix.ROW_BYTES,
-        lambda part: matrix.write(part, options.rows),
-        options.keep,
-    ) as path:
-        bench = Bench(path, options.rows, options.seconds)
-        facts = rounds.machine_facts(path)
-        bench.rounds(chosen, options.rounds)
-    facts |= {"command": rounds.command("ceiling", argv)}
-    facts |= {"rows": options.rows, "columns": matrix.COLUMNS, "memory_bytes": MEMORY_MIB * MIB}
-    labels = {method.key: method.label for method in chosen}
-    bars = [report.ratio_bar(bench.found, bar, "rows_per_s") for bar in RATIO_BARS]
-    bars += [report.limit_bar(bench.found, *bar, max) for bar in LIMIT_BARS]
-    print(_table(labels, bench.found))
-    print(report.bars_table(bars))
-    rounds.write_result(options.out, facts, bars, labels, bench.found)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mib", type=int, default=2048, help="size of the file")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--folder", help="where the files are made; default: on a disk")
+    parser.add_argument("-o", "--output", help="the result, as JSON")
+    told = parser.parse_args(argv)
+    folder = os.path.join(told.folder or scratch.scratch_folder(), f"lowtide-guard-{os.getpid()}")
+    os.makedirs(folder)
+    try:
+        write_files(folder, told.mib * MIB)
+        result = {
+            "machine": machine.describe(folder),
+            "command": f"./dev bench ceiling --mib {told.mib} --rounds {told.rounds}",
+            "limit_mib": LIMIT_MIB,
+            "rows": measure(folder, told.rounds),
+        }
+    finally:
+        shutil.rmtree(folder)
+    if told.output:
+        Path(told.output).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

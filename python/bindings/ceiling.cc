@@ -71,32 +71,63 @@ const char* element_at(const Py_buffer& view, nb::handle index) {
   return at;
 }
 
-void make(Ceiling* self, nb::handle map, std::uint64_t memory_bytes,
+// The ceiling of a map object, which owns it. Until close() the map counts as lent, so that mmap's
+// own close and resize, called past those of the map object, raise BufferError instead of taking
+// the address away under a trim.
+class MapCeiling {
+ public:
+  MapCeiling(nb::handle map, const CeilingOptions& options) {
+    if (PyObject_GetBuffer(map.ptr(), &lent_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+    try {
+      ceiling_.emplace(lent_.buf, static_cast<std::uint64_t>(lent_.len), options);
+    } catch (...) {
+      PyBuffer_Release(&lent_);
+      throw;
+    }
+    Py_DECREF(lent_.obj);  // its owner outlives it: a counted reference would keep both for good
+  }
+  // Destroyed without close() it was cleared by a map that dies, which asks for no loan back.
+
+  Ceiling* operator->() { return &*ceiling_; }
+  const Ceiling* operator->() const { return &*ceiling_; }
+
+  void close() {
+    ceiling_->close();
+    if (lent_.obj == nullptr) return;
+    Py_INCREF(lent_.obj);
+    PyBuffer_Release(&lent_);
+  }
+
+ private:
+  Py_buffer lent_{};
+  std::optional<Ceiling> ceiling_;
+};
+
+void make(MapCeiling* self, nb::handle map, std::uint64_t memory_bytes,
           std::uint64_t file_offset_bytes, const std::optional<nb::bytes>& drop_path) {
-  const Borrowed memory(map, PyBUF_SIMPLE);
   CeilingOptions options{.memory_bytes = memory_bytes, .file_offset_bytes = file_offset_bytes};
   if (drop_path) options.drop_path.assign(drop_path->c_str(), drop_path->size());
-  new (self) Ceiling(memory->buf, static_cast<std::uint64_t>(memory->len), options);
+  new (self) MapCeiling(map, options);
 }
 
 // The interpreter's lock is kept: mostly this is a look at some bits.
-void touch(Ceiling& ceiling, nb::handle array) {
+void touch(MapCeiling& ceiling, nb::handle array) {
   const Borrowed view(array, PyBUF_STRIDED_RO);
   const Span span = span_of(*view);
-  ceiling.touch(span.at, span.size_bytes);
+  ceiling->touch(span.at, span.size_bytes);
 }
 
-void touch_element(Ceiling& ceiling, nb::handle array, nb::handle index) {
+void touch_element(MapCeiling& ceiling, nb::handle array, nb::handle index) {
   const Borrowed view(array, PyBUF_STRIDED_RO);
   if (const char* const at = element_at(*view, index)) {
-    ceiling.touch(at, static_cast<std::uint64_t>(view->itemsize));
+    ceiling->touch(at, static_cast<std::uint64_t>(view->itemsize));
   } else {
-    ceiling.touch_anywhere(1);
+    ceiling->touch_anywhere(1);
   }
 }
 
-nb::dict stats(const Ceiling& ceiling) {
-  const CeilingStats now = ceiling.stats();
+nb::dict stats(const MapCeiling& ceiling) {
+  const CeilingStats now = ceiling->stats();
   nb::dict all;
   all["memory"] = now.memory_bytes;
   all["entered"] = now.entered_bytes ? nb::object(nb::int_(*now.entered_bytes)) : nb::none();
@@ -114,17 +145,21 @@ std::uint64_t release(nb::handle map, bool dump, const nb::bytes& path) {
 }  // namespace
 
 void bind_ceiling(nb::module_& module) {
-  nb::class_<Ceiling>(module, "Ceiling")
+  nb::class_<MapCeiling>(module, "Ceiling")
       .def("__init__", &make, "map"_a, "memory_bytes"_a, "file_offset_bytes"_a,
            "drop_path"_a.none())
       .def("touch", &touch, "array"_a)
       .def("touch_element", &touch_element, "array"_a, "index"_a)
-      .def("touch_anywhere", &Ceiling::touch_anywhere, "places"_a)
-      .def("lend", &Ceiling::lend, "bytes"_a)
-      .def("trim", &Ceiling::trim)
-      .def("close", &Ceiling::close)
-      .def_prop_ro("limited", &Ceiling::limited)
-      .def_prop_ro("limit_bytes", &Ceiling::limit_bytes)
+      .def(
+          "touch_anywhere",
+          [](MapCeiling& ceiling, std::uint64_t places) { ceiling->touch_anywhere(places); },
+          "places"_a)
+      .def(
+          "lend", [](MapCeiling& ceiling, std::uint64_t bytes) { ceiling->lend(bytes); }, "bytes"_a)
+      .def("trim", [](MapCeiling& ceiling) { return ceiling->trim(); })
+      .def("close", &MapCeiling::close)
+      .def_prop_ro("limited", [](const MapCeiling& ceiling) { return ceiling->limited(); })
+      .def_prop_ro("limit_bytes", [](const MapCeiling& ceiling) { return ceiling->limit_bytes(); })
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"));
   module.def("release", &release, "map"_a, "dump"_a, "path"_a);
   module.def("stop_trimming", &stop_trimming);

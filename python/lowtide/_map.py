@@ -152,8 +152,10 @@ class Map(mmap.mmap):
                 return None
             skip = (place - reader.first) // row_bytes
             flat = rows.reshape(-1)
+            if skip:
+                flat = flat.astype(np.int64) + skip
             try:
-                reader.take(flat + skip if skip else flat, out)
+                reader.take(flat, out)
             except OSError as error:
                 if error.errno != errno.ESTALE:
                     raise

@@ -53,12 +53,18 @@ def gather(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray) -> AnyArray:
     return out.reshape(rows.shape + view.shape[1:])
 
 
-def scatter(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray, values: AnyArray) -> None:
-    """`view[rows] = values`; of a row that is named twice the last value stays, as with NumPy."""
+def scatter(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray, value: Any) -> None:
+    """`view[rows] = value`; of a row that is named twice the last value stays, as with NumPy."""
+    is_array = isinstance(value, np.ndarray)
+    values = np.asarray(value) if is_array else np.asarray(value, view.dtype)  # a tuple: one record
+    shape = rows.shape + view.shape[1:]
+    while values.ndim > len(shape) and values.shape[0] == 1:
+        values = values[0]
+    if np.may_share_memory(values, view):
+        values = values.copy()  # else a piece would read what an earlier one wrote
     flat = rows.reshape(-1)
     if values.ndim >= view.ndim:
-        values = np.broadcast_to(values, rows.shape + view.shape[1:])
-        values = values.reshape((flat.size, *view.shape[1:]))
+        values = np.broadcast_to(values, shape).reshape((flat.size, *view.shape[1:]))
         for piece in _pieces(ceiling, view, flat):
             view[flat[piece]] = values[piece]
         return

@@ -126,7 +126,7 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
         if isinstance(index, (list, np.ndarray)) and self.ndim:
             rows = _map_index.row_numbers(index, self.shape[0])
             if rows is not None:
-                _map_index.scatter(ceiling, plain, rows, np.asarray(value))
+                _map_index.scatter(ceiling, plain, rows, value)
                 return
         entries = index if isinstance(index, tuple) else (index,)
         if any(isinstance(entry, (list, np.ndarray)) for entry in entries):

@@ -1,5 +1,6 @@
 #include "lowtide/guard.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -29,6 +30,7 @@ using ceiling::Page;
 using ceiling::Slot;
 
 constexpr int kRefused = 1;
+constexpr std::uint64_t kTouchBytes = 2 << 20;  // a large folio of the page cache, mapped whole
 constexpr const char* kShimName = "liblowtide_guard.so";
 
 std::string find_shim() {
@@ -47,8 +49,7 @@ void check(const GuardOptions& options) {
   }
   if (options.limit_bytes < kSmallestGuardBytes) {
     throw std::invalid_argument("limit " + format_bytes(options.limit_bytes) +
-                                " is too small: a single touch can map 2 MiB, and maps below " +
-                                format_bytes(kSmallestGuardBytes) +
+                                " is too small: maps below " + format_bytes(kSmallestGuardBytes) +
                                 " are not watched; give at least " +
                                 format_bytes(kSmallestGuardBytes));
   }
@@ -101,15 +102,20 @@ class Watching {
 
  private:
   void run(int pid) {
-    constexpr std::chrono::milliseconds kBetween{100};
+    using Clock = std::chrono::steady_clock;
+    constexpr Clock::duration kBetween = std::chrono::milliseconds(100);
+    constexpr int kShare = 20;  // at most one part in twenty of the time goes into looking
+    Clock::duration pause = kBetween;
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, kBetween, [this] { return done_; })) {
+    while (!changed_.wait_for(lock, pause, [this] { return done_; })) {
       lock.unlock();
+      const Clock::time_point start = Clock::now();
       try {
         watch_.look(pid);
       } catch (const std::bad_alloc&) {
         // It only leaves out what could be told at the end.
       }
+      pause = std::max(kBetween, kShare * (Clock::now() - start));
       lock.lock();
     }
   }
@@ -135,6 +141,10 @@ void add_sums(const Page& page, const GuardOptions& options, GuardEnd& end) {
   end.released_bytes = page.released_bytes.load();
   end.maps = page.maps.load();
   end.processes = page.processes.load();
+  if (end.maps != 0 && options.limit_bytes < kTouchBytes) {
+    end.not_covered.push_back("one touch can map " + format_bytes(kTouchBytes) +
+                              ", which is more than the limit");
+  }
   if (const auto kept = page.kept_bytes.load(); kept != 0) {
     end.not_covered.push_back(format_bytes(kept) +
                               " that the kernel did not let go (locked, or a private map of a file "
@@ -171,7 +181,7 @@ GuardEnd guard(const GuardOptions& options) {
   std::optional<OpenName> plain_name;
   if (shim.find_first_of(" :") != std::string::npos) plain_name.emplace(shim);
 
-  GuardWatch watch(page, options.limit_bytes);
+  GuardWatch watch(options.limit_bytes);
   Watching watching(watch);
   int started = 0;
   CommandOptions command;

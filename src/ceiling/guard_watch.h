@@ -11,15 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "ceiling/shim/page.h"
-
 namespace lowtide::ceiling {
 
 class GuardWatch {
  public:
-  // `page` outlives it.
-  GuardWatch(const Page& page, std::uint64_t limit_bytes)
-      : page_(page), limit_bytes_(limit_bytes) {}
+  explicit GuardWatch(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
   // The program and all below it. Some ten microseconds a process; milliseconds for one that holds
   // too much.
@@ -36,7 +32,6 @@ class GuardWatch {
   };
   void look_at(int pid);
 
-  const Page& page_;
   std::uint64_t limit_bytes_;
   std::map<std::pair<int, std::string>, Held> held_;  // by process and file
 };

@@ -72,7 +72,7 @@ std::unique_lock<std::mutex> Registry::lock() noexcept {
 
 void Registry::start_locked() {
   stopped_ = false;
-  thread_ = start_quiet_thread([this] { run(); });
+  thread_ = start_quiet_thread([this, turn = turn_] { run(turn); });
 }
 
 void Registry::stop() noexcept {
@@ -80,6 +80,7 @@ void Registry::stop() noexcept {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
+    ++turn_;
     ending = std::move(thread_);
   }
   changed_.notify_all();
@@ -99,13 +100,13 @@ bool Registry::running() const {
   return thread_.joinable();
 }
 
-void Registry::run() {
+void Registry::run(std::uint64_t turn) {
   std::unique_lock lock(mutex_);
   Pace pace;
   std::optional<std::uint64_t> counted_at;  // changes_ when the maps were counted last
-  while (!stopped_) {
+  while (turn == turn_) {
     if (maps_.empty()) {
-      changed_.wait(lock, [&] { return stopped_ || !maps_.empty(); });
+      changed_.wait(lock, [&] { return turn != turn_ || !maps_.empty(); });
       continue;
     }
     const std::optional<std::uint64_t> file_bytes = resident_file_bytes();
@@ -124,7 +125,7 @@ void Registry::run() {
     }
     const auto wait = file_bytes ? std::chrono::nanoseconds(pace.wait_ns()) : kBlindWait;
     const std::uint64_t before = changes_;
-    changed_.wait_for(lock, wait, [&] { return stopped_ || changes_ != before; });
+    changed_.wait_for(lock, wait, [&] { return turn != turn_ || changes_ != before; });
   }
 }
 

@@ -36,7 +36,7 @@ class Registry {
  private:
   Registry();
   void start_locked();
-  void run();
+  void run(std::uint64_t turn);
   void account_locked();
 
   mutable std::mutex mutex_;
@@ -44,6 +44,7 @@ class Registry {
   std::vector<TrimmedMap*> maps_;
   std::thread thread_;
   bool stopped_ = false;
+  std::uint64_t turn_ = 0;     // goes up with every stop: one that starts meanwhile has another
   std::uint64_t changes_ = 0;  // of maps_: the thread must count again
 
   static void before_fork();

@@ -2,11 +2,13 @@
 
 #include <sys/ioctl.h>
 
+#include "os/pagemap_scan.h"
+
 namespace lowtide::bare {
 
 namespace {
 
-// Linux 6.11 and 6.7; not in the headers of Debian 12.
+// Linux 6.11; not in the headers of Debian 12.
 struct MapQuery {
   std::uint64_t size, flags, address;
   std::uint64_t start, end, area_flags, page_bytes, offset, inode;
@@ -15,16 +17,6 @@ struct MapQuery {
 };
 constexpr unsigned long kMapQuery = _IOWR('f', 17, MapQuery);
 constexpr std::uint64_t kWritable = 1 << 1, kShared = 1 << 3, kOrNext = 1 << 4;
-
-struct ScanQuery {
-  std::uint64_t size, flags, start, end, walk_end, runs, runs_length, max_pages;
-  std::uint64_t inverted, all_of, any_of, told;
-};
-struct ScanRun {
-  std::uint64_t start, end, categories;
-};
-constexpr unsigned long kScan = _IOWR('f', 16, ScanQuery);
-constexpr std::uint64_t kFile = 1 << 2, kPresent = 1 << 3, kSwapped = 1 << 4;
 
 struct Cursor {
   const char* at;
@@ -115,9 +107,9 @@ bool OwnMaps::open(Ways ways) {
   Area area;
   query_ = ways == Ways::best;
   query_ = query_ && find(reinterpret_cast<std::uintptr_t>(&kMapQuery), area);
-  ScanQuery nothing{};
+  PagemapScan nothing{};
   nothing.size = sizeof nothing;
-  if (ways == Ways::text_only || pagemap_ < 0 || control(pagemap_, kScan, &nothing) < 0) {
+  if (ways == Ways::text_only || pagemap_ < 0 || control(pagemap_, kPagemapScan, &nothing) < 0) {
     if (pagemap_ >= 0) close_file(pagemap_);
     pagemap_ = -1;
     smaps_ = static_cast<int>(open_file("/proc/self/smaps", O_RDONLY));
@@ -194,24 +186,23 @@ std::uint64_t OwnMaps::told_resident() {
   return last_resident_bytes_;
 }
 
-bool OwnMaps::scan(Range range, bool own_pages, bool (*visit)(void* state, Range run),
-                       void* state) {
-  ScanRun runs[256];
-  ScanQuery query{};
+bool OwnMaps::scan(Range range, Pages which, bool (*visit)(void* state, Range run), void* state) {
+  PageRun runs[256];
+  PagemapScan query{};
   query.size = sizeof query;
   query.end = range.end;
   query.runs = reinterpret_cast<std::uint64_t>(runs);
   query.runs_length = sizeof runs / sizeof runs[0];
-  query.told = own_pages ? kFile : kPresent;
-  if (own_pages) {
-    query.inverted = kFile;
-    query.all_of = kFile;
-    query.any_of = kPresent | kSwapped;
-  } else {
-    query.all_of = kFile | kPresent;
+  query.told = which == Pages::copied ? kPageOfFile : kPagePresent;
+  query.all_of = kPagePresent;
+  if (which == Pages::of_file) query.all_of |= kPageOfFile;  // a look at every page, not its entry
+  if (which == Pages::copied) {
+    query.inverted = kPageOfFile;
+    query.all_of = kPageOfFile;
+    query.any_of = kPagePresent | kPageSwapped;
   }
   for (query.start = range.start; query.start < range.end; query.start = query.walk_end) {
-    const long count = control(pagemap_, kScan, &query);
+    const long count = control(pagemap_, kPagemapScan, &query);
     if (count < 0 || query.walk_end <= query.start) return false;
     for (long i = 0; i < count; ++i) {
       if (!visit(state, {runs[i].start, runs[i].end})) return true;
@@ -220,14 +211,14 @@ bool OwnMaps::scan(Range range, bool own_pages, bool (*visit)(void* state, Range
   return true;
 }
 
-std::uint64_t OwnMaps::resident(Range range) {
+std::uint64_t OwnMaps::resident(Range range, bool shared) {
   std::uint64_t bytes = 0;
   if (pagemap_ >= 0) {
     const auto add = [](void* sum, Range run) {
       *static_cast<std::uint64_t*>(sum) += run.bytes();
       return true;
     };
-    return scan(range, false, add, &bytes) ? bytes : 0;
+    return scan(range, shared ? Pages::present : Pages::of_file, add, &bytes) ? bytes : 0;
   }
   Area area;
   std::uintptr_t at = range.start;
@@ -249,7 +240,7 @@ void OwnMaps::visit_resident(Range range, bool (*visit)(Range run)) {
   const auto pass = [](void* function, Range run) {
     return reinterpret_cast<bool (*)(Range)>(function)(run);
   };
-  (void)scan(range, false, pass, reinterpret_cast<void*>(visit));
+  (void)scan(range, Pages::of_file, pass, reinterpret_cast<void*>(visit));
 }
 
 bool OwnMaps::written(Range range) {
@@ -259,7 +250,7 @@ bool OwnMaps::written(Range range) {
     *static_cast<bool*>(flag) = true;
     return false;
   };
-  return !scan(range, true, note, &found) || found;
+  return !scan(range, Pages::copied, note, &found) || found;
 }
 
 }  // namespace lowtide::bare

@@ -54,9 +54,10 @@ class OwnMaps {
   // The first mapping that ends after `address`; false when there is none. `path`, when given, has
   // room for kPathBytes; it becomes empty where the kernel is too old to tell cheaply.
   [[nodiscard]] bool find(std::uintptr_t address, Area& out, char* path = nullptr);
-  // Bytes of `range` that are in memory and belong to the file; copies made by writes into a
-  // private map are not counted.
-  [[nodiscard]] std::uint64_t resident(Range range);
+  // Bytes of `range` that are in memory and belong to the file. Copies made by writes into a
+  // private map are not counted; of a shared map every page is the file's, which is cheaper to
+  // count.
+  [[nodiscard]] std::uint64_t resident(Range range, bool shared);
   // Calls `visit` for the runs of such pages, until it returns false. Where the kernel cannot tell
   // them: once, with all of `range`.
   void visit_resident(Range range, bool (*visit)(Range run));
@@ -64,7 +65,8 @@ class OwnMaps {
   [[nodiscard]] bool written(Range range);
 
  private:
-  [[nodiscard]] bool scan(Range range, bool own_pages, bool (*visit)(void* state, Range run),
+  enum class Pages { present, of_file, copied };
+  [[nodiscard]] bool scan(Range range, Pages which, bool (*visit)(void* state, Range run),
                           void* state);
   [[nodiscard]] bool find_text(std::uintptr_t address, Area& out);
   [[nodiscard]] std::uint64_t told_resident();  // of last_, from smaps

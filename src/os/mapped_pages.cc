@@ -1,7 +1,6 @@
 #include "os/mapped_pages.h"
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 
@@ -14,6 +13,7 @@
 #include <system_error>
 
 #include "core/checked.h"
+#include "os/pagemap_scan.h"
 #include "os/residency.h"
 #include "os/sys.h"
 #include "os/text_file.h"
@@ -21,16 +21,6 @@
 namespace lowtide {
 namespace {
 
-// Linux 6.7; not in the headers of Debian 12.
-struct PageRegion {
-  std::uint64_t start, end, categories;
-};
-struct ScanArgument {
-  std::uint64_t size, flags, start, end, walk_end, regions, regions_size, max_pages;
-  std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
-};
-constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArgument);
-constexpr std::uint64_t kIsPresent = 1U << 3;
 constexpr std::uint64_t kPresentBit = std::uint64_t{1} << 63;  // of an entry of the file itself
 
 int open_again(const char* path) noexcept {
@@ -104,23 +94,23 @@ std::optional<std::uint64_t> PageCounter::entered_bytes(const void* address,
 }
 
 std::optional<std::uint64_t> PageCounter::scan(std::uint64_t start, std::uint64_t end) noexcept {
-  std::array<PageRegion, 512> regions;
+  std::array<PageRun, 512> runs;
   std::uint64_t bytes = 0;
   while (start < end) {
-    ScanArgument argument{};
+    PagemapScan argument{};
     argument.size = sizeof argument;
     argument.start = start;
     argument.end = end;
-    argument.regions = address_of(regions.data());
-    argument.regions_size = regions.size();
-    argument.category_mask = kIsPresent;
-    argument.return_mask = kIsPresent;
+    argument.runs = address_of(runs.data());
+    argument.runs_length = runs.size();
+    argument.all_of = kPagePresent;
+    argument.told = kPagePresent;
     const int found = sys::table.ioctl(fd_, kPagemapScan, &argument);
     if (found < 0 && errno == EINTR) continue;
     if (found < 0 || argument.walk_end <= start) return std::nullopt;
     for (int i = 0; i < found; ++i) {
-      const PageRegion& region = regions[static_cast<std::size_t>(i)];
-      bytes += region.end - region.start;
+      const PageRun& run = runs[static_cast<std::size_t>(i)];
+      bytes += run.end - run.start;
     }
     start = argument.walk_end;
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -80,6 +81,25 @@ TEST_F(RegistryTest, HasOneThreadForAllMapsAndNoneAfterStop) {
   EXPECT_TRUE(registry_.running());
   registry_.remove(first);
   registry_.remove(second);
+}
+
+TEST_F(RegistryTest, StopEndsItsThreadAlsoWhileAnotherIsBeingStarted) {
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    while (!done) {
+      TrimmedMap map(file_.data(), file_.size(), 0, 8 * kMiB, nullptr);
+      registry_.add(map);
+      registry_.remove(map);
+    }
+  });
+  for (int i = 0; i < 500; ++i) {
+    while (!registry_.running()) std::this_thread::yield();
+    registry_.stop();
+  }
+  done = true;
+  other.join();
+  registry_.stop();
+  EXPECT_FALSE(registry_.running());
 }
 
 TEST_F(RegistryTest, TheChildOfAForkHasTheMapsAndAThreadOfItsOwn) {

@@ -34,6 +34,7 @@ class BareMaps : public testing::TestWithParam<OwnMaps::Ways> {
     ::close(fd);
     ASSERT_NE(at, MAP_FAILED);
     at_ = static_cast<char*>(at);
+    shared_ = flags == MAP_SHARED;
     // Locked pages are resident whatever the machine does meanwhile.
     if (::mlock(at_, kPages * page_bytes()) != 0) GTEST_SKIP() << "mlock: " << std::strerror(errno);
   }
@@ -43,13 +44,14 @@ class BareMaps : public testing::TestWithParam<OwnMaps::Ways> {
   }
   [[nodiscard]] std::uint64_t resident(Range what) {
     maps_.rewind();
-    return maps_.resident(what);
+    return maps_.resident(what, shared_);
   }
 
   TempFolder folder_;
   std::string path_ = folder_ / "x";
   OwnMaps maps_;
   char* at_ = nullptr;
+  bool shared_ = false;
 };
 
 TEST_P(BareMaps, CountsThePagesOfAFile) {
@@ -94,8 +96,8 @@ TEST_P(BareMaps, FindsAMappingByAnAddressInItOrBeforeIt) {
 TEST_P(BareMaps, TwoRangesOfOneMappingAreCountedApart) {
   map(PROT_READ, MAP_SHARED);
   maps_.rewind();
-  EXPECT_EQ(maps_.resident(range(0, 100)), 100 * page_bytes());
-  EXPECT_EQ(maps_.resident(range(100, 50)), 50 * page_bytes());
+  EXPECT_EQ(maps_.resident(range(0, 100), true), 100 * page_bytes());
+  EXPECT_EQ(maps_.resident(range(100, 50), false), 50 * page_bytes());
 }
 
 TEST_P(BareMaps, StatmSeesWhatIsMapped) {

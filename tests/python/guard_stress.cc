@@ -68,14 +68,16 @@ void work(const char* path, unsigned seed, std::chrono::steady_clock::time_point
         map(at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         canary(at);
         break;
-      case 2:  // the map moves away, and memory comes where it was
-        if (void* const moved = mremap(at, kMapBytes, kMapBytes / 2, MREMAP_MAYMOVE);
-            moved != MAP_FAILED) {
-          munmap(moved, kMapBytes / 2);
-        }
-        at = map(nullptr, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      case 2: {  // the map moves away, and memory comes where it was
+        void* const room = map(nullptr, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* const moved = mremap(at, kMapBytes, kMapBytes, MREMAP_MAYMOVE | MREMAP_FIXED, room);
+        if (moved != room) fail("mremap");
+        at = map(at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         canary(at);
+        read_file(static_cast<unsigned char*>(moved), first_page);
+        munmap(moved, kMapBytes);
         break;
+      }
       default:
         read_file(static_cast<unsigned char*>(at), first_page);
     }

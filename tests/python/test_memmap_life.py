@@ -109,6 +109,23 @@ def test_a_map_that_lends_its_memory_cannot_be_closed_and_keeps_its_ceiling(path
     assert m._mmap.closed
 
 
+PAST_THE_MAP = {
+    "close": mmap.mmap.close,
+    "resize": lambda over: mmap.mmap.resize(over, 2 * SIZE),
+    "exit": lambda over: mmap.mmap.__exit__(over, None, None, None),
+}
+
+
+@pytest.mark.parametrize("way", PAST_THE_MAP)
+def test_mmaps_own_methods_cannot_take_the_address_away_under_a_trim(path, way):
+    m = lt.memmap(path, np.uint8, "r+", memory="8MiB")
+    with pytest.raises(BufferError):
+        PAST_THE_MAP[way](m._mmap)
+    assert int(m[-9:].sum()) == 63
+    m._mmap.close()
+    assert m._mmap.closed
+
+
 def test_garbage_in_any_order(path):
     rng = np.random.default_rng(0)
     kept = []
@@ -192,25 +209,6 @@ def test_a_child_goes_on_with_a_thread_of_its_own(path, method):
     assert whole == 7 * SIZE
     assert gathered == 7 * 4096 * len(rows)
     assert trims >= 2
-
-
-def test_what_was_written_and_flushed_survives_the_kill(tmp_path):
-    path = tmp_path / "m.i4"
-    code = """
-import os, signal, sys
-import numpy as np
-import lowtide as lt
-m = lt.memmap(sys.argv[1], "<i4", "w+", shape=(40_000, 256), memory="8MiB")
-for at in range(0, len(m), 500):
-    m[at : at + 500] = np.arange(at, at + 500)[:, None]
-assert m._mmap.ceiling.stats()["trims"] >= 3
-m.flush()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-    found = run(code, path)
-    assert found.returncode == -signal.SIGKILL, found.stderr
-    data = np.fromfile(path, "<i4").reshape(-1, 256)
-    assert np.array_equal(data, np.broadcast_to(np.arange(40_000)[:, None], data.shape))
 
 
 READING = "lambda: [m[i : i + 9].sum() for i in range(10**7)]"

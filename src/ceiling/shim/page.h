@@ -18,7 +18,6 @@ struct Slot {
   std::atomic<std::int32_t> pid;  // 0: free
   std::atomic<std::uint32_t> ended;
   std::atomic<std::uint64_t> resident_bytes;  // of its maps, at its last look
-  std::atomic<std::uint64_t> other_bytes;     // shared pages that it does not trim
 };
 
 struct Page {

@@ -45,11 +45,11 @@ std::uint64_t Trimmer::count(Shim::Held& held) {
   std::uint64_t bytes = 0;
   maps_.rewind();
   for (std::size_t i = 0; i < held.table().size(); ++i) {
-    bytes += maps_.resident(held.table()[i].range);
+    const Entry& entry = held.table()[i];
+    bytes += maps_.resident(entry.range, entry.kind == Kind::shared);
   }
   const std::uint64_t shared = maps_.shared_bytes();
   other_bytes_ = shared > bytes ? shared - bytes : 0;
-  shim_.slot().other_bytes.store(other_bytes_);
   const std::uint64_t cost_ns = bare::now_ns() - start;
   next_count_ns_ =
       start + (cost_ns < kCountEveryNs / kCountShare ? kCountEveryNs : cost_ns * kCountShare);
@@ -161,10 +161,12 @@ void Trimmer::trim_entry(Shim::Held& held, Entry entry) {
 
 void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& area,
                       bare::Range part) {
-  if (Entry& seen = held.table()[held.table().first_after(part.start)]; !seen.known) {
-    seen.known = true;
-    seen.device = entry.device;
+  const std::size_t index = held.table().first_after(part.start);
+  if (index == held.table().size() || held.table()[index].range.start > part.start) {
+    return;  // left out: a split before it found the table full
   }
+  held.table()[index].known = true;
+  held.table()[index].device = entry.device;
   const bool by_hand = entry.kind == Kind::shared || (entry.kind == Kind::private_clean &&
                                                       !area.writable && !maps_.written(part));
   if (!by_hand) {
