@@ -13,9 +13,15 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 if(LOWTIDE_SANITIZE)
   # vptr looks at memory through a pipe: without free descriptors, which a test brings about, it
-  # sees errors that are not there.
-  target_compile_options(lowtide_build INTERFACE -fsanitize=${LOWTIDE_SANITIZE} -fno-sanitize=vptr
-                                                 -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # sees errors that are not there. Targets with LOWTIDE_PLAIN are compiled as in every other build.
+  set(sanitized -fsanitize=${LOWTIDE_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
+                -fno-omit-frame-pointer -O1 -g1 -UNDEBUG)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # The same bug, where the headers are precompiled.
+    list(APPEND sanitized -Wno-array-bounds -Wno-stringop-overflow)
+  endif()
+  target_compile_options(lowtide_build INTERFACE
+                         "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:LOWTIDE_PLAIN>>>:${sanitized}>")
   target_link_options(lowtide_build INTERFACE -fsanitize=${LOWTIDE_SANITIZE})
 endif()
 

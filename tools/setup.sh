@@ -111,7 +111,7 @@ setup_venv() {
     "$venv/bin/python" "$wheel/pip" install pip ||
       python3 -m pip --python "$venv/bin/python" install pip || return
   fi
-  "$venv/bin/python" -m pip install -r tools/requirements.txt
+  "$venv/bin/python" -m pip install --no-compile -r tools/requirements.txt
 }
 
 setup() {

@@ -103,7 +103,7 @@ TEST_F(RegistryTest, StopEndsItsThreadAlsoWhileAnotherIsBeingStarted) {
 }
 
 TEST_F(RegistryTest, TheChildOfAForkHasTheMapsAndAThreadOfItsOwn) {
-  if (!kChildrenWork) GTEST_SKIP() << "threads in a forked child: not with this sanitizer";
+  if (!children_work()) GTEST_SKIP() << "threads in a forked child: not with this sanitizer";
   TrimmedMap map(file_.data(), file_.size(), 0, 8 * kMiB, nullptr);
   registry_.add(map);
   const pid_t child = start_child([&] {

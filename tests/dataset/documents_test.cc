@@ -165,7 +165,7 @@ int advise_when_told(int /*fd*/, off_t /*offset*/, off_t /*size*/, int /*advice*
 }
 
 TEST(Documents, AreReadInAChildOfAForkThatHeldTheLockOfTheirFiles) {
-  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
   const DocumentsRig rig({Pair(100, {1, 2}), Pair(50, {3})});
   const Documents documents = rig.open(8);
   Offsets all(rig.starts.size());

@@ -211,7 +211,7 @@ TEST_F(ArrayTrouble, DoesNotEndAnEpochEarlyAfterAnErrorInSeek) {
 }
 
 TEST_F(ArrayTrouble, WorksOnInAForkedChild) {
-  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
   for (const EngineKind engine : {EngineKind::automatic, EngineKind::pread, EngineKind::memory}) {
     const Array array = Array::open(path_, {.memory_bytes = 64 * kMiB, .engine = engine});
     auto batches = array.batches({.batch_size = 1000, .order = OrderKind::shuffle});

@@ -214,7 +214,7 @@ TEST(LoaderTrouble, SaysThatAShardWasTruncatedInTheEpoch) {
 }
 
 TEST(LoaderTrouble, GoesOnInAForkedChild) {
-  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
   const TokenRig rig(1003);
   Loader plain(rig.tokens, kSmall), loader(rig.tokens, kSmall);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(hear(loader), hear(plain));

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "lowtide/error.h"
+#include "support/golden.h"
 #include "support/token_stream.h"
 
 namespace lowtide {
@@ -13,9 +14,8 @@ namespace {
 
 using Starts = std::vector<std::int64_t>;
 
-std::string golden(const std::string& name) {
-  const std::string here = __FILE__;
-  return here.substr(0, here.rfind("/face/")) + "/golden/tokens/" + name;
+std::string golden_tokens(const std::string& name) {
+  return golden("tokens") / name;
 }
 
 std::byte* bytes_of(std::vector<std::uint16_t>& tokens) {
@@ -196,12 +196,12 @@ TEST(Tokens, ReadsManyTinyShardsAsOneStream) {
 }
 
 TEST(Tokens, OpensAPairByAnyOfItsNames) {
-  const auto expected = read_all(Tokens::open(golden("megatron_uint16.bin")));
+  const auto expected = read_all(Tokens::open(golden_tokens("megatron_uint16.bin")));
   EXPECT_FALSE(expected.empty());
   for (const char* name : {"megatron_uint16", "megatron_uint16.idx", "megatron_uint16.*"}) {
-    const Tokens tokens = Tokens::open(golden(name));
+    const Tokens tokens = Tokens::open(golden_tokens(name));
     EXPECT_EQ(tokens.format(), "megatron");
-    EXPECT_EQ(tokens.paths(), std::vector<std::string>{golden("megatron_uint16.bin")});
+    EXPECT_EQ(tokens.paths(), std::vector<std::string>{golden_tokens("megatron_uint16.bin")});
     EXPECT_EQ(read_all(tokens), expected);
     ASSERT_TRUE(tokens.documents());
     std::vector<std::int64_t> offsets(*tokens.documents() + 1);
@@ -211,8 +211,8 @@ TEST(Tokens, OpensAPairByAnyOfItsNames) {
     EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end()));
     EXPECT_THROW(tokens.document_offsets(1, offsets.size(), offsets.data()), std::out_of_range);
   }
-  const std::vector<std::string> twice{golden("megatron_uint16.idx"),
-                                       golden("megatron_uint16.bin")};
+  const std::vector<std::string> twice{golden_tokens("megatron_uint16.idx"),
+                                       golden_tokens("megatron_uint16.bin")};
   EXPECT_EQ(Tokens::open(twice).size(), expected.size()) << "a pair named twice is one";
 }
 

@@ -1,4 +1,6 @@
 // Every file that NumPy wrote into tests/golden/npy is read as NumPy reads it.
+#include "support/golden.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -14,8 +16,7 @@
 namespace lowtide {
 namespace {
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(__FILE__).parent_path().parent_path() / "golden" / "npy";
+const std::filesystem::path kFolder = golden("npy");
 
 struct Expected {
   std::string name, descr, shape, fortran_order, offset, data_bytes;

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "support/golden.h"
 #include "support/token_files.h"
 
 namespace lowtide {
 namespace {
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(__FILE__).parent_path().parent_path() / "golden" / "tokens";
+const std::filesystem::path kFolder = golden("tokens");
 
 struct Expected {
   std::string name, format, given, descr, tokens, checksum, documents;

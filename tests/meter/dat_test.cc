@@ -11,12 +11,12 @@
 #include "meter/sums.h"
 #include "meter/traces.h"
 #include "meter/verdict.h"
+#include "support/golden.h"
 
 namespace lowtide {
 namespace {
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(__FILE__).parent_path().parent_path() / "golden" / "dat";
+const std::filesystem::path kFolder = golden("dat");
 
 std::string read(const std::string& name) {
   std::ifstream in(kFolder / name, std::ios::binary);

@@ -135,7 +135,7 @@ TEST(Profile, IsMarkedAndStoppedByManyThreads) {
 }
 
 TEST(Profile, IsSilentInAForkedChildAndMayBeginAnewThere) {
-  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not support this fork";
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not support this fork";
   const TempFolder folder;
   for (int round = 0; round < 20; ++round) {  // a lock may be held at the moment of the fork
     Profile profile(traced(folder));

@@ -111,7 +111,7 @@ void end_worker(pid_t worker) {
 class ProgramTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not support this fork";
+    if (!children_work()) GTEST_SKIP() << "the sanitizer does not support this fork";
   }
   // Pages of a file on tmpfs are shared memory.
   [[nodiscard]] bool on_tmpfs() const {

@@ -185,7 +185,7 @@ TEST(Sampler, TellsWhyThereIsNoPss) {
 }
 
 TEST(Sampler, SeesWhatAChildTakes) {
-  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not support this fork";
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not support this fork";
   int ready[2], go[2];
   ASSERT_EQ(::pipe(ready) + ::pipe(go), 0);
   const pid_t child = start_child([&] {

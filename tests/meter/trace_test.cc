@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "lowtide/error.h"
+#include "support/golden.h"
 
 namespace lowtide {
 namespace {
@@ -189,7 +190,7 @@ TEST(Trace, ShortensAReasonThatNobodyWouldRead) {
 }
 
 TEST(Trace, OfTheGoldenFolderIsReadAsItWasWritten) {
-  const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path() / "golden/trace";
+  const auto folder = golden("trace");
   const auto read = [&](const char* name) {
     std::ifstream in(folder / name, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(in), {});

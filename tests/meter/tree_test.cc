@@ -186,7 +186,7 @@ TEST(Tree, OfNoProcessIsAnError) {
 }
 
 TEST(Tree, SeesRealChildrenComeAndGo) {
-  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not support this fork";
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not support this fork";
   int ready[2], hold[2];
   ASSERT_EQ(::pipe(ready) + ::pipe(hold), 0);
   const pid_t child = start_child([&] {
@@ -209,7 +209,7 @@ TEST(Tree, SeesRealChildrenComeAndGo) {
 }
 
 TEST(Tree, FindsOrphansThatCameToUs) {
-  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not support this fork";
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not support this fork";
   int ready[2], hold[2];
   ASSERT_EQ(::pipe(ready) + ::pipe(hold), 0);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

@@ -77,7 +77,7 @@ TEST(Watch, WritesTheTraceThatItHolds) {
 }
 
 TEST(Watch, LeavesATraceBehindWhenItIsKilled) {
-  if (!kChildrenWork) GTEST_SKIP() << "the sanitizer does not support this fork";
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not support this fork";
   const TempFolder folder;
   const std::string path = folder / "a.trace";
   const pid_t profiler = start_child([&] {

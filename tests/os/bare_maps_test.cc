@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "os/temp_folder.h"
+#include "support/lock_pages.h"
 
 namespace lowtide::bare {
 namespace {
@@ -36,7 +37,7 @@ class BareMaps : public testing::TestWithParam<OwnMaps::Ways> {
     at_ = static_cast<char*>(at);
     shared_ = flags == MAP_SHARED;
     // Locked pages are resident whatever the machine does meanwhile.
-    if (::mlock(at_, kPages * page_bytes()) != 0) GTEST_SKIP() << "mlock: " << std::strerror(errno);
+    if (!lock_pages(at_, kPages * page_bytes())) GTEST_SKIP() << "mlock: " << std::strerror(errno);
   }
   [[nodiscard]] Range range(std::size_t first = 0, std::size_t count = kPages) const {
     const auto start = reinterpret_cast<std::uintptr_t>(at_) + first * page_bytes();
@@ -57,7 +58,7 @@ class BareMaps : public testing::TestWithParam<OwnMaps::Ways> {
 TEST_P(BareMaps, CountsThePagesOfAFile) {
   map(PROT_READ, MAP_SHARED);
   EXPECT_EQ(resident(range()), kPages * page_bytes());
-  ASSERT_EQ(::munlock(at_, kPages * page_bytes()), 0);
+  ASSERT_TRUE(unlock_pages(at_, kPages * page_bytes()));
   ASSERT_EQ(advise(range(), MADV_DONTNEED), 0);
   EXPECT_EQ(resident(range()), 0U);
 }
@@ -65,7 +66,8 @@ TEST_P(BareMaps, CountsThePagesOfAFile) {
 TEST_P(BareMaps, PagesThatWereWrittenIntoAPrivateMapAreNotTheFiles) {
   map(PROT_READ, MAP_PRIVATE);
   EXPECT_FALSE(maps_.written(range()));
-  ASSERT_EQ(::munlock(at_, kPages * page_bytes()), 0);  // else the kernel copies all of it at once
+  ASSERT_TRUE(
+      unlock_pages(at_, kPages * page_bytes()));  // else the kernel copies all of it at once
   ASSERT_EQ(::mprotect(at_, kPages * page_bytes(), PROT_READ | PROT_WRITE), 0);
   for (std::size_t page = 10; page < 20; ++page) at_[page * page_bytes()] = 'y';
   EXPECT_LE(resident(range()), (kPages - 10) * page_bytes());

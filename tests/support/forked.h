@@ -5,15 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+extern "C" __attribute__((weak)) void __asan_init();
+extern "C" __attribute__((weak)) void __tsan_init();
+
 namespace lowtide {
 
 // g++ 12: the allocator of AddressSanitizer keeps, in the child, the locks that other threads held
 // at the fork, and ThreadSanitizer starts no threads there. glibc's allocator does neither.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kChildrenWork = false;
-#else
-inline constexpr bool kChildrenWork = true;
-#endif
+inline bool children_work() {
+  return __asan_init == nullptr && __tsan_init == nullptr;
+}
 
 // Starts `body`, which returns the child's exit code, in a child that a hang ends by SIGALRM.
 template <class Body>

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include "os/mapped_pages.h"
 #include "os/residency.h"
 #include "os/temp_folder.h"
+#include "support/lock_pages.h"
 
 namespace lowtide {
 
@@ -55,11 +55,6 @@ class MappedFile {
   unsigned char* at_ = nullptr;
   std::uint64_t size_bytes_;
 };
-
-// False where pages cannot be locked here. The call itself: sanitizers make mlock do nothing.
-inline bool lock_pages(const void* address, std::uint64_t size_bytes) {
-  return ::syscall(SYS_mlock, address, size_bytes) == 0;
-}
 
 // A file of zeros that takes no room on the disk.
 inline std::string sparse_file(const TempFolder& folder, const std::string& name,

@@ -15,6 +15,7 @@
 
 #include "os/sys.h"
 #include "support/data_file.h"
+#include "support/lock_pages.h"
 
 namespace lowtide {
 
@@ -35,7 +36,7 @@ class PinnedPages {
     }
     at_ = at;
     (void)::madvise(at_, size_bytes, MADV_RANDOM);  // nothing beside the range
-    if (::mlock(at_, size_bytes) != 0) {
+    if (!lock_pages(at_, size_bytes)) {
       why_not_ = std::string("pages cannot be locked (RLIMIT_MEMLOCK): ") + std::strerror(errno);
     }
   }
