@@ -26,8 +26,8 @@ live: weakref.WeakSet[_core.Batches | _core.Loader] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    # First: a daemon thread that is told that its reader was closed would die with a traceback, and a
-    # traceback while the interpreter ends can end the process.
+    # First: a daemon thread that is told that its reader was closed would die with a traceback,
+    # and a traceback while the interpreter ends can end the process.
     _core.keep_threads_out()
     for readers in list(live):
         readers.close()
