@@ -1,13 +1,12 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "core/checked.h"
 #include "engine/memory_engine.h"
 #include "engine/routed_engine.h"
+#include "engine/waiter.h"
 #include "lowtide/bytes.h"
 #include "os/files.h"
 #include "os/ring.h"
@@ -21,27 +20,6 @@ constexpr std::uint64_t kThreadBufferBytes = 3 * 4096;  // the least that one th
 constexpr unsigned kRingDepth = 128;
 constexpr unsigned kMostColdThreads = 64;  // without a ring, a thread is a read in flight
 constexpr unsigned kMostHotThreads = 4;
-
-class Waiter final : public ReadSet {
- public:
-  void done(const Outcome& outcome) noexcept override {
-    const std::lock_guard lock(mutex_);
-    outcome_ = outcome;
-    finished_ = true;
-    changed_.notify_one();
-  }
-  Outcome wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return finished_; });
-    return outcome_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool finished_ = false;
-  Outcome outcome_;
-};
 
 unsigned hot_threads() {
   return std::clamp(std::thread::hardware_concurrency(), 2U, kMostHotThreads);

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <vector>
 
 #include "core/checked.h"
 #include "engine/lane.h"
 #include "engine/outcome.h"
+#include "engine/waiter.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "order/mix.h"
@@ -108,28 +107,6 @@ void measure_ring(const File& file, const Pattern& pattern, unsigned depth, cons
   rate->seconds = watch.seconds();
 }
 
-class WaitedSet final : public ReadSet {
- public:
-  void done(const Outcome& outcome) noexcept override {
-    const std::lock_guard lock(mutex_);
-    outcome_ = outcome;
-    finished_ = true;
-    changed_.notify_one();
-  }
-  Outcome wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return finished_; });
-    finished_ = false;
-    return outcome_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool finished_ = false;
-  Outcome outcome_;
-};
-
 // The pool sorts a set and merges neighbours; what it then asks of the device is what counts.
 void measure_threads(const std::shared_ptr<Files>& files, const Pattern& pattern,
                      const TimeLimit& limit, DeviceRate* rate) {
@@ -141,7 +118,7 @@ void measure_threads(const std::shared_ptr<Files>& files, const Pattern& pattern
       files,
       {.access = Access::direct, .width = kThreads, .bounce_bytes = kThreads * bounce_bytes});
   std::vector<Read> reads(slots);
-  WaitedSet set;
+  Waiter set;
   std::uint64_t number = 0;
   const Stopwatch watch(limit);
   do {
