@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -114,15 +115,19 @@ std::string text_of(const BenchReport& report) {
   return text + "\n" + table_of(report) + reasons_of(report);
 }
 
+// null where there is nothing to tell
+std::optional<std::string> told(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
 void write_cell(JsonWriter* json, const BenchCell& cell) {
   json->begin_object()
       .field("pattern", cell.pattern)
       .field("state", cell.state)
       .field("engine", cell.engine)
       .field("how", cell.how)
-      .key("why_not");
-  cell.why_not.empty() ? json->null() : json->value(cell.why_not);
-  json->field("seconds", cell.seconds)
+      .field("why_not", told(cell.why_not))
+      .field("seconds", cell.seconds)
       .field("samples", cell.samples)
       .field("bytes", cell.bytes)
       .field("bytes_read", cell.bytes_read)
@@ -145,18 +150,19 @@ std::string json_of(const BenchReport& report) {
       .field("memory", report.memory_bytes)
       .field("batch", report.batch_size)
       .field("seconds", report.seconds)
-      .key("why_no_uring");
-  report.why_no_uring.empty() ? json.null() : json.value(report.why_no_uring);
-  json.field("cached_before", report.cached_before_bytes)
+      .field("why_no_uring", told(report.why_no_uring))
+      .field("cached_before", report.cached_before_bytes)
       .field("cached_after", report.cached_after_bytes)
-      .key("cached_unknown");
-  report.cached_unknown.empty() ? json.null() : json.value(report.cached_unknown);
-  json.field("hot_first", report.hot_first_bytes).field("hot_bytes", report.hot_bytes);
+      .field("cached_unknown", told(report.cached_unknown))
+      .field("hot_first", report.hot_first_bytes)
+      .field("hot_bytes", report.hot_bytes);
   json.key("cells").begin_array();
   for (const BenchCell& cell : report.cells) write_cell(&json, cell);
-  json.end_array().field("notes", report.notes).key("too_small");
-  report.too_small.empty() ? json.null() : json.value(report.too_small);
-  json.field("stopped", report.stopped).end_object();
+  json.end_array()
+      .field("notes", report.notes)
+      .field("too_small", told(report.too_small))
+      .field("stopped", report.stopped)
+      .end_object();
   return json.text() + "\n";
 }
 
