@@ -17,51 +17,50 @@ using nb::literals::operator""_a;
 
 namespace {
 
+std::string path_of(const nb::bytes& path) {
+  return {path.c_str(), path.size()};
+}
+
 Profile start(int pid, double interval_s, bool children, const nb::bytes& trace_path,
               const std::vector<std::string>& command, const std::vector<nb::bytes>& watch_files) {
   const ProfileOptions options{.pid = pid,
                                .interval_s = interval_s,
                                .children = children,
-                               .trace_path = std::string(trace_path.c_str(), trace_path.size()),
+                               .trace_path = path_of(trace_path),
                                .command = command,
                                .watch_files = from_python(watch_files)};
   const Unlocked unlocked;
   return Profile(options);
 }
 
+// The kinds of memory that a Peak and a Growth both have.
+template <class Figures>
+nb::dict kinds_dict(const Figures& figures) {
+  nb::dict out;
+  out["rss"] = figures.rss;
+  out["anon"] = figures.anon;
+  out["file"] = figures.file;
+  out["shmem"] = figures.shmem;
+  out["page_tables"] = figures.page_tables;
+  out["page_cache"] = figures.page_cache;
+  return out;
+}
+
 nb::dict peak(const Recording& recording) {
   const Peak peak = recording.peak();
-  nb::dict out;
-  out["rss"] = peak.rss;
-  out["anon"] = peak.anon;
-  out["file"] = peak.file;
-  out["shmem"] = peak.shmem;
-  out["page_tables"] = peak.page_tables;
-  out["page_cache"] = peak.page_cache;
+  nb::dict out = kinds_dict(peak);
   out["group_usage"] = peak.group_usage;
   return out;
 }
 
 nb::dict growth(const Recording& recording) {
-  const Growth growth = recording.growth();
-  nb::dict out;
-  out["rss"] = growth.rss;
-  out["anon"] = growth.anon;
-  out["file"] = growth.file;
-  out["shmem"] = growth.shmem;
-  out["page_tables"] = growth.page_tables;
-  out["page_cache"] = growth.page_cache;
-  return out;
+  return kinds_dict(recording.growth());
 }
 
 nb::tuple verdict(const Recording& recording) {
   const Verdict verdict = recording.verdict();
   return nb::make_tuple(verdict_word(verdict.kind), verdict.headline, verdict.evidence,
                         verdict.unknown, verdict.advice);
-}
-
-std::string path_of(const nb::bytes& path) {
-  return {path.c_str(), path.size()};
 }
 
 }  // namespace
