@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "scenarios"))
 
-import residency
-from processes import Sampler
-from test_memory import MARGIN, MIB, Watched, make
+from test_memory import MARGIN, MIB, Watched, make, run_watched
 
 JOB = str(Path(__file__).with_name("memmap_job.py"))
 ROWS, COLUMNS = 262_144, 256  # 256 MiB of uint32
@@ -41,23 +37,7 @@ def total(rows: Any) -> int:
 
 def watch(path: str, **told: Any) -> Watched:
     told = {"path": path, "shape": (ROWS, COLUMNS), "memory": MEMORY, "mode": "r", **told}
-    cached_before = residency.cached_bytes(path)
-    with subprocess.Popen(
-        [sys.executable, JOB, json.dumps(told)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdout is not None
-        ready = child.stdout.readline()
-        with Sampler(child.pid, path, 0.001) as sampler:
-            out, err = child.communicate("\n", timeout=300)
-    assert child.returncode == 0, err
-    cached_after = residency.cached_bytes(path)
-    return Watched(
-        json.loads(out), json.loads(ready), sampler.readings, cached_before, cached_after
-    )
+    return run_watched(JOB, told, path, interval_s=0.001)
 
 
 def file_growth(watched: Watched) -> int:

@@ -95,6 +95,36 @@ def make(path: str, temperature: str) -> None:
         pytest.skip("the page cache of this file cannot be emptied: a cold read is not possible")
 
 
+def run_watched(
+    job: str,
+    told: dict[str, Any],
+    path: str,
+    group: MemoryGroup | None = None,
+    interval_s: float = 0.002,
+    **environment: str,
+) -> Watched:
+    """Runs the program `job` and samples it and the file; fails when the job does."""
+    cached_before = residency.cached_bytes(path)
+    argv = [sys.executable, job, json.dumps(told)]
+    with subprocess.Popen(
+        group.command(argv) if group else argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    ) as child:
+        assert child.stdout is not None
+        ready = child.stdout.readline()
+        with Sampler(child.pid, path, interval_s) as sampler:
+            out, err = child.communicate("\n", timeout=300)
+    assert child.returncode == 0, err
+    cached_after = residency.cached_bytes(path)
+    return Watched(
+        json.loads(out), json.loads(ready), sampler.readings, cached_before, cached_after
+    )
+
+
 def watch(path: str, rows: int, group: MemoryGroup | None = None, **told: Any) -> Watched:
     """Runs one job and samples it; fails when the job does."""
     told = {
@@ -109,25 +139,7 @@ def watch(path: str, rows: int, group: MemoryGroup | None = None, **told: Any) -
         "max_batches": 0,
         **told,
     }
-    cached_before = residency.cached_bytes(path)
-    argv = [sys.executable, JOB, json.dumps(told)]
-    with subprocess.Popen(
-        group.command(argv) if group else argv,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "MALLOC_ARENA_MAX": "1"},  # arenas reserve 64 MiB of addresses each
-    ) as child:
-        assert child.stdout is not None
-        ready = child.stdout.readline()
-        with Sampler(child.pid, path, 0.002) as sampler:
-            out, err = child.communicate("\n", timeout=300)
-    assert child.returncode == 0, err
-    cached_after = residency.cached_bytes(path)
-    return Watched(
-        json.loads(out), json.loads(ready), sampler.readings, cached_before, cached_after
-    )
+    return run_watched(JOB, told, path, group, MALLOC_ARENA_MAX="1")  # each arena reserves 64 MiB
 
 
 def assert_within(watched: Watched, budget_bytes: int) -> None:

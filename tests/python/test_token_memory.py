@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "scenarios"))
 
-import residency
-from processes import Sampler
-from test_memory import MARGIN, MIB, Watched, assert_within, make
+from test_memory import MARGIN, MIB, Watched, assert_within, make, run_watched
 from token_memory_job import token_at
 
 JOB = str(Path(__file__).with_name("token_memory_job.py"))
@@ -53,23 +49,7 @@ def watch(*paths: str, **told: Any) -> Watched:
         "documents": "cross",
         **told,
     }
-    cached_before = residency.cached_bytes(paths[0])
-    with subprocess.Popen(
-        [sys.executable, JOB, json.dumps(told)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdout is not None
-        ready = child.stdout.readline()
-        with Sampler(child.pid, paths[0], 0.002) as sampler:
-            out, err = child.communicate("\n", timeout=300)
-    assert child.returncode == 0, err
-    cached_after = residency.cached_bytes(paths[0])
-    return Watched(
-        json.loads(out), json.loads(ready), sampler.readings, cached_before, cached_after
-    )
+    return run_watched(JOB, told, paths[0])
 
 
 @pytest.mark.parametrize("cache", ["keep", "drop"])
