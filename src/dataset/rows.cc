@@ -37,6 +37,15 @@ void append(std::uint32_t shard, std::uint64_t offset_bytes, std::uint64_t size_
   }
 }
 
+// Neighbours in the data that become neighbours in memory.
+bool in_a_row(std::span<const std::uint64_t> samples, std::span<std::byte* const> targets,
+              std::uint64_t row_bytes) {
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    if (samples[i] != samples[i - 1] + 1 || targets[i] != targets[i - 1] + row_bytes) return false;
+  }
+  return !samples.empty();
+}
+
 // NumPy calls these C order, whatever the files beside them are.
 bool alike_in_both_orders(const std::vector<std::uint64_t>& shape) {
   return std::ranges::count_if(shape, [](std::uint64_t extent) { return extent > 1; }) <= 1 ||
@@ -141,7 +150,11 @@ Rows Rows::flat() const {
 void Rows::locate(std::uint64_t part, std::span<const std::uint64_t> samples,
                   std::span<std::byte* const> targets, std::vector<Read>& out) const {
   if (columns_ == 1) {
-    locate_inside(0, row_bytes_, samples, targets, out);
+    if (row_bytes_ <= kJoinBytes && in_a_row(samples, targets, row_bytes_)) {
+      locate_run(samples.front(), samples.size(), targets.front(), out);
+    } else {
+      locate_inside(0, row_bytes_, samples, targets, out);
+    }
     return;
   }
   const std::uint64_t item = dtype_.itemsize_bytes;
@@ -176,8 +189,10 @@ void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* targe
 void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
                          std::span<const std::uint64_t> samples,
                          std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  std::uint32_t shard = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const std::uint32_t shard = piece_of(samples[i]);
+    // Mostly in the file of the one before; of one before it the difference wraps.
+    if (samples[i] - pieces_[shard].first_row >= pieces_[shard].rows) shard = piece_of(samples[i]);
     const Piece& piece = pieces_[shard];
     const std::uint64_t row_offset = (samples[i] - piece.first_row) * row_bytes_;
     append(shard, piece.data_offset_bytes + row_offset + offset_bytes, size_bytes, targets[i], out);

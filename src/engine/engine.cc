@@ -39,11 +39,13 @@ std::unique_ptr<Lane> cold_lane(const std::shared_ptr<Files>& files, CacheMode c
   return make_pread_lane(files, options);
 }
 
-std::unique_ptr<Lane> hot_lane(const std::shared_ptr<Files>& files, bool ring,
+// `rings`: one may be had; `one`: by name, so that one thread feeds it all.
+std::unique_ptr<Lane> hot_lane(const std::shared_ptr<Files>& files, bool rings, bool one,
                                std::uint64_t bounce_bytes) {
   LaneOptions options;
   options.merge = false;
-  if (ring) {
+  options.rings = rings;
+  if (one) {
     options.width = kRingDepth;
     options.bounce_bytes = bounce_bytes;
     return make_uring_lane(files, options);
@@ -87,7 +89,7 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
 
   RoutedEngineOptions routed;
   routed.claim = std::move(claim);
-  routed.hot = hot_lane(files, wants_ring, buffers / 8);
+  routed.hot = hot_lane(files, ring, wants_ring, buffers / 8);
   routed.cold = cold_lane(files, options.cache, ring, buffers - buffers / 8);
   routed.hot_name = wants_ring ? "uring" : "pread";
   routed.cold_name = ring ? "uring" : "pread";

@@ -16,13 +16,14 @@
 #include "core/clock.h"
 #include "engine/gap.h"
 #include "engine/lane.h"
+#include "engine/piece_reader.h"
 #include "os/memory.h"
 
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kPieceReads = 64;             // taken by a thread at a time
-constexpr std::uint64_t kPieceBytes = 1024 * 1024;  // or fewer, when they are long
+constexpr std::size_t kPieceReads = PieceReader::kMostReads;  // taken by a thread at a time
+constexpr std::uint64_t kPieceBytes = 1024 * 1024;            // or fewer, when they are long
 constexpr std::size_t kMostSpareJobs = 8;
 constexpr std::size_t kReadHere = 256;   // fewer than this are not worth another thread
 constexpr std::size_t kPieceSpans = 16;  // likewise, of spans, where they are only copied
@@ -84,8 +85,10 @@ class PreadLane final : public Lane {
 
   bool read_here(std::span<const Read> reads, Outcome* outcome) noexcept override {
     if (options_.merge || reads.size() > kReadHere) return false;
-    ShardOpener opener(files_, options_.access);
-    *outcome = read_each(opener, reads, 0, reads.size());
+    PieceReader reader(ShardOpener(files_, options_.access), false);
+    for (std::size_t first = 0; first < reads.size() && outcome->ok(); first += kPieceReads) {
+      *outcome = read_each(reader, reads, first, std::min(reads.size(), first + kPieceReads));
+    }
     return true;
   }
 
@@ -164,11 +167,11 @@ class PreadLane final : public Lane {
   }
 
   void run() {
-    ShardOpener opener(files_, options_.access, !options_.merge);
+    PieceReader reader(ShardOpener(files_, options_.access, !options_.merge), options_.rings);
     Memory bounce;
     std::unique_lock lock(mutex_);
     for (;;) {
-      if (queue_.empty()) opener.forget();  // an idle thread keeps no descriptor from others
+      if (queue_.empty()) reader.forget();  // an idle thread keeps no descriptor from others
       work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
       Job* job = queue_.front();
@@ -178,12 +181,12 @@ class PreadLane final : public Lane {
         job->exhausted = true;
         if (job->working == 0) finish(job, lock);
         if (queue_.empty())
-          opener.forget();  // a closed array keeps no descriptor in an idle thread
+          reader.forget();  // a closed array keeps no descriptor in an idle thread
         continue;
       }
       ++job->working;
       lock.unlock();
-      const Outcome outcome = work(opener, *job, piece, &bounce);
+      const Outcome outcome = work(reader, *job, piece, &bounce);
       lock.lock();
       if (job->planned) {
         job->tally.requests += piece.last;
@@ -194,11 +197,11 @@ class PreadLane final : public Lane {
     }
   }
 
-  Outcome work(ShardOpener& opener, const Job& job, const Piece& piece, Memory* bounce) noexcept
+  Outcome work(PieceReader& reader, const Job& job, const Piece& piece, Memory* bounce) noexcept
       try {
-    if (!job.planned) return read_each(opener, job.set->reads, piece.first, piece.last);
+    if (!job.planned) return read_each(reader, job.set->reads, piece.first, piece.last);
     if (bounce->size() == 0) *bounce = Memory(max_span_bytes_ + kAlignmentRoomBytes);
-    return read_spans(opener, job, piece, bounce->data());
+    return read_spans(reader.opener(), job, piece, bounce->data());
   } catch (const std::bad_alloc&) {
     Outcome outcome;
     outcome.err = ENOMEM;
@@ -221,27 +224,18 @@ class PreadLane final : public Lane {
     return outcome;
   }
 
-  Outcome read_each(ShardOpener& opener, std::span<const Read> reads, std::size_t first,
+  Outcome read_each(PieceReader& reader, std::span<const Read> reads, std::size_t first,
                     std::size_t last) {
-    std::uint64_t bytes = 0;
-    for (std::size_t i = first; i < last; ++i) {
-      const Extent& from = reads[i].from;
-      const OpenShard* shard = nullptr;
-      Outcome outcome;
-      outcome.read = static_cast<std::uint32_t>(i);
-      if ((outcome.err = opener.open(from.shard, &shard)) != 0) return outcome;
-      const ReadResult result =
-          shard->file->read(from.offset_bytes, {reads[i].into, from.size_bytes});
-      if (result.placed_bytes != from.size_bytes) {
-        outcome.err = result.err;
-        outcome.ended = result.err == 0;
-        outcome.found_bytes = end_of(*shard->file, from.offset_bytes + result.placed_bytes);
-        return outcome;
-      }
-      bytes += from.size_bytes;
+    const std::span<const Read> piece = reads.subspan(first, last - first);
+    Outcome outcome = reader.read(piece);
+    if (!outcome.ok()) {
+      outcome.read += static_cast<std::uint32_t>(first);
+      return outcome;
     }
-    count(last - first, bytes);
-    return {};
+    std::uint64_t bytes = 0;
+    for (const Read& read : piece) bytes += read.from.size_bytes;
+    count(piece.size(), bytes);
+    return outcome;
   }
 
   // Takes the job out of the lane, then tells its owner, who may destroy the set or submit another.

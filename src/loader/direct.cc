@@ -33,15 +33,24 @@ void Direct::plan(std::span<Buffer* const> buffers, std::uint64_t offset_bytes, 
 void Direct::take_piece(std::uint64_t most, std::vector<std::uint64_t>* samples,
                         std::vector<std::byte*>* targets, std::vector<Read>* reads) {
   const std::uint64_t place_mask = (std::uint64_t{1} << place_bits_) - 1;
+  const std::uint64_t sample_bytes = dataset_.sample_bytes();
   const std::uint64_t end = std::min<std::uint64_t>(keys_.size(), submitted_ + most);
-  samples->clear();
-  targets->clear();
-  reads->clear();
+  samples->resize(end - submitted_);
+  targets->resize(end - submitted_);
+  std::uint64_t batch = submitted_ / batch_size_, row = submitted_ % batch_size_;
   for (std::uint64_t i = submitted_; i < end; ++i) {
-    const std::uint64_t place = place_bits_ == 0 ? i : keys_[i] & place_mask;
-    samples->push_back(keys_[i] >> place_bits_);
-    targets->push_back(rows_[place / batch_size_] + place % batch_size_ * dataset_.sample_bytes());
+    if (place_bits_ > 0) {
+      const std::uint64_t place = keys_[i] & place_mask;
+      batch = place / batch_size_;
+      row = place % batch_size_;
+    } else if (row == batch_size_) {
+      row = 0;
+      ++batch;
+    }
+    (*samples)[i - submitted_] = keys_[i] >> place_bits_;
+    (*targets)[i - submitted_] = rows_[batch] + row++ * sample_bytes;
   }
+  reads->clear();
   dataset_.locate(part_, *samples, *targets, *reads);
   submitted_ = end;
   if (end == keys_.size()) {

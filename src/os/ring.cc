@@ -22,6 +22,12 @@ int sys::real_ring_submit_and_wait(struct io_uring* ring, unsigned count) {
   return ::io_uring_submit_and_wait(ring, count);
 }
 
+// In the one place of the ring's table of files, which is made by the first.
+int sys::real_ring_hold(struct io_uring* ring, int fd) {
+  const int updated = ::io_uring_register_files_update(ring, 0, &fd, 1);
+  return updated == -ENXIO ? ::io_uring_register_files(ring, &fd, 1) : std::min(updated, 0);
+}
+
 struct Ring::Impl {
   struct io_uring ring {};
   pid_t owner = ::getpid();
@@ -106,12 +112,18 @@ Ring::~Ring() {
   ::io_uring_queue_exit(ring);
 }
 
+void Ring::hold(int fd) noexcept {
+  held_fd_ = sys::table.ring_hold(&impl_->ring, fd) == 0 ? fd : -1;
+}
+
 bool Ring::read(int fd, std::uint64_t offset_bytes, std::byte* into, std::uint32_t size_bytes,
                 std::uint64_t tag) noexcept {
   if (in_flight_ >= depth_) return false;
   struct io_uring_sqe* const sqe = ::io_uring_get_sqe(&impl_->ring);
   if (sqe == nullptr) return false;
-  ::io_uring_prep_read(sqe, fd, into, size_bytes, offset_bytes);
+  const bool held = fd >= 0 && fd == held_fd_;
+  ::io_uring_prep_read(sqe, held ? 0 : fd, into, size_bytes, offset_bytes);
+  if (held) ::io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
   ::io_uring_sqe_set_data64(sqe, tag);
   ++in_flight_;
   return true;

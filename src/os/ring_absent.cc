@@ -14,6 +14,10 @@ int sys::real_ring_submit_and_wait(struct io_uring*, unsigned) {
   return -ENOSYS;
 }
 
+int sys::real_ring_hold(struct io_uring*, int) {
+  return -ENOSYS;
+}
+
 struct Ring::Impl {};
 
 std::string Ring::probe() {
@@ -29,6 +33,8 @@ Ring::~Ring() = default;
 bool Ring::read(int, std::uint64_t, std::byte*, std::uint32_t, std::uint64_t) noexcept {
   return false;
 }
+
+void Ring::hold(int) noexcept {}
 
 int Ring::submit(unsigned) noexcept {
   return ENOSYS;

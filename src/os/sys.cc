@@ -70,6 +70,7 @@ constinit Table table{
     .ioctl = real_ioctl,
     .ring_init = real_ring_init,
     .ring_submit_and_wait = real_ring_submit_and_wait,
+    .ring_hold = real_ring_hold,
     .ring_result = real_ring_result,
 };
 

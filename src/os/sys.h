@@ -46,14 +46,16 @@ struct Table {
   int (*ioctl)(int fd, unsigned long request, void* argument);
   int (*ring_init)(unsigned entries, struct io_uring* ring);           // 0 or -errno, as liburing
   int (*ring_submit_and_wait)(struct io_uring* ring, unsigned count);  // likewise
+  int (*ring_hold)(struct io_uring* ring, int fd);                     // likewise
   int (*ring_result)(int result);  // of a finished read: bytes or -errno, as the kernel gave it
 };
 
 extern Table table;  // the real calls, unless a test replaced one
 
-// What two of the table's entries are at first: from ring.cc, or -ENOSYS from ring_absent.cc.
+// What three of the table's entries are at first: from ring.cc, or -ENOSYS from ring_absent.cc.
 int real_ring_init(unsigned entries, struct io_uring* ring);
 int real_ring_submit_and_wait(struct io_uring* ring, unsigned count);
+int real_ring_hold(struct io_uring* ring, int fd);
 
 // Replaces one entry of the table for as long as it lives. For tests only.
 template <typename Function>

@@ -125,6 +125,37 @@ TEST_F(RingTest, ReadsThroughTheDirectTwin) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(memory.data()), 8192), bytes);
 }
 
+TEST_F(RingTest, ReadsAHeldDescriptorAndOthersBesideIt) {
+  const File a(folder_.write("a", "a"));
+  const File b(folder_.write("b", "b"));
+  Ring ring(2);
+  const auto expect_both = [&] {
+    std::byte out[2]{};
+    ASSERT_TRUE(ring.read(a.fd(), 0, out, 1, 0));
+    ASSERT_TRUE(ring.read(b.fd(), 0, out + 1, 1, 1));
+    ASSERT_EQ(ring.submit(2), 0);
+    Ring::Done finished[2];
+    ASSERT_EQ(ring.reap(finished, 2), 2u);
+    EXPECT_EQ(static_cast<char>(out[0]), 'a');
+    EXPECT_EQ(static_cast<char>(out[1]), 'b');
+  };
+  for (const int fd : {a.fd(), b.fd(), b.fd(), -1, a.fd()}) {
+    ring.hold(fd);
+    expect_both();
+  }
+}
+
+TEST_F(RingTest, ReadsWhatTheKernelRefusesToHold) {
+  const File file(folder_.write("a", "x"));
+  const sys::Fault fault(sys::table.ring_hold, +[](struct io_uring*, int) { return -EINVAL; });
+  Ring ring(2);
+  ring.hold(file.fd());
+  std::byte out{0};
+  ASSERT_TRUE(ring.read(file.fd(), 0, &out, 1, 1));
+  ASSERT_EQ(ring.submit(1), 0);
+  EXPECT_EQ(static_cast<char>(out), 'x');
+}
+
 // Submissions that fail with `err` so many times before they are real.
 class FailingSubmit {
  public:

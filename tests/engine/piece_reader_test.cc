@@ -1,0 +1,206 @@
+#include "engine/piece_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "os/files.h"
+#include "os/sys.h"
+#include "support/data_file.h"
+#include "support/read_rig.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::size_t kReads = PieceReader::kMostReads;
+
+std::atomic<int> preads, submits, faults_left;
+ssize_t (*plain_pread)(int, void*, std::size_t, off_t);
+int (*plain_submit)(struct io_uring*, unsigned);
+
+ssize_t counted_pread(int fd, void* into, std::size_t size, off_t offset) {
+  ++preads;
+  return plain_pread(fd, into, size, offset);
+}
+int counted_submit(struct io_uring* ring, unsigned count) {
+  ++submits;
+  return plain_submit(ring, count);
+}
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+class PieceReaderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    plain_pread = pread_.real();
+    plain_submit = submit_.real();
+    if (const std::string why = why_not(EngineKind::uring); !why.empty()) GTEST_SKIP() << why;
+    preads = submits = faults_left = 0;
+  }
+  [[nodiscard]] static PieceReader reader(const std::shared_ptr<Files>& files, bool ring = true) {
+    return {ShardOpener(files, Access::buffered), ring};
+  }
+
+  const sys::Fault<decltype(plain_pread)> pread_{sys::table.pread, &counted_pread};
+  const sys::Fault<decltype(plain_submit)> submit_{sys::table.ring_submit_and_wait,
+                                                   &counted_submit};
+  TempFolder folder_;
+  const std::string held_ = pattern(kReads * 3000);
+  const std::string path_ = folder_.write("a", held_);
+  const std::shared_ptr<Files> files_ = files_of({path_});
+  const CheckedReads rows_{rows_apart(kReads, 648, 3000)};
+};
+
+TEST_F(PieceReaderTest, ReadsShortOnesTogetherInOneCall) {
+  PieceReader with = reader(files_);
+  ASSERT_TRUE(with.read(rows_.reads()).ok());
+  rows_.expect_bytes({&held_});
+  EXPECT_EQ(submits, 1);
+  EXPECT_EQ(preads, 0);
+}
+
+TEST_F(PieceReaderTest, ReadsFewOrLongOnesOneByOne) {
+  PieceReader with = reader(files_);
+  ASSERT_TRUE(with.read(rows_.reads().first(7)).ok());
+  const CheckedReads long_ones(rows_apart(10, 17 * 1024, 1000));
+  ASSERT_TRUE(with.read(long_ones.reads()).ok());
+  long_ones.expect_bytes({&held_});
+  EXPECT_EQ(submits, 0);
+  EXPECT_EQ(preads, 17);
+}
+
+TEST_F(PieceReaderTest, MakesNoRingUnlessItMay) {
+  PieceReader without = reader(files_, false);
+  ASSERT_TRUE(without.read(rows_.reads()).ok());
+  rows_.expect_bytes({&held_});
+  EXPECT_EQ(submits, 0);
+  EXPECT_EQ(preads, static_cast<int>(kReads));
+}
+
+TEST_F(PieceReaderTest, DoesWithoutARingThatCannotBeMade) {
+  static int tries;
+  tries = 0;
+  const sys::Fault fault(
+      sys::table.ring_init, +[](unsigned, struct io_uring*) {
+        ++tries;
+        return -ENOMEM;
+      });
+  PieceReader with = reader(files_);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(with.read(rows_.reads()).ok());
+  rows_.expect_bytes({&held_});
+  EXPECT_EQ(tries, 1) << "and does not ask again";
+}
+
+TEST_F(PieceReaderTest, DoesWithoutARingThatBreaks) {
+  const sys::Fault fault(
+      sys::table.ring_submit_and_wait, +[](struct io_uring*, unsigned) {
+        ++submits;
+        return -ENXIO;
+      });
+  PieceReader with = reader(files_);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(with.read(rows_.reads()).ok());
+  rows_.expect_bytes({&held_});
+  EXPECT_EQ(submits, 1);
+}
+
+TEST_F(PieceReaderTest, FinishesWhatTheRingDidNotBringWhole) {
+  for (int (*const result)(int) :
+       {+[](int got) { return faults_left.fetch_sub(1) > 0 ? got - 77 : got; },
+        +[](int got) { return faults_left.fetch_sub(1) > 0 ? -EIO : got; },
+        +[](int got) { return faults_left.fetch_sub(1) > 0 ? 0 : got; }}) {
+    const sys::Fault fault(sys::table.ring_result, result);
+    const CheckedReads wanted(rows_apart(kReads, 648, 3000));
+    PieceReader with = reader(files_);
+    faults_left = 20;
+    preads = 0;
+    ASSERT_TRUE(with.read(wanted.reads()).ok());
+    wanted.expect_bytes({&held_});
+    EXPECT_EQ(preads, 20);
+  }
+}
+
+TEST_F(PieceReaderTest, TellsWhichReadFailedAndWhy) {
+  const sys::Fault ring(
+      sys::table.ring_result, +[](int got) { return faults_left.fetch_sub(1) == 1 ? -EIO : got; });
+  const sys::Fault plain(
+      sys::table.pread, +[](int, void*, std::size_t, off_t) -> ssize_t {
+        errno = EIO;
+        return -1;
+      });
+  PieceReader with = reader(files_);
+  faults_left = 11;
+  const Outcome outcome = with.read(rows_.reads());
+  EXPECT_EQ(outcome.err, EIO);
+  EXPECT_FALSE(outcome.ended);
+  EXPECT_EQ(outcome.read, 10U);
+}
+
+TEST_F(PieceReaderTest, TellsWhereAFileEndsThatWasCutShort) {
+  PieceReader with = reader(files_);
+  ASSERT_TRUE(with.read(rows_.reads()).ok());
+  std::filesystem::resize_file(path_, 30'100);
+  const Outcome outcome = with.read(rows_.reads());
+  EXPECT_TRUE(outcome.ended);
+  EXPECT_EQ(outcome.err, 0);
+  EXPECT_EQ(outcome.read, 10U);
+  EXPECT_EQ(outcome.found_bytes, 30'100U);
+}
+
+// With one open file at a time every file gets the descriptor of the one before: what the kernel
+// holds must never be taken for it.
+TEST_F(PieceReaderTest, TakesNoFileForAnotherWithItsDescriptor) {
+  std::vector<std::string> held;
+  std::vector<std::string> paths;
+  std::vector<Shard> shards;
+  for (int i = 0; i < 5; ++i) {
+    held.push_back(pattern(kReads * 100 + static_cast<std::size_t>(i)).substr(i));
+    paths.push_back(folder_.write("file" + std::to_string(i), held.back()));
+    shards.push_back(File(paths.back()).shard());
+  }
+  std::vector<Extent> extents;
+  for (std::uint32_t i = 0; i < kReads; ++i) {
+    extents.push_back({.offset_bytes = i * 100, .size_bytes = 50, .shard = i / 13});
+  }
+  PieceReader with = reader(std::make_shared<Files>(shards, 1));
+  for (int round = 0; round < 3; ++round) {
+    const CheckedReads wanted(extents);
+    ASSERT_TRUE(with.read(wanted.reads()).ok());
+    wanted.expect_bytes({&held[0], &held[1], &held[2], &held[3], &held[4]});
+    with.forget();
+  }
+  EXPECT_EQ(submits, 15);
+  EXPECT_EQ(preads, 0);
+}
+
+TEST_F(PieceReaderTest, ForgetsTheDescriptor) {
+  const std::string other = folder_.write("b", "b");
+  const std::size_t before = open_descriptors();
+  {
+    const auto files =
+        std::make_shared<Files>(std::vector{File(path_).shard(), File(other).shard()}, 1);
+    PieceReader with = reader(files);
+    ASSERT_TRUE(with.read(rows_.reads()).ok());
+    const std::weak_ptr<File> file = files->open(0);
+    EXPECT_EQ(open_descriptors(), before + 2) << "the file and the ring";
+    (void)files->open(1);
+    EXPECT_FALSE(file.expired());
+    with.forget();
+    EXPECT_TRUE(file.expired());
+    ASSERT_TRUE(with.read(rows_.reads()).ok()) << "and can be used again";
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+}  // namespace
+}  // namespace lowtide
