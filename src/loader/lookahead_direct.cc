@@ -27,11 +27,14 @@ bool Lookahead::read_direct(std::unique_lock<std::mutex>& lock) {
 }
 
 // Batches whose reads go together. Where the data is in memory and they are sorted, as many as
-// there is room for; else as many as make a set of reads that is worth its hand-over.
+// leave room for a second group, which is planned while the first one is read; else as many as make
+// a set of reads that is worth its hand-over.
 std::uint64_t Lookahead::most_together() const {
   if (prospect_.held) return 1;
   const bool in_order = in_.order.sequential();
-  if (prospect_.resident && !in_order) return std::max<std::uint64_t>(1, hot_ahead_ * 2 / 3);
+  if (prospect_.resident && !in_order) {
+    return std::max<std::uint64_t>(1, (std::max<std::size_t>(1, hot_ahead_) - 1) / 2);
+  }
   const std::uint64_t batch_bytes =
       std::max<std::uint64_t>(1, schedule_.batch_size * in_.dataset.sample_bytes());
   const std::uint64_t worth = in_order ? kSetBytes / batch_bytes : kSetReads / schedule_.batch_size;

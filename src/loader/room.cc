@@ -20,6 +20,7 @@ constexpr std::uint64_t kMostAhead = 64;
 constexpr std::uint64_t kMostSpareBytes = 2 * 1024 * 1024;
 constexpr std::uint64_t kLeastAhead = 4;
 constexpr std::uint64_t kGroupRows = 64 * 1024;  // sorted together; more brings little
+constexpr std::uint64_t kHotSets = 6;            // of batches in order, read or ready
 constexpr std::uint64_t kMostPlannedReads = 64;  // of one sample
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
@@ -133,12 +134,12 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
     }
   }
 
-  // In order nothing is sorted, and more buffers in turn would only push each other out of the
-  // processor's cache.
+  // In order nothing is sorted: enough that threads find work while others wake up, and few enough
+  // for the buffers to stay in the processor's cache.
   const std::uint64_t groups =
       order.sequential()
-          ? 3 * std::max<std::uint64_t>(
-                    1, kSetBytes / std::max<std::uint64_t>(1, rows * dataset.sample_bytes()))
+          ? kHotSets * std::max<std::uint64_t>(
+                           1, kSetBytes / std::max<std::uint64_t>(1, rows * dataset.sample_bytes()))
           : 2 * std::max<std::uint64_t>(1, kGroupRows / rows);
   const std::uint64_t hot_each = batch + rows * Direct::kRowOverheadBytes;
   const std::uint64_t hot_free = elastic > plans ? elastic - plans : 0;
