@@ -30,7 +30,7 @@ enum class Access {
 
 struct LaneOptions {
   Access access = Access::buffered;
-  bool rings = false;            // threads of a pool that does not merge may read by a ring each
+  bool rings = false;            // threads of a pool may read short ones by a ring each
   bool merge = true;             // sort the set and fetch neighbours together
   unsigned width = 4;            // threads of a pool, reads in flight of a ring
   std::size_t bounce_bytes = 0;  // room for reads that cannot go straight to their targets

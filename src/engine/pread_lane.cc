@@ -171,7 +171,7 @@ class PreadLane final : public Lane {
     Memory bounce;
     std::unique_lock lock(mutex_);
     for (;;) {
-      if (queue_.empty()) reader.forget();  // an idle thread keeps no descriptor from others
+      if (queue_.empty()) reader.opener().forget();  // an idle thread keeps no shard from others
       work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
       Job* job = queue_.front();
@@ -181,7 +181,7 @@ class PreadLane final : public Lane {
         job->exhausted = true;
         if (job->working == 0) finish(job, lock);
         if (queue_.empty())
-          reader.forget();  // a closed array keeps no descriptor in an idle thread
+          reader.opener().forget();  // nor does it keep a closed array's files open
         continue;
       }
       ++job->working;

@@ -135,12 +135,13 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   }
 
   // In order nothing is sorted: enough that threads find work while others wake up, and few enough
-  // for the buffers to stay in the processor's cache.
+  // for the buffers to stay in the processor's cache. Else two groups, one of which is read while
+  // the other is planned, and one that changes hands.
   const std::uint64_t groups =
       order.sequential()
           ? kHotSets * std::max<std::uint64_t>(
                            1, kSetBytes / std::max<std::uint64_t>(1, rows * dataset.sample_bytes()))
-          : 2 * std::max<std::uint64_t>(1, kGroupRows / rows);
+          : 2 * std::max<std::uint64_t>(1, kGroupRows / rows) + 1;
   const std::uint64_t hot_each = batch + rows * Direct::kRowOverheadBytes;
   const std::uint64_t hot_free = elastic > plans ? elastic - plans : 0;
   room.hot_ahead = std::min({groups, kMostAhead, steps + 1, hot_free / hot_each});

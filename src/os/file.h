@@ -57,6 +57,10 @@ class File {
     return direct_alignment_;
   }
 
+  // Whether cached bytes can be asked for without waiting for those that are not. File systems that
+  // have no such reads (tmpfs, overlayfs) make io_uring hand each of them to another thread.
+  [[nodiscard]] bool answers_at_once() const noexcept;
+
   // Size and version as they are now, from the open descriptor. Throws IoError.
   [[nodiscard]] Shard stat_now() const;
 

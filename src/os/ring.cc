@@ -108,12 +108,18 @@ Ring::~Ring() {
       ::io_uring_cqe_seen(ring, cqe);
       --pending;
     }
+    // Else the file would stay open until the kernel gets to taking the ring apart.
+    if (held_fd_ >= 0) hold(-1);
   }
   ::io_uring_queue_exit(ring);
 }
 
 void Ring::hold(int fd) noexcept {
   held_fd_ = sys::table.ring_hold(&impl_->ring, fd) == 0 ? fd : -1;
+}
+
+bool Ring::uncounted() const {
+  return (impl_->ring.features & IORING_FEAT_NATIVE_WORKERS) != 0;
 }
 
 bool Ring::read(int fd, std::uint64_t offset_bytes, std::byte* into, std::uint32_t size_bytes,

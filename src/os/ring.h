@@ -31,12 +31,15 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
+  // Whether it is not counted against the user's locked memory, so that many can be had (Linux
+  // 5.12).
+  [[nodiscard]] bool uncounted() const;
   [[nodiscard]] unsigned depth() const { return depth_; }
 
   // The kernel keeps this descriptor at hand instead of looking it up for every read, which is
   // a tenth of a short read from the page cache; it holds one, and -1 lets go. No reads may be in
   // flight, and the descriptor stays open for as long as it is held. Where the kernel refuses,
-  // reads work as before.
+  // it holds none, and reads work as before.
   void hold(int fd) noexcept;
 
   // Queues one read; false when `depth` reads are queued or in flight. `tag` comes back in Done.

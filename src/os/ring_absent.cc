@@ -34,6 +34,10 @@ bool Ring::read(int, std::uint64_t, std::byte*, std::uint32_t, std::uint64_t) no
   return false;
 }
 
+bool Ring::uncounted() const {
+  return false;
+}
+
 void Ring::hold(int) noexcept {}
 
 int Ring::submit(unsigned) noexcept {

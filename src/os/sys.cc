@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -26,6 +27,13 @@ int real_create(const char* path, int flags) {
 ssize_t real_pread(int fd, void* into, std::size_t size, off_t offset) {
   static_assert(sizeof(off_t) == sizeof(long), "the offset is one argument of the call");
   return ::syscall(SYS_pread64, fd, into, size, offset);
+}
+
+ssize_t real_pread_now(int fd, void* into, std::size_t size, off_t offset) {
+  const struct iovec place {
+    into, size
+  };
+  return ::preadv2(fd, &place, 1, offset, RWF_NOWAIT);
 }
 
 int real_fadvise(int fd, off_t offset, off_t size, int advice) {
@@ -60,6 +68,7 @@ constinit Table table{
     .write = ::write,
     .rename = ::rename,
     .pread = real_pread,
+    .pread_now = real_pread_now,
     .statx = real_statx,
     .fstatfs = ::fstatfs,
     .fadvise = real_fadvise,

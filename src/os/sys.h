@@ -35,6 +35,7 @@ struct Table {
   ssize_t (*write)(int fd, const void* from, std::size_t size);
   int (*rename)(const char* from, const char* to);
   ssize_t (*pread)(int fd, void* into, std::size_t size, off_t offset);
+  ssize_t (*pread_now)(int fd, void* into, std::size_t size, off_t offset);  // RWF_NOWAIT
   int (*statx)(int dirfd, const char* path, int flags, unsigned mask, struct statx* out);
   int (*fstatfs)(int fd, struct statfs* out);
   int (*fadvise)(int fd, off_t offset, off_t size,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -32,14 +33,6 @@ int counted_submit(struct io_uring* ring, unsigned count) {
   return plain_submit(ring, count);
 }
 
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
-    ++count;
-  }
-  return count;
-}
-
 class PieceReaderTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -49,7 +42,7 @@ class PieceReaderTest : public testing::Test {
     preads = submits = faults_left = 0;
   }
   [[nodiscard]] static PieceReader reader(const std::shared_ptr<Files>& files, bool ring = true) {
-    return {ShardOpener(files, Access::buffered), ring};
+    return {ShardOpener(files, Access::buffered, true), ring};
   }
 
   const sys::Fault<decltype(plain_pread)> pread_{sys::table.pread, &counted_pread};
@@ -157,49 +150,48 @@ TEST_F(PieceReaderTest, TellsWhereAFileEndsThatWasCutShort) {
   EXPECT_EQ(outcome.found_bytes, 30'100U);
 }
 
-// With one open file at a time every file gets the descriptor of the one before: what the kernel
-// holds must never be taken for it.
-TEST_F(PieceReaderTest, TakesNoFileForAnotherWithItsDescriptor) {
-  std::vector<std::string> held;
-  std::vector<std::string> paths;
-  std::vector<Shard> shards;
-  for (int i = 0; i < 5; ++i) {
-    held.push_back(pattern(kReads * 100 + static_cast<std::size_t>(i)).substr(i));
-    paths.push_back(folder_.write("file" + std::to_string(i), held.back()));
-    shards.push_back(File(paths.back()).shard());
-  }
-  std::vector<Extent> extents;
-  for (std::uint32_t i = 0; i < kReads; ++i) {
-    extents.push_back({.offset_bytes = i * 100, .size_bytes = 50, .shard = i / 13});
-  }
-  PieceReader with = reader(std::make_shared<Files>(shards, 1));
-  for (int round = 0; round < 3; ++round) {
-    const CheckedReads wanted(extents);
-    ASSERT_TRUE(with.read(wanted.reads()).ok());
-    wanted.expect_bytes({&held[0], &held[1], &held[2], &held[3], &held[4]});
-    with.forget();
-  }
-  EXPECT_EQ(submits, 15);
-  EXPECT_EQ(preads, 0);
+TEST_F(PieceReaderTest, ReadsOneByOneWhatAnotherThreadWouldHaveToReadForTheRing) {
+  const sys::Fault fault(
+      sys::table.pread_now, +[](int, void*, std::size_t, off_t) -> ssize_t {
+        errno = EOPNOTSUPP;
+        return -1;
+      });
+  PieceReader with = reader(files_);
+  ASSERT_TRUE(with.read(rows_.reads()).ok());
+  rows_.expect_bytes({&held_});
+  EXPECT_EQ(submits, 0);
 }
 
-TEST_F(PieceReaderTest, ForgetsTheDescriptor) {
-  const std::string other = folder_.write("b", "b");
-  const std::size_t before = open_descriptors();
-  {
-    const auto files =
-        std::make_shared<Files>(std::vector{File(path_).shard(), File(other).shard()}, 1);
-    PieceReader with = reader(files);
-    ASSERT_TRUE(with.read(rows_.reads()).ok());
-    const std::weak_ptr<File> file = files->open(0);
-    EXPECT_EQ(open_descriptors(), before + 2) << "the file and the ring";
-    (void)files->open(1);
-    EXPECT_FALSE(file.expired());
-    with.forget();
-    EXPECT_TRUE(file.expired());
-    ASSERT_TRUE(with.read(rows_.reads()).ok()) << "and can be used again";
+// Which one a descriptor is would have to be told to the kernel again and again.
+TEST_F(PieceReaderTest, ReadsSeveralFilesOneByOne) {
+  const std::string other = pattern(9000).substr(1);
+  std::vector<Extent> extents;
+  for (std::uint32_t i = 0; i < kReads; ++i) {
+    extents.push_back({.offset_bytes = i * 100, .size_bytes = 50, .shard = i / 20 % 2});
   }
-  EXPECT_EQ(open_descriptors(), before);
+  const CheckedReads wanted(extents);
+  PieceReader with = reader(files_of({path_, folder_.write("b", other)}));
+  ASSERT_TRUE(with.read(wanted.reads()).ok());
+  wanted.expect_bytes({&held_, &other});
+  EXPECT_EQ(submits, 0);
+}
+
+TEST_F(PieceReaderTest, ServesAutomaticAndNotPreadByName) {
+  warm(path_, 0, held_.size());
+  for (const EngineKind kind : {EngineKind::automatic, EngineKind::pread}) {
+    const EngineRig rig(files_, {kind, CacheMode::keep}, 16 << 20);
+    std::vector<Extent> rows = rows_apart(300, 64, 600);  // more than the caller reads itself
+    std::ranges::reverse(rows);                           // in order they would be merged
+    const CheckedReads wanted(rows);
+    submits = 0;
+    ASSERT_TRUE(rig.engine->read(wanted.reads()).ok());
+    wanted.expect_bytes({&held_});
+    if (kind == EngineKind::pread) {
+      EXPECT_EQ(submits, 0);
+    } else {
+      EXPECT_GE(submits, 5);
+    }
+  }
 }
 
 }  // namespace

@@ -251,5 +251,30 @@ TEST(File, TakesAdviceAndReturnsItsErrno) {
   EXPECT_EQ(file.advise(Advice::random), ENOSYS);
 }
 
+ssize_t refuse_now(int, void*, std::size_t, off_t) {
+  errno = EOPNOTSUPP;
+  return -1;
+}
+
+TEST(File, AsksAtItsEndWhetherTheFileSystemAnswersAtOnce) {
+  static off_t asked_at;
+  static ssize_t (*real)(int, void*, std::size_t, off_t);
+  const TempFolder folder;
+  const File file(folder.write("a", pattern(5000)));
+  {
+    const sys::Fault fault(
+        sys::table.pread_now, +[](int fd, void* into, std::size_t size, off_t offset) {
+          asked_at = offset;
+          EXPECT_LE(real(fd, into, size, offset), 0) << "nothing is read to find out";
+          return ssize_t{0};
+        });
+    real = fault.real();
+    EXPECT_TRUE(file.answers_at_once());
+    EXPECT_EQ(asked_at, 5000);
+  }
+  const sys::Fault fault(sys::table.pread_now, &refuse_now);
+  EXPECT_FALSE(file.answers_at_once());
+}
+
 }  // namespace
 }  // namespace lowtide

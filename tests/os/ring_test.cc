@@ -125,35 +125,65 @@ TEST_F(RingTest, ReadsThroughTheDirectTwin) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(memory.data()), 8192), bytes);
 }
 
+// The first byte of each.
+std::string read_both(Ring& ring, int first_fd, int second_fd) {
+  std::byte out[2]{};
+  EXPECT_TRUE(ring.read(first_fd, 0, out, 1, 0));
+  EXPECT_TRUE(ring.read(second_fd, 0, out + 1, 1, 1));
+  EXPECT_EQ(ring.submit(2), 0);
+  Ring::Done finished[2];
+  EXPECT_EQ(ring.reap(finished, 2), 2u);
+  return {static_cast<char>(out[0]), static_cast<char>(out[1])};
+}
+
 TEST_F(RingTest, ReadsAHeldDescriptorAndOthersBesideIt) {
   const File a(folder_.write("a", "a"));
   const File b(folder_.write("b", "b"));
   Ring ring(2);
-  const auto expect_both = [&] {
-    std::byte out[2]{};
-    ASSERT_TRUE(ring.read(a.fd(), 0, out, 1, 0));
-    ASSERT_TRUE(ring.read(b.fd(), 0, out + 1, 1, 1));
-    ASSERT_EQ(ring.submit(2), 0);
-    Ring::Done finished[2];
-    ASSERT_EQ(ring.reap(finished, 2), 2u);
-    EXPECT_EQ(static_cast<char>(out[0]), 'a');
-    EXPECT_EQ(static_cast<char>(out[1]), 'b');
-  };
   for (const int fd : {a.fd(), b.fd(), b.fd(), -1, a.fd()}) {
     ring.hold(fd);
-    expect_both();
+    EXPECT_EQ(read_both(ring, a.fd(), b.fd()), "ab");
   }
 }
 
-TEST_F(RingTest, ReadsWhatTheKernelRefusesToHold) {
-  const File file(folder_.write("a", "x"));
-  const sys::Fault fault(sys::table.ring_hold, +[](struct io_uring*, int) { return -EINVAL; });
+TEST_F(RingTest, DoesNotLookUpWhatItHolds) {
+  const File a(folder_.write("a", "a"));
+  const File b(folder_.write("b", "b"));
+  const int fd = ::dup(a.fd());
   Ring ring(2);
-  ring.hold(file.fd());
-  std::byte out{0};
-  ASSERT_TRUE(ring.read(file.fd(), 0, &out, 1, 1));
-  ASSERT_EQ(ring.submit(1), 0);
-  EXPECT_EQ(static_cast<char>(out), 'x');
+  ring.hold(fd);
+  ASSERT_EQ(::dup2(b.fd(), fd), fd);
+  EXPECT_EQ(read_both(ring, fd, b.fd()), "ab");
+  ring.hold(-1);
+  EXPECT_EQ(read_both(ring, fd, b.fd()), "bb");
+  ::close(fd);
+}
+
+TEST_F(RingTest, LetsGoOfWhatItHeldWhenDestroyed) {
+  static int last;
+  last = -1;
+  const sys::Fault fault(
+      sys::table.ring_hold, +[](struct io_uring* ring, int fd) {
+        last = fd;
+        return sys::real_ring_hold(ring, fd);
+      });
+  const File file(folder_.write("a", "a"));
+  {
+    Ring ring(2);
+    ring.hold(file.fd());
+    EXPECT_EQ(last, file.fd());
+  }
+  EXPECT_EQ(last, -1);
+}
+
+TEST_F(RingTest, ReadsWhatTheKernelRefusesToHold) {
+  const File a(folder_.write("a", "a"));
+  const File b(folder_.write("b", "b"));
+  Ring ring(2);
+  ring.hold(a.fd());
+  const sys::Fault fault(sys::table.ring_hold, +[](struct io_uring*, int) { return -EINVAL; });
+  ring.hold(b.fd());
+  EXPECT_EQ(read_both(ring, a.fd(), b.fd()), "ab");
 }
 
 // Submissions that fail with `err` so many times before they are real.

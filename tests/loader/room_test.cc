@@ -1,0 +1,68 @@
+#include "loader/room.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "order/order.h"
+#include "support/lookahead_rig.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kMany = 1'000'000;  // rows of the data
+constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40;
+
+Rows matrix(std::uint64_t columns) {
+  Layout layout;
+  layout.dtype = DType::parse("<f4");
+  layout.shape = {kMany, columns};
+  return Rows({{make_layout(std::move(layout), "data.npy"), "data.npy"}});
+}
+
+Room room_for(std::uint64_t columns, std::uint64_t batch_size, bool shuffle,
+              std::uint64_t free_bytes, std::uint64_t most_ahead = 0) {
+  const std::unique_ptr<Order> order = shuffle ? make_shuffle(kMany, 5) : make_sequential(kMany);
+  return plan_room(matrix(columns), *order, {.size = kMany, .batch_size = batch_size}, free_bytes,
+                   most_ahead);
+}
+
+TEST(Room, IsNeverMoreThanIsFree) {
+  for (const bool shuffle : {true, false}) {
+    for (const std::uint64_t columns : {1UL, 162UL, 100'000UL}) {
+      for (const std::uint64_t batch_size : {1UL, 100UL, 4096UL, 100'000UL}) {
+        for (const std::uint64_t free_bytes : {0UL, 1000UL, 100'000UL, 64 * kMiB, kPlenty}) {
+          const Room room = room_for(columns, batch_size, shuffle, free_bytes);
+          EXPECT_LE(room.elastic_bytes, free_bytes) << columns << " columns, " << batch_size;
+          EXPECT_LE(room.hot_ahead * room.buffer_bytes, free_bytes);
+        }
+      }
+    }
+  }
+}
+
+// While one group is read, the next is planned, and a batch changes hands.
+TEST(Room, HoldsTwoSortedGroupsAndABatchBetweenThem) {
+  EXPECT_EQ(room_for(162, 4096, true, kPlenty).hot_ahead, 2 * 16 + 1U);
+  EXPECT_EQ(room_for(162, 32'768, true, kPlenty).hot_ahead, 2 * 2 + 1U);
+  EXPECT_EQ(room_for(162, 100'000, true, kPlenty).hot_ahead, 2 * 1 + 1U) << "of one batch each";
+}
+
+TEST(Room, HoldsSixSetsOfBatchesInOrder) {
+  EXPECT_EQ(room_for(162, 4096, false, kPlenty).hot_ahead, 6U) << "a batch of 2.5 MiB is a set";
+  EXPECT_EQ(room_for(256, 128, false, kPlenty).hot_ahead, 6 * 8U) << "eight of 128 KiB are one";
+}
+
+TEST(Room, LooksNoFurtherAheadThanAsked) {
+  for (const bool shuffle : {true, false}) {
+    const Room room = room_for(162, 100, shuffle, kPlenty, 2);
+    EXPECT_EQ(room.ahead, 2U);
+    EXPECT_EQ(room.hot_ahead, 3U) << "the one that changes hands is beside them";
+  }
+}
+
+}  // namespace
+}  // namespace lowtide
