@@ -44,7 +44,7 @@ has_header benchmark/benchmark.h|libbenchmark-dev|no micro benchmarks
 command -v ccache|ccache|builds take longer
 find_clang|clang-14 libclang-rt-14-dev|no fuzzing
 command -v fio|fio|bench has no fio row
-command -v chromium|chromium|the report is not looked at in a browser
+chromium --version|chromium|the report is not looked at in a browser
 has_python_h|python3-dev|no Python package
 has_pip|python3-venv python3-pip-whl|the Python tools need another pip
 END
@@ -70,7 +70,21 @@ unpack_packages() { # as anybody: with what they depend on, into $debs
     cd "$state/debs" || exit
     xargs apt-get download -qq <"$state/apt/plan" || exit
     for deb in *.deb; do dpkg -x "$deb" "$debs" && rm "$deb" || exit; done
-  )
+  ) || return
+  [ "$1" != chromium ] || wrap_chromium
+}
+
+wrap_chromium() { # it and its libraries and fonts expect to be below /
+  lib=lib/$(c++ -dumpmachine)
+  cat >"$debs/fonts.conf" <<END
+<fontconfig><dir>$debs/usr/share/fonts</dir><cachedir>$debs/font-cache</cachedir></fontconfig>
+END
+  cat >"$debs/usr/bin/chromium" <<END
+#!/bin/sh
+export FONTCONFIG_FILE="$debs/fonts.conf"
+export LD_LIBRARY_PATH="$debs/usr/$lib:$debs/$lib:$debs/usr/$lib/pulseaudio"
+exec "$debs/usr/lib/chromium/chromium" "\$@"
+END
 }
 
 # Only what is not installed: an upgrade of an installed package must not get into $debs.
