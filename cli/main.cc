@@ -33,6 +33,13 @@ Call split_program(std::vector<std::string>* words) {
   return call;
 }
 
+// CLI11 takes "[a,b]" apart as a list. To us it is a file, and "./[a,b]" is the same one.
+void keep_whole(std::vector<std::string>* words) {
+  for (std::string& word : *words) {
+    if (word.starts_with('[') && word.ends_with(']')) word.insert(0, "./");
+  }
+}
+
 int refuse_verb(const std::string& word) {
   const std::string nearest = nearest_verb(word);
   tell("",
@@ -58,6 +65,7 @@ int parse_and_run(std::vector<std::string> words) {
   const std::string name = words.front().starts_with('-') ? "" : words.front();
   if (!name.empty() && find_verb(name) == nullptr) return refuse_verb(name);
   const Call call = split_program(&words);
+  keep_whole(&words);
   std::ranges::reverse(words);  // as CLI11 takes them
   try {
     app.parse(words);

@@ -143,3 +143,12 @@ def test_an_empty_file_has_nothing_to_show(tmp_path):
     (tmp_path / "empty").touch()
     for words in [(), ("--evict",), ("--warm",)]:
         assert lowtide("cache", *words, tmp_path / "empty").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["[a,b]", "[a]", "a,b"])
+def test_a_name_in_brackets_is_one_file(tmp_path, monkeypatch, name):
+    (tmp_path / name).write_bytes(b"x" * 4096)
+    monkeypatch.chdir(tmp_path)
+    told = lowtide("cache", "--json", name)
+    assert told.returncode == 0, told.stderr
+    assert [file["bytes"] for file in json.loads(told.stdout)["files"]] == [4096]
