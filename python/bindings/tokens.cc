@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,11 +18,17 @@ namespace lowtide::python {
 using nb::literals::operator""_a;
 
 nb::dlpack::dtype token_type(const std::string& word) {
-  const bool is_unsigned = word.starts_with('u');
-  const auto code = is_unsigned ? nb::dlpack::dtype_code::UInt : nb::dlpack::dtype_code::Int;
-  for (const int bits : {8, 16, 32, 64}) {
-    if (word != (is_unsigned ? "uint" : "int") + std::to_string(bits)) continue;
-    return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1};
+  using enum nb::dlpack::dtype_code;
+  struct Known {
+    std::string_view word;
+    nb::dlpack::dtype_code code;
+    std::uint8_t bits;
+  };
+  static constexpr Known kKnown[] = {
+      {"int64", Int, 64}, {"int32", Int, 32},   {"int16", Int, 16},   {"int8", Int, 8},
+      {"uint8", UInt, 8}, {"uint16", UInt, 16}, {"uint32", UInt, 32}, {"uint64", UInt, 64}};
+  for (const Known& known : kKnown) {
+    if (word == known.word) return {static_cast<std::uint8_t>(known.code), known.bits, 1};
   }
   throw std::invalid_argument("dtype must be an integer type, not " + word);
 }

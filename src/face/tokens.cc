@@ -13,11 +13,14 @@
 namespace lowtide {
 
 TokenType parse_token_type(std::string_view name) {
-  std::string known;
-  for (int i = 0; i <= static_cast<int>(TokenType::i64); ++i) {
+  constexpr int kTypes = static_cast<int>(TokenType::i64) + 1;
+  for (int i = 0; i < kTypes; ++i) {
     const auto type = static_cast<TokenType>(i);
     if (name == token_type_name(type)) return type;
-    known += (known.empty() ? "" : ", ") + std::string(token_type_name(type));
+  }
+  std::string known;
+  for (int i = 0; i < kTypes; ++i) {
+    known += (i == 0 ? "" : ", ") + std::string(token_type_name(static_cast<TokenType>(i)));
   }
   throw std::invalid_argument("dtype: tokens cannot be delivered as \"" + std::string(name) +
                               "\"; known are " + known);
