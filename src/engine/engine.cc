@@ -39,13 +39,14 @@ std::unique_ptr<Lane> cold_lane(const std::shared_ptr<Files>& files, CacheMode c
   return make_pread_lane(files, options);
 }
 
-// `rings`: one may be had; `one`: by name, so that one thread feeds it all.
-std::unique_ptr<Lane> hot_lane(const std::shared_ptr<Files>& files, bool rings, bool one,
+// `rings`: io_uring can be had. `by_name`: the engine uring was asked for: one ring, fed by one
+// thread.
+std::unique_ptr<Lane> hot_lane(const std::shared_ptr<Files>& files, bool rings, bool by_name,
                                std::uint64_t bounce_bytes) {
   LaneOptions options;
   options.merge = false;
   options.rings = rings;
-  if (one) {
+  if (by_name) {
     options.width = kRingDepth;
     options.bounce_bytes = bounce_bytes;
     return make_uring_lane(files, options);
