@@ -89,8 +89,10 @@ Reading Sampler::take(double seconds, bool last) {
     }
   });
   if (!reading.processes.empty()) {
-    const bool at_any_cost = options_.interval_s > 0 && (last || files_.gap_passed(seconds));
-    if (at_any_cost || wanted(files_, walk_s(reading))) {
+    // Readings that were asked for, and files by name: these are told at least once.
+    const bool asked = options_.interval_s > 0 && (last || files_.gap_passed(seconds));
+    const bool named = last && !options_.watch_files.empty();
+    if (asked || named || wanted(files_, walk_s(reading))) {
       timed(&files_, seconds, [&] { take_files(&reading); });
     } else if (wanted(pss_, walk_s(reading))) {
       timed(&pss_, seconds, [&] { take_pss(&reading); });

@@ -33,7 +33,7 @@ class Sampler {
   explicit Sampler(SamplerOptions options);
 
   // What is seen now, `seconds` after the beginning. The last one of a run asks for everything
-  // that its share allows, though it is not its turn.
+  // that its share allows, though it is not its turn, and for files to watch whatever that costs.
   [[nodiscard]] Reading take(double seconds, bool last = false);
   // How long to wait then before the next one.
   [[nodiscard]] double wait_s(double seconds) const;

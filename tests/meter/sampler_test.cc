@@ -147,6 +147,21 @@ TEST_F(SamplerTest, AsksForEverythingInTheLastReading) {
   EXPECT_TRUE(sampler.take(10.0002, true).files);
 }
 
+TEST_F(SamplerTest, TellsOfFilesByNameInTheLastReadingWhateverThatCosts) {
+  step_ns = 1'000'000'000;
+  for (const bool named : {true, false}) {
+    SamplerOptions options;
+    options.root = proc_.root();
+    options.pid = kPid;
+    options.cpu_ns = ticking;
+    if (named) options.watch_files = {"/proc/self/exe"};
+    Sampler sampler(options);
+    (void)sampler.take(0);
+    EXPECT_FALSE(sampler.take(0.1).files);
+    EXPECT_EQ(sampler.take(0.2, true).files.has_value(), named);
+  }
+}
+
 TEST_F(SamplerTest, LeavesChildrenOutWhereItShould) {
   proc_.process(kPid + 1, kPid);
   EXPECT_EQ(sampler().take(0).processes.size(), 2u);
