@@ -45,8 +45,7 @@ bool PieceReader::have_ring() noexcept {
   if (ring_) return true;
   try {
     make_ring();
-  } catch (const std::exception&) {
-    ring_.reset();
+  } catch (const std::exception&) {  // there is none
   }
   may_ring_ = ring_ != nullptr;
   return may_ring_;

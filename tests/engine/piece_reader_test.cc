@@ -1,6 +1,9 @@
 #include "engine/piece_reader.h"
 
 #include <gtest/gtest.h>
+#if __has_include(<liburing.h>)
+#include <liburing.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -45,6 +48,9 @@ class PieceReaderTest : public testing::Test {
     return {ShardOpener(files, Access::buffered, true), ring};
   }
 
+  // Whatever file system the tests run on.
+  const sys::Fault<decltype(plain_pread)> at_once_{
+      sys::table.pread_now, +[](int, void*, std::size_t, off_t) -> ssize_t { return 0; }};
   const sys::Fault<decltype(plain_pread)> pread_{sys::table.pread, &counted_pread};
   const sys::Fault<decltype(plain_submit)> submit_{sys::table.ring_submit_and_wait,
                                                    &counted_submit};
@@ -94,6 +100,23 @@ TEST_F(PieceReaderTest, DoesWithoutARingThatCannotBeMade) {
   rows_.expect_bytes({&held_});
   EXPECT_EQ(tries, 1) << "and does not ask again";
 }
+
+#if __has_include(<liburing.h>)
+TEST_F(PieceReaderTest, DoesWithoutARingThatCountsAsLockedMemory) {
+  static int (*real)(unsigned, struct io_uring*);
+  const sys::Fault fault(
+      sys::table.ring_init, +[](unsigned entries, struct io_uring* ring) {
+        const int made = real(entries, ring);
+        ring->features &= ~IORING_FEAT_NATIVE_WORKERS;  // as before Linux 5.12
+        return made;
+      });
+  real = fault.real();
+  PieceReader with = reader(files_);
+  ASSERT_TRUE(with.read(rows_.reads()).ok());
+  rows_.expect_bytes({&held_});
+  EXPECT_EQ(submits, 0);
+}
+#endif
 
 TEST_F(PieceReaderTest, DoesWithoutARingThatBreaks) {
   const sys::Fault fault(

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "order/order.h"
 #include "support/lookahead_rig.h"
@@ -16,18 +14,11 @@ namespace {
 constexpr std::uint64_t kMany = 1'000'000;  // rows of the data
 constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40;
 
-Rows matrix(std::uint64_t columns) {
-  Layout layout;
-  layout.dtype = DType::parse("<f4");
-  layout.shape = {kMany, columns};
-  return Rows({{make_layout(std::move(layout), "data.npy"), "data.npy"}});
-}
-
 Room room_for(std::uint64_t columns, std::uint64_t batch_size, bool shuffle,
               std::uint64_t free_bytes, std::uint64_t most_ahead = 0) {
   const std::unique_ptr<Order> order = shuffle ? make_shuffle(kMany, 5) : make_sequential(kMany);
-  return plan_room(matrix(columns), *order, {.size = kMany, .batch_size = batch_size}, free_bytes,
-                   most_ahead);
+  return plan_room(rows_of(false, kMany, columns), *order,
+                   {.size = kMany, .batch_size = batch_size}, free_bytes, most_ahead);
 }
 
 TEST(Room, IsNeverMoreThanIsFree) {

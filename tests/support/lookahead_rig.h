@@ -27,10 +27,11 @@ inline constexpr Prospect kHeld{.resident = true, .held = true, .gap_bytes = 0};
 inline constexpr Prospect kOnDisk{.resident = false, .held = false, .gap_bytes = 1024 * 1024};
 inline constexpr Prospect kInMemory{.resident = true, .held = false, .gap_bytes = 0};
 
-inline Rows rows_of(bool fortran_order = false) {
+inline Rows rows_of(bool fortran_order = false, std::uint64_t rows = kRows,
+                    std::uint64_t columns = kColumns) {
   Layout layout;
   layout.dtype = DType::parse("<f4");
-  layout.shape = {kRows, kColumns};
+  layout.shape = {rows, columns};
   layout.fortran_order = fortran_order;
   return Rows({{make_layout(std::move(layout), "data.npy"), "data.npy"}});
 }
