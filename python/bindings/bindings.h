@@ -52,10 +52,4 @@ void bind_ceiling(nb::module_& module);
 [[nodiscard]] nb::object make_batches(const Array& array, BatchOptions options,
                                       const nb::object& rows);
 
-// "uint16", "int64": what an array of such tokens is. Throws std::invalid_argument.
-[[nodiscard]] nb::dlpack::dtype token_type(const std::string& word);
-// (both, lease): an array of shape (2, rows, block_size), x and y, each contiguous, and the batch
-// as the Python object that owns it and that all views hold.
-[[nodiscard]] nb::object lend(TokenBatch&& batch, nb::dlpack::dtype type);
-
 }  // namespace lowtide::python

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -12,6 +13,7 @@
 
 #include "bindings.h"
 #include "consumer.h"
+#include "lend.h"
 #include "lowtide/tokens.h"
 
 namespace lowtide::python {
@@ -27,13 +29,27 @@ struct PyLoader : Consumer<Loader> {
   nb::dlpack::dtype type;
 };
 
-// None at the end: of `epoch` where it is given, else of all epochs.
-nb::object next(PyLoader& self, std::optional<std::uint64_t> epoch) {
-  auto batch = self.wait([&](Loader& loader, bool* timed_out) -> std::optional<TokenBatch> {
+std::optional<TokenBatch> take_next(PyLoader& self, std::optional<std::uint64_t> epoch) {
+  return self.wait([&](Loader& loader, bool* timed_out) -> std::optional<TokenBatch> {
     if (epoch.has_value() && loader.epoch() != *epoch) return std::nullopt;
     return loader.next_for(kSignalCheck, timed_out);
   });
-  return batch.has_value() ? lend(std::move(*batch), self.type) : nb::none();
+}
+
+// None at the end: of `epoch` where it is given, else of all epochs.
+nb::object next(PyLoader& self, std::optional<std::uint64_t> epoch) {
+  auto taken = take_next(self, epoch);
+  return taken.has_value() ? lend_arrays(std::move(*taken), self.type) : nb::none();
+}
+
+// The same as (x, y, lease).
+nb::object next_tensors(PyLoader& self, std::optional<std::uint64_t> epoch) {
+  auto taken = take_next(self, epoch);
+  if (!taken.has_value()) return nb::none();
+  auto batch = std::make_shared<const TokenBatch>(std::move(*taken));
+  nb::object x = lend_tensor(batch, batch->x(), self.type);
+  nb::object y = lend_tensor(batch, batch->y(), self.type);
+  return nb::make_tuple(std::move(x), std::move(y), LentBatch{std::move(batch)});
 }
 
 using Sources = std::vector<std::pair<OwnedTokens, double>>;
@@ -138,6 +154,9 @@ void bind_loader(nb::module_& module) {
       .def("next", &next, "epoch"_a.none() = nb::none(),
            nb::sig("def next(self, epoch: int | None = None) -> "
                    "tuple[NDArray[typing.Any], TokenBatch] | None"))
+      .def("next_tensors", &next_tensors, "epoch"_a.none() = nb::none(),
+           nb::sig("def next_tensors(self, epoch: int | None = None) -> "
+                   "tuple[object, object, TokenBatch] | None"))
       .def("steps", asks(&Loader::steps))
       .def("steps_left", asks(&Loader::steps_left))
       .def("epoch", asks(&Loader::epoch))

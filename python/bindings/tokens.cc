@@ -4,48 +4,18 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bindings.h"
+#include "lend.h"
 
 namespace lowtide::python {
 
 using nb::literals::operator""_a;
-
-nb::dlpack::dtype token_type(const std::string& word) {
-  using enum nb::dlpack::dtype_code;
-  struct Known {
-    std::string_view word;
-    nb::dlpack::dtype_code code;
-    std::uint8_t bits;
-  };
-  static constexpr Known kKnown[] = {
-      {"int64", Int, 64}, {"int32", Int, 32},   {"int16", Int, 16},   {"int8", Int, 8},
-      {"uint8", UInt, 8}, {"uint16", UInt, 16}, {"uint32", UInt, 32}, {"uint64", UInt, 64}};
-  for (const Known& known : kKnown) {
-    if (word == known.word) return {static_cast<std::uint8_t>(known.code), known.bits, 1};
-  }
-  throw std::invalid_argument("dtype must be an integer type, not " + word);
-}
-
-nb::object lend(TokenBatch&& batch, nb::dlpack::dtype type) {
-  const std::size_t rows = batch.rows();
-  const std::size_t block = batch.block_size();
-  std::byte* const x = batch.x();
-  const std::ptrdiff_t apart_bytes = batch.y() - x;
-  const std::int64_t item_bytes = type.bits / 8;
-  const nb::object lease = nb::cast(std::move(batch), nb::rv_policy::move);
-  // One array for both: making one costs more than taking it apart.
-  const std::size_t shape[] = {2, rows, block};
-  const std::int64_t strides[] = {apart_bytes / item_bytes, static_cast<std::int64_t>(block), 1};
-  nb::object both = nb::cast(nb::ndarray<nb::numpy>(x, 3, shape, lease, strides, type));
-  return nb::make_tuple(std::move(both), lease);
-}
 
 namespace {
 
@@ -79,25 +49,33 @@ void take(const OwnedTokens& tokens, const RowArray& rows, const ByteArray& out)
   tokens.take(list, into);
 }
 
+TokenBatch read_windows(const OwnedTokens& tokens, RowList starts, std::uint64_t block_size,
+                        const char* dtype) {
+  const Unlocked unlocked;
+  return tokens.windows(starts, block_size, dtype);
+}
+
 nb::object windows(const OwnedTokens& tokens, const RowArray& starts, std::uint64_t block_size,
-                   const std::string& dtype) {
-  const RowList list = row_list(starts);
-  std::optional<TokenBatch> batch;
-  {
-    const Unlocked unlocked;
-    batch.emplace(tokens.windows(list, block_size, dtype));
-  }
-  return lend(std::move(*batch), token_type(dtype));
+                   const char* dtype) {
+  return lend_arrays(read_windows(tokens, row_list(starts), block_size, dtype), token_type(dtype));
+}
+
+nb::object window_tensors(const OwnedTokens& tokens, RowList starts, std::uint64_t block_size,
+                          const char* dtype) {
+  const nb::dlpack::dtype type = token_type(dtype);
+  const auto batch =
+      std::make_shared<const TokenBatch>(read_windows(tokens, starts, block_size, dtype));
+  return nb::make_tuple(lend_tensor(batch, batch->x(), type), lend_tensor(batch, batch->y(), type));
 }
 
 nb::object batch(const OwnedTokens& tokens, std::uint64_t batch_size, std::uint64_t block_size,
-                 std::uint64_t seed, const std::string& dtype) {
+                 std::uint64_t seed, const char* dtype) {
   std::optional<TokenBatch> batch;
   {
     const Unlocked unlocked;
     batch.emplace(tokens.batch(batch_size, block_size, seed, dtype));
   }
-  return lend(std::move(*batch), token_type(dtype));
+  return lend_arrays(std::move(*batch), token_type(dtype));
 }
 
 void document_offsets(const OwnedTokens& tokens, std::uint64_t first, const OffsetArray& out) {
@@ -120,20 +98,20 @@ nb::dict stats(const OwnedTokens& tokens) {
 using Numbers = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>;
 using Places = nb::ndarray<nb::numpy, std::int32_t>;
 
-nb::object samples(const nb::handle_t<TokenBatch>& lease) {
-  const auto& batch = nb::cast<const TokenBatch&>(lease);
+nb::object samples(const nb::handle_t<LentBatch>& lease) {
+  const TokenBatch& batch = *nb::cast<const LentBatch&>(lease).batch;
   auto* const data = const_cast<std::uint64_t*>(batch.samples().data());
   return nb::cast(Numbers(data, {batch.samples().size()}, lease));
 }
 
-nb::object positions(const nb::handle_t<TokenBatch>& lease) {
-  const auto& batch = nb::cast<const TokenBatch&>(lease);
+nb::object positions(const nb::handle_t<LentBatch>& lease) {
+  const TokenBatch& batch = *nb::cast<const LentBatch&>(lease).batch;
   if (batch.positions() == nullptr) return nb::none();
   return nb::cast(Places(batch.positions(), {batch.rows(), batch.block_size()}, lease));
 }
 
-nb::object cu_seqlens(const nb::handle_t<TokenBatch>& lease) {
-  const auto& batch = nb::cast<const TokenBatch&>(lease);
+nb::object cu_seqlens(const nb::handle_t<LentBatch>& lease) {
+  const TokenBatch& batch = *nb::cast<const LentBatch&>(lease).batch;
   if (batch.positions() == nullptr) return nb::none();
   return nb::cast(Places(batch.cu_seqlens().data(), {batch.cu_seqlens().size()}, lease));
 }
@@ -141,9 +119,9 @@ nb::object cu_seqlens(const nb::handle_t<TokenBatch>& lease) {
 }  // namespace
 
 void bind_tokens(nb::module_& module) {
-  nb::class_<TokenBatch>(module, "TokenBatch")
-      .def_prop_ro("step", &TokenBatch::step)
-      .def_prop_ro("epoch", &TokenBatch::epoch)
+  nb::class_<LentBatch>(module, "TokenBatch")
+      .def_prop_ro("step", [](const LentBatch& lent) { return lent.batch->step(); })
+      .def_prop_ro("epoch", [](const LentBatch& lent) { return lent.batch->epoch(); })
       .def("samples", &samples, nb::sig("def samples(self) -> NDArray[numpy.uint64]"))
       .def("positions", &positions, nb::sig("def positions(self) -> NDArray[numpy.int32] | None"))
       .def("cu_seqlens", &cu_seqlens,
@@ -163,6 +141,26 @@ void bind_tokens(nb::module_& module) {
       .def("windows", &windows, "starts"_a, "block_size"_a, "dtype"_a,
            nb::sig("def windows(self, starts: NDArray[typing.Any], block_size: int, dtype: str) "
                    "-> tuple[NDArray[typing.Any], TokenBatch]"))
+      // A short list is the cheapest that there is to be had of a tensor.
+      .def(
+          "window_tensors",
+          [](const OwnedTokens& tokens, const nb::typed<nb::list, int>& starts,
+             std::uint64_t block_size, const char* dtype) {
+            const auto numbers = nb::cast<std::vector<std::int64_t>>(starts);
+            return window_tensors(tokens, numbers, block_size, dtype);
+          },
+          "starts"_a, "block_size"_a, "dtype"_a,
+          nb::sig("def window_tensors(self, starts: list[int], block_size: int, dtype: str) "
+                  "-> tuple[object, object]"))
+      .def(
+          "window_tensors",
+          [](const OwnedTokens& tokens, const RowArray& starts, std::uint64_t block_size,
+             const char* dtype) {
+            return window_tensors(tokens, row_list(starts), block_size, dtype);
+          },
+          "starts"_a, "block_size"_a, "dtype"_a,
+          nb::sig("def window_tensors(self, starts: NDArray[typing.Any], block_size: int, "
+                  "dtype: str) -> tuple[object, object]"))
       .def("batch", &batch, "batch_size"_a, "block_size"_a, "seed"_a, "dtype"_a,
            nb::sig("def batch(self, batch_size: int, block_size: int, seed: int, dtype: str) "
                    "-> tuple[NDArray[typing.Any], TokenBatch]"))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+MAX = 2**63 - 1  # of what counts bytes, tokens, rows and steps
+
 
 def memory_bytes(memory: int | str | None) -> int:
     """`memory` in bytes, 0 for None (the default budget). Raises ValueError, TypeError."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowtide import _core
-from lowtide._arguments import flag, integer, word
+from lowtide._arguments import MAX, flag, integer, word
 from lowtide._closing import Closing
 from lowtide._index import check_rows
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import Self
 
-_MAX = 2**63 - 1
 _STATE_FORMAT = 1
 # Readers must be gone before the interpreter is: an iterator that is never freed ends here.
 live: weakref.WeakSet[_core.Batches | _core.Loader] = weakref.WeakSet()
@@ -71,9 +70,9 @@ class Batches(Closing):
         """As `Array.batches`, which says what the arguments mean."""
         if not shape:
             raise TypeError("batches of a 0-d array: it has no rows")
-        self._batch_size = integer(batch_size, "batch_size", 1, _MAX)
-        self._world_size = integer(world_size, "world_size", 1, _MAX)
-        self._rank = integer(rank, "rank", 0, _MAX)
+        self._batch_size = integer(batch_size, "batch_size", 1, MAX)
+        self._world_size = integer(world_size, "world_size", 1, MAX)
+        self._rank = integer(rank, "rank", 0, MAX)
         if self._rank >= self._world_size:
             raise ValueError(f"rank must be below world_size ({world_size}), not {rank}")
         self._seed = integer(seed, "seed", 0, 2**64 - 1)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
         str | None,
     ]
 
-_MAX = 2**63 - 1
-
 
 def info(
     path: Path | Sequence[Path],
@@ -107,7 +105,7 @@ def _asked(
     names, expand = _arguments.path_list(path)
     kind = None if tokens is None else _arguments.flag(tokens, "tokens")
     descr, _ = _arguments.descr(dtype)
-    start = None if offset is None else _arguments.integer(offset, "offset", 0, _MAX)
+    start = None if offset is None else _arguments.integer(offset, "offset", 0, _arguments.MAX)
     word = None if format is None else _arguments.word(format, "format")
     fortran = _arguments.is_fortran(order)
     return names, expand, kind, descr, _arguments.axes(shape), start, fortran, word

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lowtide import _core
-from lowtide._arguments import flag, integer, memory_bytes, token_word, word
+from lowtide._arguments import MAX, flag, integer, memory_bytes, token_word, word
 from lowtide._batches import live
 from lowtide._closing import Closing
 from lowtide._loader_state import checked_state
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     AnyArray = npt.NDArray[Any]
 
-_MAX = 2**63 - 1
 _MAX_SEED = 2**64 - 1
 
 
@@ -76,17 +75,17 @@ class Loader(Closing):
         too small) and TypeError.
         """
         sources, is_mixture = _sources(tokens)
-        epochs = None if epochs is None else integer(epochs, "epochs", 1, _MAX)
+        epochs = None if epochs is None else integer(epochs, "epochs", 1, MAX)
         self._options: dict[str, Any] = {
-            "batch_size": integer(batch_size, "batch_size", 1, _MAX),
-            "block_size": integer(block_size, "block_size", 1, _MAX),
+            "batch_size": integer(batch_size, "batch_size", 1, MAX),
+            "block_size": integer(block_size, "block_size", 1, MAX),
             "order": word(order, "order"),
             "seed": integer(seed, "seed", 0, _MAX_SEED),
-            "rank": integer(rank, "rank", 0, _MAX),
-            "world_size": integer(world_size, "world_size", 1, _MAX),
+            "rank": integer(rank, "rank", 0, MAX),
+            "world_size": integer(world_size, "world_size", 1, MAX),
             "epochs": epochs,
             "drop_last": flag(drop_last, "drop_last"),
-            "prefetch": None if prefetch is None else integer(prefetch, "prefetch", 1, _MAX),
+            "prefetch": None if prefetch is None else integer(prefetch, "prefetch", 1, MAX),
             "dtype": token_word(dtype),
             "memory": memory_bytes(memory) or None,
             "documents": word(documents, "documents"),
@@ -173,7 +172,7 @@ class Loader(Closing):
 
         Steps are counted from the start of the epoch under the present sizes. Raises IndexError.
         """
-        self._core.seek(integer(step, "step", 0, _MAX), _optional(epoch, "epoch"))
+        self._core.seek(integer(step, "step", 0, MAX), _optional(epoch, "epoch"))
 
     def skip(self, steps: tuple[int, int], epoch: int | None = None) -> None:
         """Leaves out steps first .. last - 1 of an epoch, which must still be ahead.
@@ -183,8 +182,8 @@ class Loader(Closing):
         """
         if not isinstance(steps, (tuple, list)) or len(steps) != 2:
             raise TypeError(f"steps must be a pair (first, last), not {steps!r}")
-        first = integer(steps[0], "the first of steps", 0, _MAX)
-        last = integer(steps[1], "the last of steps", 0, _MAX)
+        first = integer(steps[0], "the first of steps", 0, MAX)
+        last = integer(steps[1], "the last of steps", 0, MAX)
         if last < first:
             raise ValueError(f"steps must not end before they begin: {first}, {last}")
         self._core.skip(first, last, _optional(epoch, "epoch"))
@@ -196,10 +195,8 @@ class Loader(Closing):
         `source`: which one of a mixture. Raises IndexError for a token that is not there,
         ValueError in random order.
         """
-        token = integer(token_offset, "token_offset", 0, _MAX)
-        found = self._core.when(
-            token, _optional(epoch, "epoch"), integer(source, "source", 0, _MAX)
-        )
+        token = integer(token_offset, "token_offset", 0, MAX)
+        found = self._core.when(token, _optional(epoch, "epoch"), integer(source, "source", 0, MAX))
         return None if found is None else When(*found)
 
     def state_dict(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     AnyArray = npt.NDArray[Any]
 
 
-class _Copied:
+class Copied:
     """What a lease tells of its batch, for a batch that was pickled or copied."""
 
     __slots__ = ("_cu_seqlens", "_positions", "_samples", "epoch", "step")
@@ -34,6 +34,10 @@ class _Copied:
         self._samples = samples
         self._positions = positions
         self._cu_seqlens = cu_seqlens
+
+    @classmethod
+    def of(cls, lease: _core.TokenBatch | Copied) -> Copied:
+        return cls(lease.step, lease.epoch, lease.samples(), lease.positions(), lease.cu_seqlens())
 
     def samples(self) -> npt.NDArray[Any]:
         return self._samples
@@ -58,7 +62,7 @@ class Batch:
     y: AnyArray
 
     def __init__(
-        self, both: AnyArray | tuple[AnyArray, AnyArray], lease: _core.TokenBatch | _Copied
+        self, both: AnyArray | tuple[AnyArray, AnyArray], lease: _core.TokenBatch | Copied
     ) -> None:
         """Made by a Loader."""
         self.x = both[0]
@@ -66,11 +70,7 @@ class Batch:
         self._lease = lease
 
     def __reduce__(self) -> tuple[Any, ...]:
-        lease = self._lease
-        copied = _Copied(
-            lease.step, lease.epoch, lease.samples(), lease.positions(), lease.cu_seqlens()
-        )
-        return Batch, ((self.x, self.y), copied)
+        return Batch, ((self.x, self.y), Copied.of(self._lease))
 
     @property
     def step(self) -> int:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
     AnyArray = npt.NDArray[Any]
 
-_MAX = 2**63 - 1
 # An iteration over tokens reads about this at once, if the budget allows.
 _CHUNK_BYTES = 1 << 20
 _MEMORY = 3  # its place among what was asked for when opening
@@ -165,9 +164,9 @@ class Tokens(Closing):
         Raises IndexError for a window that is not all inside, ValueError for a token that does not
         fit `dtype`, TypeError for starts that are not integers.
         """
-        block_size = _arguments.integer(block_size, "block_size", 1, _MAX)
+        block_size = _arguments.integer(block_size, "block_size", 1, _arguments.MAX)
         word = _arguments.token_word(dtype)
-        both, _ = self._core.windows(_checked_starts(starts), block_size, word)
+        both, _ = self._core.windows(checked_starts(starts), block_size, word)
         return both[0], both[1]
 
     def batch(
@@ -177,8 +176,8 @@ class Tokens(Closing):
 
         Otherwise as `windows`. Raises ValueError where no window of this size is there.
         """
-        batch_size = _arguments.integer(batch_size, "batch_size", 1, _MAX)
-        block_size = _arguments.integer(block_size, "block_size", 1, _MAX)
+        batch_size = _arguments.integer(batch_size, "batch_size", 1, _arguments.MAX)
+        block_size = _arguments.integer(block_size, "block_size", 1, _arguments.MAX)
         seed = _arguments.integer(seed, "seed", 0, 2**64 - 1)
         both, _ = self._core.batch(batch_size, block_size, seed, _arguments.token_word(dtype))
         return both[0], both[1]
@@ -233,7 +232,7 @@ class Tokens(Closing):
         return f"{about} memory={_core.format_bytes(self.memory)}>"
 
 
-def _checked_starts(starts: Any) -> AnyArray:
+def checked_starts(starts: Any) -> AnyArray:
     """`starts` as the core borrows them. Whether each window is inside is the core's to say."""
     found = starts if isinstance(starts, np.ndarray) else np.asarray(starts)
     if found.ndim != 1:

@@ -1,4 +1,4 @@
-"""Windows and batches whose tensors share the buffers that the NumPy face lends."""
+"""Windows and batches as tensors in the buffers that the core lends."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+import torch.utils.dlpack
+
+from lowtide._arguments import MAX, integer, token_word
+from lowtide._token_batch import Copied
+from lowtide._tokens import checked_starts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import numpy.typing as npt
-    from typing_extensions import Self
 
     import lowtide
+    from lowtide import _core
 
-from_numpy = torch.from_numpy
-_to_numpy = torch.Tensor.numpy  # the shorter way than np.asarray
+from_dlpack = torch.utils.dlpack.from_dlpack
 INTEGERS: dict[Any, Any] = {
     getattr(torch, name): name
     for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
@@ -35,9 +37,19 @@ def windows(
     y is x one token later; both come from one read of block_size + 1 tokens a window. `ix` is a
     tensor, an array or a list. Raises as `Tokens.windows` does.
     """
-    starts = _to_numpy(ix) if isinstance(ix, torch.Tensor) else np.asarray(ix)
-    x, y = tokens.windows(starts, block_size, dtype=INTEGERS.get(dtype, dtype))
-    return from_numpy(x), from_numpy(y)
+    word = INTEGERS.get(dtype) or token_word(dtype)
+    block_size = integer(block_size, "block_size", 1, MAX)
+    x, y = tokens._core.window_tensors(_starts(ix), block_size, word)
+    return from_dlpack(x), from_dlpack(y)
+
+
+def _starts(ix: Any) -> Any:
+    """`ix` as the core takes it: of the usual tensor a list, the cheapest that it has to give."""
+    if isinstance(ix, torch.Tensor):
+        if ix.dtype is torch.int64 and ix.dim() == 1 and (starts := ix.tolist()):
+            return starts
+        ix = ix.numpy()
+    return checked_starts(ix)
 
 
 class Batch(tuple[torch.Tensor, ...]):
@@ -47,17 +59,12 @@ class Batch(tuple[torch.Tensor, ...]):
     apart and puts it together; what they make of it is (x, y) and has no step.
     """
 
-    _lent: lowtide.Batch | None
-    _pin: bool
+    _lease: _core.TokenBatch | Copied | None = None  # what is known of it
+    _pin = False
 
-    def __new__(
-        cls, pair: Iterable[torch.Tensor], lent: lowtide.Batch | None = None, pin: bool = False
-    ) -> Self:
-        """`pair` is (x, y), `lent` the batch that they are of."""
-        self = super().__new__(cls, pair)
-        self._lent = lent
-        self._pin = pin
-        return self
+    def __reduce__(self) -> tuple[Any, ...]:
+        told = None if self._lease is None else Copied.of(self._lease)
+        return _remake, (tuple(self), told, self._pin)
 
     @property
     def x(self) -> torch.Tensor:
@@ -72,31 +79,41 @@ class Batch(tuple[torch.Tensor, ...]):
     @property
     def step(self) -> int | None:
         """As `lowtide.Batch.step`; None for a tuple that was made of a batch."""
-        return None if self._lent is None else self._lent.step
+        return None if self._lease is None else self._lease.step
 
     @property
     def epoch(self) -> int | None:
         """As `lowtide.Batch.epoch`; None as `step`."""
-        return None if self._lent is None else self._lent.epoch
+        return None if self._lease is None else self._lease.epoch
 
     @property
     def samples(self) -> torch.Tensor | None:
         """As `lowtide.Batch.samples`; None as `step`."""
-        return None if self._lent is None else from_numpy(self._lent.samples)
+        if self._lease is None:
+            return None
+        return torch.from_numpy(self._lease.samples().astype(np.int64))
 
     @property
     def positions(self) -> torch.Tensor | None:
         """As `lowtide.Batch.positions`; None as `step`."""
-        return None if self._lent is None else _tensor(self._lent.positions, self._pin)
+        return None if self._lease is None else _tensor(self._lease.positions(), self._pin)
 
     @property
     def cu_seqlens(self) -> torch.Tensor | None:
         """As `lowtide.Batch.cu_seqlens`; None as `step`."""
-        return None if self._lent is None else _tensor(self._lent.cu_seqlens, self._pin)
+        return None if self._lease is None else _tensor(self._lease.cu_seqlens(), self._pin)
 
 
 def _tensor(lent: npt.NDArray[Any] | None, pin: bool) -> torch.Tensor | None:
     if lent is None:
         return None
-    shared = from_numpy(lent)
+    shared = torch.from_numpy(lent)
     return shared.pin_memory() if pin else shared
+
+
+def _remake(pair: tuple[torch.Tensor, ...], told: Copied | None, pin: bool) -> Batch:
+    """A Batch from its pickle."""
+    batch = Batch(pair)
+    batch._lease = told
+    batch._pin = pin
+    return batch

@@ -4,8 +4,8 @@
     loader = lt.torch.Loader(tokens, batch_size=12, block_size=1024, seed=1337)
     for x, y in loader: ...
 
-Nothing is decided here. Tensors share the buffers that the NumPy face lends: no copy, writable,
-valid and unchanged for as long as anybody holds them.
+Nothing is decided here. Tensors are the buffers that the core lends: no copy, writable, valid and
+unchanged for as long as anybody holds them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ import torch.utils.data
 import lowtide
 from lowtide._closing import Closing
 from lowtide._torch_dataset import Dataset
-from lowtide._torch_tensors import INTEGERS, Batch, from_numpy, windows
+from lowtide._torch_tensors import INTEGERS, Batch, from_dlpack, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
+
+    from lowtide import _core
 
 __all__ = ["Batch", "Dataset", "Loader", "windows"]
 
@@ -104,8 +106,11 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
                 "every batch as often: use it without a DataLoader, or with num_workers=0 (it "
                 "reads ahead on threads of its own)"
             )
-        for batch in self._loader:
-            yield self._tensors(batch)
+        self._loader._check_open()
+        core = self._loader._core
+        epoch = core.epoch()
+        while (found := core.next_tensors(epoch)) is not None:
+            yield self._batch(*found)
 
     def __len__(self) -> int:
         """Steps of one epoch."""
@@ -113,13 +118,21 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
 
     def next(self) -> Batch:
         """The next batch, on and on across epochs. Raises StopIteration after the last."""
-        return self._tensors(self._loader.next())
+        found = self._loader._core.next_tensors()
+        if found is None:
+            self._loader._check_open()
+            raise StopIteration
+        return self._batch(*found)
 
-    def _tensors(self, batch: lowtide.Batch) -> Batch:
-        x, y = from_numpy(batch.x), from_numpy(batch.y)
+    def _batch(self, x: object, y: object, lease: _core.TokenBatch) -> Batch:
+        pair = from_dlpack(x), from_dlpack(y)
         if self._pin:
-            x, y = x.pin_memory(), y.pin_memory()
-        return Batch((x, y), batch, self._pin)
+            batch = Batch(tensor.pin_memory() for tensor in pair)
+            batch._pin = True
+        else:
+            batch = Batch(pair)
+        batch._lease = lease
+        return batch
 
     def state_dict(self) -> dict[str, Any]:
         """Where the run stands, as JSON; batches read ahead and not delivered are not counted."""

@@ -1,9 +1,8 @@
-"""Tensors from token files: the values of the NumPy face, in the memory that it lends."""
+"""lt.torch.Loader: the values, words and rules of the NumPy face, as tensors."""
 
 from __future__ import annotations
 
 import copy
-import gc
 import json
 import os
 import pickle
@@ -29,59 +28,6 @@ def tokens(tmp_path):
 def no_ranks(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-
-
-def test_tensors_share_the_memory_that_numpy_is_lent(tokens, monkeypatch):
-    lent = []
-    whole = lt.Tokens.windows
-
-    def noted(self, *arguments, **options):
-        lent.append(whole(self, *arguments, **options))
-        return lent[-1]
-
-    monkeypatch.setattr(lt.Tokens, "windows", noted)
-    x, y = lt.torch.windows(tokens, [0, 7], BLOCK)
-    assert [x.data_ptr(), y.data_ptr()] == [array.ctypes.data for array in lent[-1]]
-
-    batches = []
-    following = lt.Loader.next
-    monkeypatch.setattr(
-        lt.Loader, "next", lambda self: batches.append(following(self)) or batches[-1]
-    )
-    batch = lt.torch.Loader(tokens, 4, BLOCK).next()
-    assert batch.x.data_ptr() == batches[-1].x.ctypes.data
-    assert batch.y.data_ptr() == batches[-1].y.ctypes.data
-
-
-def test_a_kept_batch_never_changes(tokens):
-    loader = lt.torch.Loader(tokens, 10, BLOCK, seed=5)
-    kept, copies = [], []
-    for batch in loader:
-        if batch.step % 3 == 0:
-            kept.append(batch.x)
-            copies.append(batch.x.clone())
-    for _ in range(60):
-        loader.next()
-    assert all(torch.equal(*pair) for pair in zip(kept, copies))
-
-
-def test_tensors_live_on_after_everything_is_closed(tmp_path):
-    path, _ = write_tokens(tmp_path)
-    tokens = open_tokens(path)
-    loader = lt.torch.Loader(tokens, 10, BLOCK)
-    x, y = loader.next()
-    row = x[3]
-    before = x.clone(), y.clone(), row.clone()
-    loader.close()
-    tokens.close()
-    del loader, tokens
-    gc.collect()
-    assert torch.equal(x, before[0]) and torch.equal(y, before[1])
-    del x
-    gc.collect()
-    assert torch.equal(row, before[2])
-    row += 1
-    assert torch.equal(row, before[2] + 1)
 
 
 def test_a_closed_loader_says_so(tokens):

@@ -12,6 +12,7 @@ from torch_files import BLOCK, TOKENS, WINDOWS, flat, open_tokens, window_of, wr
 
 torch = pytest.importorskip("torch")
 
+from lowtide import _torch_dataset  # noqa: E402
 from torch.utils.data import (  # noqa: E402
     BatchSampler,
     DataLoader,
@@ -39,16 +40,6 @@ class Budgets(lt.torch.Dataset):
     def __getitems__(self, indices):
         super().__getitems__(indices)
         return [torch.tensor(self._source().memory) for _ in indices]
-
-
-class Counted(lt.Tokens):
-    """Tokens that count the calls for windows."""
-
-    __slots__ = ("calls",)
-
-    def windows(self, *arguments, **options):
-        self.calls = getattr(self, "calls", 0) + 1
-        return super().windows(*arguments, **options)
 
 
 def test_each_item_is_its_window(tokens):
@@ -87,13 +78,18 @@ def test_a_file_shorter_than_a_window_is_refused(tokens):
         lt.torch.Dataset(tokens, 0)
 
 
-def test_a_batch_is_one_call(tmp_path):
-    path, _ = write_tokens(tmp_path)
-    counted = Counted(path, memory="4MiB")
-    loader = DataLoader(lt.torch.Dataset(counted, BLOCK), batch_size=50)
-    assert flat(window_of(x) for x, _ in loader) == list(range(WINDOWS))
-    assert counted.calls == 5
-    assert lt.torch.Dataset(counted, BLOCK).__getitems__([]) == []
+def test_a_batch_is_one_call(tokens, monkeypatch):
+    asked = []
+
+    def counted(source, starts, *arguments):
+        asked.append(len(starts))
+        return lt.torch.windows(source, starts, *arguments)
+
+    monkeypatch.setattr(_torch_dataset, "windows", counted)
+    dataset = lt.torch.Dataset(tokens, BLOCK)
+    assert flat(window_of(x) for x, _ in DataLoader(dataset, batch_size=50)) == list(range(WINDOWS))
+    assert asked == [50] * 4 + [WINDOWS - 200]
+    assert dataset.__getitems__([]) == []
 
 
 def test_the_batch_sampler_path_gives_the_sampled_windows(tokens):

@@ -38,7 +38,17 @@ def test_windows_are_the_batch_of_nano_gpt(tokens):
         assert x.is_contiguous() and y.is_contiguous()
 
 
-@pytest.mark.parametrize("ix", [[0, 5, 5], (7, 1), np.array([3, 2], np.int32), torch.tensor([9])])
+@pytest.mark.parametrize(
+    "ix",
+    [
+        [0, 5, 5],
+        (7, 1),
+        np.array([3, 2], np.int32),
+        torch.tensor([9]),
+        torch.arange(10)[::3],
+        torch.tensor([4, 1], dtype=torch.int16),
+    ],
+)
 def test_windows_take_starts_of_any_kind(tokens, ix):
     x, _ = lt.torch.windows(tokens, ix, BLOCK)
     assert (x[:, 0] - 100).tolist() == [int(i) for i in ix]
@@ -75,5 +85,21 @@ def test_a_type_too_narrow_or_not_whole_is_refused(tokens):
 def test_a_window_that_is_not_all_inside_is_an_index_error(tokens):
     lt.torch.windows(tokens, [TOKENS - BLOCK - 1], BLOCK)
     for start in (TOKENS - BLOCK, -1):
-        with pytest.raises(IndexError):
-            lt.torch.windows(tokens, [start], BLOCK)
+        for ix in ([start], torch.tensor([5, start]), torch.tensor([start], dtype=torch.int32)):
+            with pytest.raises(IndexError, match=f"is {start}; a window of {BLOCK}"):
+                lt.torch.windows(tokens, ix, BLOCK)
+
+
+@pytest.mark.parametrize(
+    ("ix", "error", "says"),
+    [
+        ([], ValueError, "starts is empty"),
+        ([[1, 2]], ValueError, "one axis"),
+        ([1.0], TypeError, "integers"),
+        ([True], TypeError, "integers"),
+    ],
+)
+def test_starts_that_are_none(tokens, ix, error, says):
+    dtype = torch.int64 if ix == [] else None
+    with pytest.raises(error, match=says):
+        lt.torch.windows(tokens, torch.tensor(ix, dtype=dtype), BLOCK)

@@ -1,0 +1,92 @@
+#include "lend.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace lowtide::python {
+namespace {
+
+// DLManagedTensor of DLPack before 1.0, which every torch takes.
+struct ManagedTensor {
+  nb::dlpack::dltensor tensor;
+  void* context;
+  void (*deleter)(ManagedTensor*);
+};
+
+// A tensor that holds its batch by itself: whoever lets go of it, on any thread, at any time, needs
+// no interpreter.
+struct LentTensor {
+  ManagedTensor managed;
+  std::array<std::int64_t, 2> shape;
+  std::array<std::int64_t, 2> strides;
+  std::shared_ptr<const TokenBatch> batch;
+};
+
+constexpr const char* kUnclaimed = "dltensor";  // who takes the tensor renames the capsule
+
+void forget(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, kUnclaimed) == 0) return;
+  auto* const managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, kUnclaimed));
+  managed->deleter(managed);
+}
+
+}  // namespace
+
+nb::dlpack::dtype token_type(std::string_view word) {
+  using enum nb::dlpack::dtype_code;
+  struct Known {
+    std::string_view word;
+    nb::dlpack::dtype_code code;
+    std::uint8_t bits;
+  };
+  static constexpr Known kKnown[] = {
+      {"int64", Int, 64}, {"int32", Int, 32},   {"int16", Int, 16},   {"int8", Int, 8},
+      {"uint8", UInt, 8}, {"uint16", UInt, 16}, {"uint32", UInt, 32}, {"uint64", UInt, 64}};
+  for (const Known& known : kKnown) {
+    if (word == known.word) return {static_cast<std::uint8_t>(known.code), known.bits, 1};
+  }
+  throw std::invalid_argument("dtype must be an integer type, not " + std::string(word));
+}
+
+nb::object lend_arrays(TokenBatch&& taken, nb::dlpack::dtype type) {
+  auto batch = std::make_shared<const TokenBatch>(std::move(taken));
+  const std::ptrdiff_t apart_bytes = batch->y() - batch->x();
+  const std::int64_t item_bytes = type.bits / 8;
+  // One array for both: making one costs more than taking it apart.
+  const std::size_t shape[] = {2, batch->rows(), batch->block_size()};
+  const std::int64_t strides[] = {apart_bytes / item_bytes,
+                                  static_cast<std::int64_t>(batch->block_size()), 1};
+  std::byte* const tokens = batch->x();
+  const nb::object lease = nb::cast(LentBatch{std::move(batch)}, nb::rv_policy::move);
+  nb::object both = nb::cast(nb::ndarray<nb::numpy>(tokens, 3, shape, lease, strides, type));
+  return nb::make_tuple(std::move(both), lease);
+}
+
+nb::object lend_tensor(const std::shared_ptr<const TokenBatch>& batch, std::byte* tokens,
+                       nb::dlpack::dtype type) {
+  const auto rows = static_cast<std::int64_t>(batch->rows());
+  const auto block = static_cast<std::int64_t>(batch->block_size());
+  auto lent = std::make_unique<LentTensor>(
+      LentTensor{.managed = {}, .shape = {rows, block}, .strides = {block, 1}, .batch = batch});
+  lent->managed.tensor = {.data = tokens,
+                          .device = {nb::device::cpu::value, 0},
+                          .ndim = 2,
+                          .dtype = type,
+                          .shape = lent->shape.data(),
+                          .strides = lent->strides.data()};
+  lent->managed.context = lent.get();
+  lent->managed.deleter = [](ManagedTensor* managed) {
+    delete static_cast<LentTensor*>(managed->context);
+  };
+  PyObject* const capsule = PyCapsule_New(&lent->managed, kUnclaimed, &forget);
+  if (capsule == nullptr) throw nb::python_error();
+  (void)lent.release();
+  return nb::steal(capsule);
+}
+
+}  // namespace lowtide::python
