@@ -68,7 +68,7 @@ nb::object lend_arrays(TokenBatch&& taken, nb::dlpack::dtype type) {
 }
 
 nb::object lend_tensor(const std::shared_ptr<const TokenBatch>& batch, std::byte* tokens,
-                       nb::dlpack::dtype type) {
+                       nb::dlpack::dtype type, const nb::callable& make) {
   const auto rows = static_cast<std::int64_t>(batch->rows());
   const auto block = static_cast<std::int64_t>(batch->block_size());
   auto lent = std::make_unique<LentTensor>(
@@ -86,7 +86,7 @@ nb::object lend_tensor(const std::shared_ptr<const TokenBatch>& batch, std::byte
   PyObject* const capsule = PyCapsule_New(&lent->managed, kUnclaimed, &forget);
   if (capsule == nullptr) throw nb::python_error();
   (void)lent.release();
-  return nb::steal(capsule);
+  return make(nb::steal(capsule));
 }
 
 }  // namespace lowtide::python

@@ -21,8 +21,9 @@ struct LentBatch {
 // (both, lease): an array of shape (2, rows, block_size), x and y, each contiguous, and the batch.
 [[nodiscard]] nb::object lend_arrays(TokenBatch&& taken, nb::dlpack::dtype type);
 
-// x or y as a DLPack capsule of shape (rows, block_size), to be taken once.
+// x or y, (rows, block_size), as what `make` makes of a DLPack capsule.
 [[nodiscard]] nb::object lend_tensor(const std::shared_ptr<const TokenBatch>& batch,
-                                     std::byte* tokens, nb::dlpack::dtype type);
+                                     std::byte* tokens, nb::dlpack::dtype type,
+                                     const nb::callable& make);
 
 }  // namespace lowtide::python

@@ -42,13 +42,14 @@ nb::object next(PyLoader& self, std::optional<std::uint64_t> epoch) {
   return taken.has_value() ? lend_arrays(std::move(*taken), self.type) : nb::none();
 }
 
-// The same as (x, y, lease).
-nb::object next_tensors(PyLoader& self, std::optional<std::uint64_t> epoch) {
+// The same as (x, y, lease), where x and y are what `make` makes of DLPack capsules.
+nb::object next_tensors(PyLoader& self, const nb::callable& make,
+                        std::optional<std::uint64_t> epoch) {
   auto taken = take_next(self, epoch);
   if (!taken.has_value()) return nb::none();
   auto batch = std::make_shared<const TokenBatch>(std::move(*taken));
-  nb::object x = lend_tensor(batch, batch->x(), self.type);
-  nb::object y = lend_tensor(batch, batch->y(), self.type);
+  nb::object x = lend_tensor(batch, batch->x(), self.type, make);
+  nb::object y = lend_tensor(batch, batch->y(), self.type, make);
   return nb::make_tuple(std::move(x), std::move(y), LentBatch{std::move(batch)});
 }
 
@@ -154,9 +155,10 @@ void bind_loader(nb::module_& module) {
       .def("next", &next, "epoch"_a.none() = nb::none(),
            nb::sig("def next(self, epoch: int | None = None) -> "
                    "tuple[NDArray[typing.Any], TokenBatch] | None"))
-      .def("next_tensors", &next_tensors, "epoch"_a.none() = nb::none(),
-           nb::sig("def next_tensors(self, epoch: int | None = None) -> "
-                   "tuple[object, object, TokenBatch] | None"))
+      .def("next_tensors", &next_tensors, "make"_a, "epoch"_a.none() = nb::none(),
+           nb::sig("def next_tensors(self, make: collections.abc.Callable[[object], typing.Any], "
+                   "epoch: int | None = None) -> "
+                   "tuple[typing.Any, typing.Any, TokenBatch] | None"))
       .def("steps", asks(&Loader::steps))
       .def("steps_left", asks(&Loader::steps_left))
       .def("epoch", asks(&Loader::epoch))

@@ -61,11 +61,12 @@ nb::object windows(const OwnedTokens& tokens, const RowArray& starts, std::uint6
 }
 
 nb::object window_tensors(const OwnedTokens& tokens, RowList starts, std::uint64_t block_size,
-                          const char* dtype) {
+                          const char* dtype, const nb::callable& make) {
   const nb::dlpack::dtype type = token_type(dtype);
   const auto batch =
       std::make_shared<const TokenBatch>(read_windows(tokens, starts, block_size, dtype));
-  return nb::make_tuple(lend_tensor(batch, batch->x(), type), lend_tensor(batch, batch->y(), type));
+  return nb::make_tuple(lend_tensor(batch, batch->x(), type, make),
+                        lend_tensor(batch, batch->y(), type, make));
 }
 
 nb::object batch(const OwnedTokens& tokens, std::uint64_t batch_size, std::uint64_t block_size,
@@ -145,22 +146,24 @@ void bind_tokens(nb::module_& module) {
       .def(
           "window_tensors",
           [](const OwnedTokens& tokens, const nb::typed<nb::list, int>& starts,
-             std::uint64_t block_size, const char* dtype) {
+             std::uint64_t block_size, const char* dtype, const nb::callable& make) {
             const auto numbers = nb::cast<std::vector<std::int64_t>>(starts);
-            return window_tensors(tokens, numbers, block_size, dtype);
+            return window_tensors(tokens, numbers, block_size, dtype, make);
           },
-          "starts"_a, "block_size"_a, "dtype"_a,
-          nb::sig("def window_tensors(self, starts: list[int], block_size: int, dtype: str) "
-                  "-> tuple[object, object]"))
+          "starts"_a, "block_size"_a, "dtype"_a, "make"_a,
+          nb::sig("def window_tensors(self, starts: list[int], block_size: int, dtype: str, "
+                  "make: collections.abc.Callable[[object], typing.Any]) "
+                  "-> tuple[typing.Any, typing.Any]"))
       .def(
           "window_tensors",
           [](const OwnedTokens& tokens, const RowArray& starts, std::uint64_t block_size,
-             const char* dtype) {
-            return window_tensors(tokens, row_list(starts), block_size, dtype);
+             const char* dtype, const nb::callable& make) {
+            return window_tensors(tokens, row_list(starts), block_size, dtype, make);
           },
-          "starts"_a, "block_size"_a, "dtype"_a,
+          "starts"_a, "block_size"_a, "dtype"_a, "make"_a,
           nb::sig("def window_tensors(self, starts: NDArray[typing.Any], block_size: int, "
-                  "dtype: str) -> tuple[object, object]"))
+                  "dtype: str, make: collections.abc.Callable[[object], typing.Any]) "
+                  "-> tuple[typing.Any, typing.Any]"))
       .def("batch", &batch, "batch_size"_a, "block_size"_a, "seed"_a, "dtype"_a,
            nb::sig("def batch(self, batch_size: int, block_size: int, seed: int, dtype: str) "
                    "-> tuple[NDArray[typing.Any], TokenBatch]"))

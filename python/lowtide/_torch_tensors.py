@@ -13,12 +13,17 @@ from lowtide._token_batch import Copied
 from lowtide._tokens import checked_starts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     import lowtide
     from lowtide import _core
 
-from_dlpack = torch.utils.dlpack.from_dlpack
+# A tensor of a capsule: what torch.utils.dlpack.from_dlpack calls once it has looked for more.
+from_dlpack: Callable[[object], torch.Tensor] = getattr(
+    torch._C, "_from_dlpack", torch.utils.dlpack.from_dlpack
+)
 INTEGERS: dict[Any, Any] = {
     getattr(torch, name): name
     for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
@@ -39,8 +44,7 @@ def windows(
     """
     word = INTEGERS.get(dtype) or token_word(dtype)
     block_size = integer(block_size, "block_size", 1, MAX)
-    x, y = tokens._core.window_tensors(_starts(ix), block_size, word)
-    return from_dlpack(x), from_dlpack(y)
+    return tokens._core.window_tensors(_starts(ix), block_size, word, from_dlpack)
 
 
 def _starts(ix: Any) -> Any:

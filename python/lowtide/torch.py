@@ -109,7 +109,7 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
         self._loader._check_open()
         core = self._loader._core
         epoch = core.epoch()
-        while (found := core.next_tensors(epoch)) is not None:
+        while (found := core.next_tensors(from_dlpack, epoch)) is not None:
             yield self._batch(*found)
 
     def __len__(self) -> int:
@@ -118,19 +118,18 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
 
     def next(self) -> Batch:
         """The next batch, on and on across epochs. Raises StopIteration after the last."""
-        found = self._loader._core.next_tensors()
+        found = self._loader._core.next_tensors(from_dlpack)
         if found is None:
             self._loader._check_open()
             raise StopIteration
         return self._batch(*found)
 
-    def _batch(self, x: object, y: object, lease: _core.TokenBatch) -> Batch:
-        pair = from_dlpack(x), from_dlpack(y)
+    def _batch(self, x: torch.Tensor, y: torch.Tensor, lease: _core.TokenBatch) -> Batch:
         if self._pin:
-            batch = Batch(tensor.pin_memory() for tensor in pair)
+            batch = Batch((x.pin_memory(), y.pin_memory()))
             batch._pin = True
         else:
-            batch = Batch(pair)
+            batch = Batch((x, y))
         batch._lease = lease
         return batch
 

@@ -49,7 +49,10 @@ def test_x_and_y_hold_the_buffer_each_by_itself(tokens):
 
 
 def test_a_tensor_that_nobody_takes_gives_its_buffer_back(tokens):
-    kept = [tokens._core.window_tensors([0, 7], BLOCK, "int64") for _ in range(3)]
+    def keep(capsule):
+        return capsule
+
+    kept = [tokens._core.window_tensors([0, 7], BLOCK, "int64", keep) for _ in range(3)]
     x = torch.utils.dlpack.from_dlpack(kept[0][0])
     assert x.tolist() == tokens.windows([0, 7], BLOCK)[0].tolist()
     with pytest.raises(RuntimeError, match="once"):
