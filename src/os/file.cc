@@ -187,8 +187,11 @@ void File::open_buffered() {
     sys::table.close(fd);
     throw;
   }
+  // Without access times a cached read is a tenth cheaper; only the owner may have that. One access
+  // is noted before, by a read at the end, which needs no disk: some clean up what looks unused.
+  std::byte none;
+  (void)sys::table.pread(fd, &none, 1, static_cast<off_t>(shard_.size_bytes));
   // Left on, io_uring would answer EAGAIN where it has to wait (FUSE, some network file systems).
-  // Without access times a cached read is a tenth cheaper; only the owner may have that.
   const int flags = ::fcntl(fd, F_GETFL) & ~O_NONBLOCK;
   if (::fcntl(fd, F_SETFL, flags | O_NOATIME) != 0) ::fcntl(fd, F_SETFL, flags);
   fd_ = fd;

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -254,6 +255,29 @@ TEST(File, TakesAdviceAndReturnsItsErrno) {
 ssize_t refuse_now(int, void*, std::size_t, off_t) {
   errno = EOPNOTSUPP;
   return -1;
+}
+
+void make_unused_for_days(const std::string& path) {
+  const std::time_t days_ago = std::time(nullptr) - 3 * 24 * 3600;
+  const timespec times[] = {{days_ago, 0}, {days_ago - 1, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+}
+
+bool used_lately(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && facts.st_atime > std::time(nullptr) - 3600;
+}
+
+TEST(File, LooksUsedToThoseWhoCleanUp) {
+  const TempFolder folder;
+  const std::string plain = folder.write("plain", pattern(5000));
+  make_unused_for_days(plain);
+  (void)std::ifstream(plain).get();
+  if (!used_lately(plain)) GTEST_SKIP() << "this file system notes no access";
+  const std::string path = folder.write("a", pattern(5000));
+  make_unused_for_days(path);
+  const File file(path);
+  EXPECT_TRUE(used_lately(path));
 }
 
 TEST(File, AsksAtItsEndWhetherTheFileSystemAnswersAtOnce) {
