@@ -60,6 +60,19 @@ nb::object windows(const OwnedTokens& tokens, const RowArray& starts, std::uint6
   return lend_arrays(read_windows(tokens, row_list(starts), block_size, dtype), token_type(dtype));
 }
 
+// Throws nb::next_overload unless there are ints in the list, and nothing else.
+std::vector<std::int64_t> plain_ints(const nb::list& list) {
+  if (list.size() == 0) throw nb::next_overload();
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(list.size());
+  for (const nb::handle item : list) {
+    std::int64_t number = 0;
+    if (!nb::try_cast(item, number, /*convert=*/false)) throw nb::next_overload();
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
 nb::object window_tensors(const OwnedTokens& tokens, RowList starts, std::uint64_t block_size,
                           const char* dtype, const nb::callable& make) {
   const nb::dlpack::dtype type = token_type(dtype);
@@ -142,25 +155,24 @@ void bind_tokens(nb::module_& module) {
       .def("windows", &windows, "starts"_a, "block_size"_a, "dtype"_a,
            nb::sig("def windows(self, starts: NDArray[typing.Any], block_size: int, dtype: str) "
                    "-> tuple[NDArray[typing.Any], TokenBatch]"))
-      // A short list is the cheapest that there is to be had of a tensor.
       .def(
           "window_tensors",
-          [](const OwnedTokens& tokens, const nb::typed<nb::list, int>& starts,
-             std::uint64_t block_size, const char* dtype, const nb::callable& make) {
-            const auto numbers = nb::cast<std::vector<std::int64_t>>(starts);
-            return window_tensors(tokens, numbers, block_size, dtype, make);
+          [](const OwnedTokens& tokens, const nb::list& starts, std::uint64_t block_size,
+             const char* dtype, const nb::callable& make) {
+            return window_tensors(tokens, plain_ints(starts), block_size, dtype, make);
           },
-          "starts"_a, "block_size"_a, "dtype"_a, "make"_a,
-          nb::sig("def window_tensors(self, starts: list[int], block_size: int, dtype: str, "
-                  "make: collections.abc.Callable[[object], typing.Any]) "
+          "starts"_a, "block_size"_a.noconvert(), "dtype"_a, "make"_a,
+          nb::sig("def window_tensors(self, starts: list[int], block_size: int, "
+                  "dtype: str, make: collections.abc.Callable[[object], typing.Any]) "
                   "-> tuple[typing.Any, typing.Any]"))
       .def(
           "window_tensors",
           [](const OwnedTokens& tokens, const RowArray& starts, std::uint64_t block_size,
              const char* dtype, const nb::callable& make) {
+            if (starts.shape(0) == 0) throw nb::next_overload();
             return window_tensors(tokens, row_list(starts), block_size, dtype, make);
           },
-          "starts"_a, "block_size"_a, "dtype"_a, "make"_a,
+          "starts"_a, "block_size"_a.noconvert(), "dtype"_a, "make"_a,
           nb::sig("def window_tensors(self, starts: NDArray[typing.Any], block_size: int, "
                   "dtype: str, make: collections.abc.Callable[[object], typing.Any]) "
                   "-> tuple[typing.Any, typing.Any]"))

@@ -42,18 +42,17 @@ def windows(
     y is x one token later; both come from one read of block_size + 1 tokens a window. `ix` is a
     tensor, an array or a list. Raises as `Tokens.windows` does.
     """
-    word = INTEGERS.get(dtype) or token_word(dtype)
+    try:  # the core takes what a training loop has as it is
+        starts: Any = ix.tolist() if isinstance(ix, torch.Tensor) else ix
+        return tokens._core.window_tensors(
+            starts, block_size, INTEGERS.get(dtype, dtype), from_dlpack
+        )
+    except TypeError:
+        pass  # or it is something else, which may be as good
+    starts = checked_starts(ix.numpy() if isinstance(ix, torch.Tensor) else ix)
+    word = token_word(INTEGERS.get(dtype, dtype))
     block_size = integer(block_size, "block_size", 1, MAX)
-    return tokens._core.window_tensors(_starts(ix), block_size, word, from_dlpack)
-
-
-def _starts(ix: Any) -> Any:
-    """`ix` as the core takes it: of the usual tensor a list, the cheapest that it has to give."""
-    if isinstance(ix, torch.Tensor):
-        if ix.dtype is torch.int64 and ix.dim() == 1 and (starts := ix.tolist()):
-            return starts
-        ix = ix.numpy()
-    return checked_starts(ix)
+    return tokens._core.window_tensors(starts, block_size, word, from_dlpack)
 
 
 class Batch(tuple[torch.Tensor, ...]):

@@ -87,15 +87,13 @@ TokenBatch Tokens::Impl::windows(std::vector<std::uint64_t> starts, std::uint64_
   lease->samples = std::move(starts);
   const std::span<const std::uint64_t> samples = lease->samples;
   std::byte* const raw = lease->memory.data() + windows->batch_bytes(samples.size());
-  std::vector<std::byte*> targets;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    targets.push_back(raw + i * windows->sample_bytes());
-  }
+  std::vector<std::byte*> targets(samples.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) targets[i] = raw + i * windows->sample_bytes();
   std::vector<Read> reads;
+  reads.reserve(samples.size());
   windows->locate(0, samples, targets, reads);
   store->read(reads);
-  windows->deliver(samples, std::vector<const std::byte*>(targets.begin(), targets.end()),
-                   lease->memory.data());
+  windows->deliver(samples, std::span<std::byte* const>(targets), lease->memory.data());
   lease.deliver();
   return TokenBatch(std::make_unique<TokenBatch::Impl>(std::move(lease), std::move(windows)));
 }
