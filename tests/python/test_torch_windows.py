@@ -100,6 +100,7 @@ def test_a_window_that_is_not_all_inside_is_an_index_error(tokens):
     ],
 )
 def test_starts_that_are_none(tokens, ix, error, says):
-    dtype = torch.int64 if ix == [] else None
-    with pytest.raises(error, match=says):
-        lt.torch.windows(tokens, torch.tensor(ix, dtype=dtype), BLOCK)
+    tensor = torch.tensor(ix, dtype=torch.int64 if ix == [] else None)
+    for same in (tensor, tensor.numpy(), ix):
+        with pytest.raises(error, match=says):
+            lt.torch.windows(tokens, same, BLOCK)
