@@ -84,12 +84,11 @@ nb::object window_tensors(const OwnedTokens& tokens, RowList starts, std::uint64
 
 nb::object batch(const OwnedTokens& tokens, std::uint64_t batch_size, std::uint64_t block_size,
                  std::uint64_t seed, const char* dtype) {
-  std::optional<TokenBatch> batch;
-  {
+  const auto read = [&] {
     const Unlocked unlocked;
-    batch.emplace(tokens.batch(batch_size, block_size, seed, dtype));
-  }
-  return lend_arrays(std::move(*batch), token_type(dtype));
+    return tokens.batch(batch_size, block_size, seed, dtype);
+  };
+  return lend_arrays(read(), token_type(dtype));
 }
 
 void document_offsets(const OwnedTokens& tokens, std::uint64_t first, const OffsetArray& out) {
@@ -161,7 +160,7 @@ void bind_tokens(nb::module_& module) {
              const char* dtype, const nb::callable& make) {
             return window_tensors(tokens, plain_ints(starts), block_size, dtype, make);
           },
-          "starts"_a, "block_size"_a.noconvert(), "dtype"_a, "make"_a,
+          "starts"_a, "block_size"_a, "dtype"_a, "make"_a,
           nb::sig("def window_tensors(self, starts: list[int], block_size: int, "
                   "dtype: str, make: collections.abc.Callable[[object], typing.Any]) "
                   "-> tuple[typing.Any, typing.Any]"))
@@ -172,7 +171,7 @@ void bind_tokens(nb::module_& module) {
             if (starts.shape(0) == 0) throw nb::next_overload();
             return window_tensors(tokens, row_list(starts), block_size, dtype, make);
           },
-          "starts"_a, "block_size"_a.noconvert(), "dtype"_a, "make"_a,
+          "starts"_a, "block_size"_a, "dtype"_a, "make"_a,
           nb::sig("def window_tensors(self, starts: NDArray[typing.Any], block_size: int, "
                   "dtype: str, make: collections.abc.Callable[[object], typing.Any]) "
                   "-> tuple[typing.Any, typing.Any]"))

@@ -73,7 +73,7 @@ def axes(shape: int | Sequence[int] | None) -> list[int] | None:
         return None
     if not isinstance(shape, (tuple, list)):
         shape = (shape,)  # type: ignore[assignment]
-    return [integer(extent, "a shape entry", 0, 2**63 - 1) for extent in shape]  # type: ignore[union-attr]
+    return [integer(extent, "a shape entry", 0, MAX) for extent in shape]  # type: ignore[union-attr]
 
 
 def is_fortran(order: str | None) -> bool | None:

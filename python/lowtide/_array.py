@@ -53,7 +53,7 @@ class Array(Closing):
         descr, given = _arguments.descr(dtype)
         axes = _arguments.axes(shape)
         if offset is not None:
-            offset = _arguments.integer(offset, "offset", 0, 2**63 - 1)
+            offset = _arguments.integer(offset, "offset", 0, _arguments.MAX)
         fortran = _arguments.is_fortran(order)
         budget = _arguments.memory_bytes(memory)
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
@@ -187,7 +187,7 @@ class Array(Closing):
         A chunk is borrowed as a batch is: valid for as long as anybody holds it. Raises ValueError
         at once where the budget is too small.
         """
-        rows = _arguments.integer(rows, "rows", 1, 2**63 - 1)
+        rows = _arguments.integer(rows, "rows", 1, _arguments.MAX)
         return _chunks(self.batches(rows, order="sequential"))
 
     def batches(

@@ -42,16 +42,14 @@ def windows(
     y is x one token later; both come from one read of block_size + 1 tokens a window. `ix` is a
     tensor, an array or a list. Raises as `Tokens.windows` does.
     """
-    try:  # the core takes what a training loop has as it is
-        starts: Any = ix.tolist() if isinstance(ix, torch.Tensor) else ix
-        return tokens._core.window_tensors(
-            starts, block_size, INTEGERS.get(dtype, dtype), from_dlpack
-        )
-    except TypeError:
-        pass  # or it is something else, which may be as good
-    starts = checked_starts(ix.numpy() if isinstance(ix, torch.Tensor) else ix)
-    word = token_word(INTEGERS.get(dtype, dtype))
+    word = INTEGERS.get(dtype) or token_word(dtype)
     block_size = integer(block_size, "block_size", 1, MAX)
+    starts: Any = ix.tolist() if isinstance(ix, torch.Tensor) else ix
+    try:  # starts as a training loop has them need no look at them
+        return tokens._core.window_tensors(starts, block_size, word, from_dlpack)
+    except TypeError:
+        pass
+    starts = checked_starts(ix.cpu().numpy() if isinstance(ix, torch.Tensor) else ix)
     return tokens._core.window_tensors(starts, block_size, word, from_dlpack)
 
 
@@ -67,7 +65,7 @@ class Batch(tuple[torch.Tensor, ...]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         told = None if self._lease is None else Copied.of(self._lease)
-        return _remake, (tuple(self), told, self._pin)
+        return make_batch, (tuple(self), told, self._pin)
 
     @property
     def x(self) -> torch.Tensor:
@@ -107,16 +105,18 @@ class Batch(tuple[torch.Tensor, ...]):
         return None if self._lease is None else _tensor(self._lease.cu_seqlens(), self._pin)
 
 
+def make_batch(
+    pair: tuple[torch.Tensor, ...], lease: _core.TokenBatch | Copied | None, pin: bool
+) -> Batch:
+    """`pair` is (x, y), `lease` tells of it, `pin` is for what else it has."""
+    batch = Batch(pair)
+    batch._lease = lease
+    batch._pin = pin
+    return batch
+
+
 def _tensor(lent: npt.NDArray[Any] | None, pin: bool) -> torch.Tensor | None:
     if lent is None:
         return None
     shared = torch.from_numpy(lent)
     return shared.pin_memory() if pin else shared
-
-
-def _remake(pair: tuple[torch.Tensor, ...], told: Copied | None, pin: bool) -> Batch:
-    """A Batch from its pickle."""
-    batch = Batch(pair)
-    batch._lease = told
-    batch._pin = pin
-    return batch

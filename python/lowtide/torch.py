@@ -21,7 +21,7 @@ import torch.utils.data
 import lowtide
 from lowtide._closing import Closing
 from lowtide._torch_dataset import Dataset
-from lowtide._torch_tensors import INTEGERS, Batch, from_dlpack, windows
+from lowtide._torch_tensors import INTEGERS, Batch, from_dlpack, make_batch, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -126,12 +126,8 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
 
     def _batch(self, x: torch.Tensor, y: torch.Tensor, lease: _core.TokenBatch) -> Batch:
         if self._pin:
-            batch = Batch((x.pin_memory(), y.pin_memory()))
-            batch._pin = True
-        else:
-            batch = Batch((x, y))
-        batch._lease = lease
-        return batch
+            x, y = x.pin_memory(), y.pin_memory()
+        return make_batch((x, y), lease, self._pin)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the run stands, as JSON; batches read ahead and not delivered are not counted."""

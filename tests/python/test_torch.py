@@ -67,6 +67,9 @@ def test_documents_apart_come_as_tensors(tmp_path):
     # Token 120 is the fifth of the second window; the next one begins a document.
     assert batch.cu_seqlens.tolist() == [0, 16, 21, 32, 48, 64]
     assert batch.positions[1].tolist() == [*range(5), *range(11)]
+    same = pickle.loads(pickle.dumps(batch))
+    assert torch.equal(same.positions, batch.positions)
+    assert torch.equal(same.cu_seqlens, batch.cu_seqlens)
 
 
 def test_state_seek_skip_and_when_are_those_of_the_numpy_loader(tokens):
@@ -195,6 +198,7 @@ def test_a_batch_is_a_tuple_that_others_can_take_apart(tokens):
     for same in (pickle.loads(pickle.dumps(batch)), copy.deepcopy(batch)):
         assert (same.step, same.epoch) == (batch.step, batch.epoch)
         assert torch.equal(same.y, batch.y)
+        assert torch.equal(same.samples, batch.samples) and same.positions is None
 
 
 def test_a_loader_pickles_with_its_place(tokens):

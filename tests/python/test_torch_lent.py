@@ -62,6 +62,24 @@ def test_a_tensor_that_nobody_takes_gives_its_buffer_back(tokens):
     assert held_bytes(tokens) == 0
 
 
+def test_a_tensor_that_cannot_be_made_gives_its_buffer_back(tokens):
+    kept = lt.torch.windows(tokens, [0, 7], BLOCK)  # in hand, which is not counted
+    made = []
+
+    def fail_at_y(capsule):
+        made.append(torch.utils.dlpack.from_dlpack(capsule))
+        if len(made) == 2:
+            raise MemoryError("no room for y")
+        return made[0]
+
+    with pytest.raises(MemoryError, match="no room for y"):
+        tokens._core.window_tensors([0, 7], BLOCK, "int64", fail_at_y)
+    assert held_bytes(tokens) > 0
+    made.clear()
+    assert held_bytes(tokens) == 0
+    del kept
+
+
 def test_tensors_may_go_on_another_thread_and_after_the_interpreter(tmp_path):
     path, _ = write_tokens(tmp_path)
     done = run(

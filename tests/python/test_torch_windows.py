@@ -64,6 +64,9 @@ def test_windows_take_starts_of_any_kind(tokens, ix):
         ("int32", torch.int32),
         (np.int32, torch.int32),
         (np.dtype("int16"), torch.int16),
+        ("i4", torch.int32),
+        ("<u2", torch.uint16),
+        (int, torch.int64),
     ],
 )
 def test_windows_have_the_type_asked_for(tokens, dtype, found):
@@ -80,6 +83,30 @@ def test_a_type_too_narrow_or_not_whole_is_refused(tokens):
         lt.torch.windows(tokens, [TOKENS - BLOCK - 1], BLOCK, dtype=torch.uint8)
     with pytest.raises((TypeError, ValueError), match="float32"):
         lt.torch.windows(tokens, [0], BLOCK, dtype=torch.float32)
+    with pytest.raises(ValueError, match=r"one of int64, int32, .* not float32"):
+        lt.torch.windows(tokens, [0], BLOCK, dtype="float32")
+    with pytest.raises(TypeError, match="nonsense"):
+        lt.torch.windows(tokens, [0], BLOCK, dtype="nonsense")
+
+
+@pytest.mark.parametrize(
+    ("size", "error", "says"),
+    [
+        (0, ValueError, "block_size must be at least 1, not 0"),
+        (-1, ValueError, "block_size must be at least 1, not -1"),
+        (2**63, ValueError, "block_size must be at most"),
+        (TOKENS, ValueError, "does not fit into a stream"),
+        (True, TypeError, "not bool"),
+        (4.0, TypeError, "not float"),
+    ],
+)
+def test_block_sizes_that_are_none(tokens, size, error, says):
+    with pytest.raises(error, match=says):
+        lt.torch.windows(tokens, torch.tensor([0]), size)
+
+
+def test_a_block_size_of_numpy_is_one(tokens):
+    assert lt.torch.windows(tokens, torch.tensor([0]), np.int64(BLOCK))[0].shape == (1, BLOCK)
 
 
 def test_a_window_that_is_not_all_inside_is_an_index_error(tokens):
