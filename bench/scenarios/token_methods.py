@@ -40,11 +40,17 @@ class Job:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def starts(self) -> Iterator[torch.Tensor]:
-        """Starts of one step after the other, the same ones each time."""
+        """Starts of one step after the other, the same ones each time; valid for one step.
+
+        Always the same tensors with other numbers: making one would be a twentieth of a batch.
+        """
         drawn = torch.Generator().manual_seed(_SEED)
         high = self.tokens - self.block_size
+        steps = torch.empty((_DRAWN_STEPS, self.batch_size), dtype=torch.int64)
+        rows = list(steps)
         while True:
-            yield from torch.randint(high, (_DRAWN_STEPS, self.batch_size), generator=drawn)
+            torch.randint(high, steps.shape, generator=drawn, out=steps)
+            yield from rows
 
 
 def map_of(path: str) -> np.memmap[Any, Any]:
