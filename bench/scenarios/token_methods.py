@@ -42,7 +42,7 @@ class Job:
     def starts(self) -> Iterator[torch.Tensor]:
         """Starts of one step after the other, the same ones each time; valid for one step.
 
-        Always the same tensors with other numbers: making one would be a twentieth of a batch.
+        Always the same tensors with other numbers: making one would cost about a microsecond.
         """
         drawn = torch.Generator().manual_seed(_SEED)
         high = self.tokens - self.block_size
