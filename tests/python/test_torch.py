@@ -12,16 +12,20 @@ import lowtide as lt
 import numpy as np
 import pytest
 from conftest import run
-from torch_files import BLOCK, WINDOWS, flat, open_tokens, window_of, write_tokens
+from torch_files import (
+    BLOCK,
+    WINDOWS,
+    flat,
+    numbered_tokens,
+    open_tokens,
+    window_of,
+    write_tokens,
+)
 
 torch = pytest.importorskip("torch")
 
 
-@pytest.fixture
-def tokens(tmp_path):
-    path, _ = write_tokens(tmp_path)
-    with open_tokens(path) as t:
-        yield t
+tokens = numbered_tokens
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import warnings
 
 import lowtide as lt
 import pytest
-from torch_files import BLOCK, TOKENS, WINDOWS, flat, open_tokens, window_of, write_tokens
+from torch_files import BLOCK, TOKENS, WINDOWS, flat, numbered_tokens, window_of
 
 torch = pytest.importorskip("torch")
 
@@ -27,11 +27,7 @@ WAYS = ["fork", "spawn", "forkserver"]
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 
-@pytest.fixture
-def tokens(tmp_path):
-    path, _ = write_tokens(tmp_path)
-    with open_tokens(path) as t:
-        yield t
+tokens = numbered_tokens
 
 
 class Budgets(lt.torch.Dataset):

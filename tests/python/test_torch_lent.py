@@ -7,16 +7,12 @@ import gc
 import lowtide as lt
 import pytest
 from conftest import run
-from torch_files import BLOCK, open_tokens, write_tokens
+from torch_files import BLOCK, numbered_tokens, open_tokens, write_tokens
 
 torch = pytest.importorskip("torch")
 
 
-@pytest.fixture
-def tokens(tmp_path):
-    path, _ = write_tokens(tmp_path)
-    with open_tokens(path) as t:
-        yield t
+tokens = numbered_tokens
 
 
 def held_bytes(source):

@@ -5,16 +5,12 @@ from __future__ import annotations
 import lowtide as lt
 import numpy as np
 import pytest
-from torch_files import BLOCK, TOKENS, open_tokens, write_tokens
+from torch_files import BLOCK, TOKENS, numbered_tokens
 
 torch = pytest.importorskip("torch")
 
 
-@pytest.fixture
-def tokens(tmp_path):
-    path, _ = write_tokens(tmp_path)
-    with open_tokens(path) as t:
-        yield t
+tokens = numbered_tokens
 
 
 def nano_gpt_batch(data, ix, block_size):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lowtide as lt
 import numpy as np
+import pytest
 
 BLOCK = 16
 WINDOWS = 250
@@ -34,3 +35,11 @@ def flat(batches):
 
 def open_tokens(path, **options):
     return lt.tokens(path, **{"memory": "4MiB", **options})
+
+
+@pytest.fixture
+def numbered_tokens(tmp_path):
+    """That file, open: what the tests with torch call `tokens`."""
+    path, _ = write_tokens(tmp_path)
+    with open_tokens(path) as t:
+        yield t
