@@ -32,30 +32,45 @@ void Direct::plan(std::span<Buffer* const> buffers, std::uint64_t offset_bytes, 
 
 void Direct::take_piece(std::uint64_t most, std::vector<std::uint64_t>* samples,
                         std::vector<std::byte*>* targets, std::vector<Read>* reads) {
+  samples->clear();
+  targets->clear();
+  reads->clear();
+  // A batch of few rows in many parts: as many parts as make a set that is worth its hand-over.
+  while (!exhausted() && samples->size() < most) {
+    const std::size_t first = samples->size();
+    take_rows(most - first, samples, targets);
+    dataset_.locate(part_, std::span(*samples).subspan(first), std::span(*targets).subspan(first),
+                    *reads);
+    submitted_ += samples->size() - first;
+    if (submitted_ == keys_.size()) {
+      submitted_ = 0;
+      ++part_;
+    }
+  }
+}
+
+// Appends the next rows of the part, at most so many.
+void Direct::take_rows(std::uint64_t most, std::vector<std::uint64_t>* samples,
+                       std::vector<std::byte*>* targets) const {
   const std::uint64_t place_mask = (std::uint64_t{1} << place_bits_) - 1;
   const std::uint64_t sample_bytes = dataset_.sample_bytes();
-  const std::uint64_t end = std::min<std::uint64_t>(keys_.size(), submitted_ + most);
-  samples->resize(end - submitted_);
-  targets->resize(end - submitted_);
+  const std::uint64_t count = std::min<std::uint64_t>(keys_.size() - submitted_, most);
+  const std::size_t first = samples->size();
+  samples->resize(first + count);
+  targets->resize(first + count);
   std::uint64_t batch = submitted_ / batch_size_, row = submitted_ % batch_size_;
-  for (std::uint64_t i = submitted_; i < end; ++i) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t key = keys_[submitted_ + i];
     if (place_bits_ > 0) {
-      const std::uint64_t place = keys_[i] & place_mask;
+      const std::uint64_t place = key & place_mask;
       batch = place / batch_size_;
       row = place % batch_size_;
     } else if (row == batch_size_) {
       row = 0;
       ++batch;
     }
-    (*samples)[i - submitted_] = keys_[i] >> place_bits_;
-    (*targets)[i - submitted_] = rows_[batch] + row++ * sample_bytes;
-  }
-  reads->clear();
-  dataset_.locate(part_, *samples, *targets, *reads);
-  submitted_ = end;
-  if (end == keys_.size()) {
-    submitted_ = 0;
-    ++part_;
+    (*samples)[first + i] = key >> place_bits_;
+    (*targets)[first + i] = rows_[batch] + row++ * sample_bytes;
   }
 }
 

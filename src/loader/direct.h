@@ -33,12 +33,15 @@ class Direct {
 
   [[nodiscard]] bool exhausted() const { return part_ == dataset_.parts(); }
 
-  // The next piece of at most `most` rows of one part: which they are, where they go, and their
-  // reads.
+  // The next piece of at most `most` rows, each as often as it has parts in the piece: which they
+  // are, where they go, and their reads.
   void take_piece(std::uint64_t most, std::vector<std::uint64_t>* samples,
                   std::vector<std::byte*>* targets, std::vector<Read>* reads);
 
  private:
+  void take_rows(std::uint64_t most, std::vector<std::uint64_t>* samples,
+                 std::vector<std::byte*>* targets) const;
+
   const Dataset& dataset_;
   const Order& order_;
   std::vector<std::byte*> rows_;  // of each batch

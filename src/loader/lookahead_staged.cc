@@ -67,8 +67,7 @@ bool Lookahead::read_window(std::unique_lock<std::mutex>& lock) {
   piece->first_step = reading_.first_step;
   piece->last_step = reading_.last_step;
   lock.unlock();
-  staging_->take_piece(std::min(can, most), &reading_, &piece->samples, &piece->targets,
-                       &piece->storage);
+  staging_->take_piece(most, &reading_, &piece->samples, &piece->targets, &piece->storage);
   submit(*piece, lock);
   return true;
 }

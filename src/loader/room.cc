@@ -22,6 +22,7 @@ constexpr std::uint64_t kLeastAhead = 4;
 constexpr std::uint64_t kGroupRows = 64 * 1024;  // sorted together; more brings little
 constexpr std::uint64_t kHotSets = 6;            // of batches in order, read or ready
 constexpr std::uint64_t kMostPlannedReads = 64;  // of one sample
+constexpr std::uint64_t kPartSamples = 512;      // a set of so many reads is worth its hand-over
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
 
@@ -30,8 +31,10 @@ std::uint64_t batch_rows(const Schedule& schedule) {
   return std::max<std::uint64_t>(1, std::min(schedule.batch_size, schedule.size));
 }
 
-std::uint64_t piece_samples(const Schedule& schedule) {
-  return std::min(batch_rows(schedule), kPieceSamples);
+// Of few rows in many parts, several parts go together.
+std::uint64_t piece_samples(const Dataset& dataset, const Schedule& schedule) {
+  const std::uint64_t rows = std::min(batch_rows(schedule), kPieceSamples);
+  return std::max(rows, std::min(kPartSamples, rows * std::min(dataset.parts(), kPartSamples)));
 }
 
 // Of the plan of one sample in a set of reads. Long rows have many reads, but few of them together.
@@ -83,7 +86,7 @@ std::uint64_t plan_slots(const Dataset& dataset, const Order& order, const Sched
 std::vector<Budget::Entry> least_room(const Dataset& dataset, const Schedule& schedule) {
   return {{"a batch of " + std::to_string(batch_rows(schedule)) + " rows",
            batch_bytes(dataset, schedule)},
-          {"read plans", piece_samples(schedule) * plan_bytes(dataset) +
+          {"read plans", piece_samples(dataset, schedule) * plan_bytes(dataset) +
                              batch_rows(schedule) * Direct::kRowOverheadBytes}};
 }
 
@@ -98,7 +101,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   Room room;
   room.buffer_bytes = buffer_bytes(dataset, schedule);
   room.raw_offset_bytes = raw_offset_bytes(dataset, schedule);
-  room.piece_samples = piece_samples(schedule);
+  room.piece_samples = piece_samples(dataset, schedule);
 
   const std::uint64_t wanted =
       std::clamp(std::max((kReadsAhead + rows - 1) / rows, (kBytesAhead + batch - 1) / batch),
@@ -112,7 +115,8 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   room.ahead = std::min({wanted, affordable, steps});
   room.elastic_bytes = room.ahead * each;
 
-  const std::uint64_t staged_samples = std::min(kPieceSamples, steps * rows);
+  const std::uint64_t staged_samples =
+      std::max(room.piece_samples, std::min(kPieceSamples, steps * rows));
   const std::uint64_t plans = kStagedPieces * staged_samples * plan_bytes(dataset);
   const std::uint64_t left = elastic - room.elastic_bytes;
   room.slots = left > plans ? plan_slots(dataset, order, schedule, steps, left - plans) : 0;

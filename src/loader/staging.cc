@@ -57,26 +57,31 @@ std::uint32_t Staging::submittable(const Window& window) const {
   return window.part == 0 ? std::min(left, static_cast<std::uint32_t>(free_.size())) : left;
 }
 
-void Staging::take_piece(std::uint32_t count, Window* window, std::vector<std::uint64_t>* samples,
+void Staging::take_piece(std::uint32_t most, Window* window, std::vector<std::uint64_t>* samples,
                          std::vector<std::byte*>* targets, std::vector<Read>* reads) {
   const std::uint64_t place_mask = (std::uint64_t{1} << place_bits_) - 1;
   samples->clear();
   targets->clear();
   reads->clear();
-  for (std::uint32_t i = window->submitted; i < window->submitted + count; ++i) {
-    std::uint32_t& slot = window->slot_of[keys_[i] & place_mask];
-    if (window->part == 0) {
-      slot = free_.back();
-      free_.pop_back();
+  while (const std::uint32_t count = std::min<std::uint32_t>(
+             submittable(*window), most - static_cast<std::uint32_t>(samples->size()))) {
+    const std::size_t first = samples->size();
+    for (std::uint32_t i = window->submitted; i < window->submitted + count; ++i) {
+      std::uint32_t& slot = window->slot_of[keys_[i] & place_mask];
+      if (window->part == 0) {
+        slot = free_.back();
+        free_.pop_back();
+      }
+      samples->push_back(keys_[i] >> place_bits_);
+      targets->push_back(memory_.data() + slot * sample_bytes_);
     }
-    samples->push_back(keys_[i] >> place_bits_);
-    targets->push_back(memory_.data() + slot * sample_bytes_);
-  }
-  dataset_.locate(window->part, *samples, *targets, *reads);
-  window->submitted += count;
-  if (window->submitted == window->samples) {
-    ++window->part;
-    if (window->part < dataset_.parts()) window->submitted = 0;
+    dataset_.locate(window->part, std::span(*samples).subspan(first),
+                    std::span(*targets).subspan(first), *reads);
+    window->submitted += count;
+    if (window->submitted == window->samples) {
+      ++window->part;
+      if (window->part < dataset_.parts()) window->submitted = 0;
+    }
   }
 }
 

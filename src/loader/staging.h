@@ -51,8 +51,9 @@ class Staging {
   // How many samples of the window can be submitted now: what is left of its present part, or the
   // free slots if those are fewer.
   [[nodiscard]] std::uint32_t submittable(const Window& window) const;
-  // The next `count` of them: which they are, where they go, and their reads.
-  void take_piece(std::uint32_t count, Window* window, std::vector<std::uint64_t>* samples,
+  // At most `most` of them, and of the parts after this one: which they are, where they go, and
+  // their reads.
+  void take_piece(std::uint32_t most, Window* window, std::vector<std::uint64_t>* samples,
                   std::vector<std::byte*>* targets, std::vector<Read>* reads);
 
   // Delivers the samples of the window's next step to `out` and frees their slots. All of the

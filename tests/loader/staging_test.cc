@@ -71,9 +71,9 @@ void run_epoch(bool fortran_order, std::uint32_t slots, std::uint32_t piece_samp
     const std::uint64_t last = std::min(first + 2, schedule.turns());
     staging.plan(first, last, &window);
     Piece piece;
-    while (const std::uint32_t can = staging.submittable(window)) {
-      staging.take_piece(std::min(can, piece_samples), &window, &piece.samples, &piece.targets,
-                         &piece.reads);
+    while (staging.submittable(window) > 0) {
+      staging.take_piece(piece_samples, &window, &piece.samples, &piece.targets, &piece.reads);
+      ASSERT_LE(piece.samples.size(), piece_samples);
       serve(piece.reads, held);
     }
     for (std::uint64_t step = first; step < last; ++step) {
