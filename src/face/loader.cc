@@ -35,8 +35,8 @@ void check_options(const LoaderOptions& options) {
 
 }  // namespace
 
-Loader::Impl::Impl(Sources sources, const LoaderOptions& options)
-    : sources_(std::move(sources)), options_(options) {
+Loader::Impl::Impl(Sources sources, bool mixture, const LoaderOptions& options)
+    : sources_(std::move(sources)), mixed_(mixture), options_(options) {
   if (sources_.empty()) throw std::invalid_argument("the list of sources is empty");
   check_options(options_);
   std::vector<double> weights;
@@ -56,7 +56,7 @@ Loader::Impl::Impl(Sources sources, const LoaderOptions& options)
 // budget for itself.
 std::shared_ptr<StoreHolder> Loader::Impl::make_holder() const {
   const StoreHolder& first = *sources_.front().first->holder;
-  if (!mixed() && options_.memory_bytes == 0) {
+  if (sources_.size() == 1 && options_.memory_bytes == 0) {
     return sources_.front().first->holder;
   }
   StoreOptions options = first.options;
@@ -118,7 +118,7 @@ void Loader::Impl::make_schedule() {
                .world_size = options_.world_size,
                .drop_last = options_.drop_last,
                .epochs = options_.epochs.value_or(Schedule::kForever),
-               .continuous = mixed()};
+               .continuous = mixed_};
   check_shares(schedule_);
   const std::uint64_t step = schedule_.positions_per_step();
   if (positions >= step || !options_.drop_last) return;
@@ -132,7 +132,7 @@ void Loader::Impl::make_schedule() {
 }
 
 std::unique_ptr<Order> Loader::Impl::make_order() const {
-  if (!mixed()) {
+  if (!mixed_) {
     return make_source_order(options_.order, schedule_.size, windows_->size(), options_.seed);
   }
   std::vector<double> weights;
@@ -156,11 +156,11 @@ RunInputs Loader::Impl::inputs() const {
 }
 
 Loader::Loader(const Tokens& tokens, const LoaderOptions& options)
-    : impl_(std::make_unique<Impl>(Impl::Sources{{tokens.impl_, 1.0}}, options)) {}
+    : impl_(std::make_unique<Impl>(Impl::Sources{{tokens.impl_, 1.0}}, false, options)) {}
 Loader::Loader(std::span<const std::pair<Tokens, double>> sources, const LoaderOptions& options) {
   Impl::Sources made;
   for (const auto& [tokens, weight] : sources) made.emplace_back(tokens.impl_, weight);
-  impl_ = std::make_unique<Impl>(std::move(made), options);
+  impl_ = std::make_unique<Impl>(std::move(made), true, options);
 }
 Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&&) noexcept = default;

@@ -23,7 +23,8 @@ class Loader::Impl {
  public:
   using Sources = std::vector<std::pair<std::shared_ptr<Tokens::Impl>, double>>;
 
-  Impl(Sources sources, const LoaderOptions& options);
+  // A mixture may be of one source: it leaves out nothing between two epochs.
+  Impl(Sources sources, bool mixture, const LoaderOptions& options);
 
   std::optional<TokenBatch> next(std::chrono::milliseconds timeout, bool* timed_out) {
     std::optional<Lease> lease = run_->next(timeout, timed_out);
@@ -43,7 +44,6 @@ class Loader::Impl {
   void restore(const LoaderState& state);
 
  private:
-  [[nodiscard]] bool mixed() const { return sources_.size() > 1; }
   void make_windows();
   void make_schedule();
   [[nodiscard]] std::shared_ptr<StoreHolder> make_holder() const;
@@ -55,9 +55,11 @@ class Loader::Impl {
   void go_to(const LoaderState& place);
   [[nodiscard]] std::uint64_t positions_of(std::size_t source) const;
   [[nodiscard]] std::optional<std::uint64_t> base_of(std::uint64_t epoch) const;
+  void check_epoch(const char* what, std::uint64_t epoch) const;
 
   const Sources sources_;
   const LoaderOptions options_;
+  const bool mixed_;
   std::shared_ptr<StoreHolder> holder_;
   std::shared_ptr<const Windows> windows_;
   Schedule schedule_;  // from the start of the first epoch, nothing skipped

@@ -27,16 +27,20 @@ void Loader::Impl::seek(std::uint64_t step, std::uint64_t epoch) {
         (options_.epochs ? " and the " + std::to_string(*options_.epochs) + " epochs of this loader"
                          : ""));
   }
-  if (mixed() && epoch > kMostBase / schedule_.size) {
-    throw std::out_of_range("seek: a mixture of this size has no epoch " + std::to_string(epoch) +
-                            "; the last is " + std::to_string(kMostBase / schedule_.size));
-  }
+  check_epoch("seek", epoch);
   LoaderState place = this->place();
   place.base = base_of(epoch).value_or(0);
   place.epoch = epoch;
   place.step = step;
   place.position = std::min(step * schedule_.positions_per_step(), schedule_.size);
   go_to(place);
+}
+
+void Loader::Impl::check_epoch(const char* what, std::uint64_t epoch) const {
+  const std::uint64_t last = kMostBase / schedule_.size;
+  if (!mixed_ || epoch <= last) return;
+  throw std::out_of_range(std::string(what) + ": a mixture of this size has no epoch " +
+                          std::to_string(epoch) + "; the last is " + std::to_string(last));
 }
 
 void Loader::Impl::skip(std::uint64_t first, std::uint64_t last, std::uint64_t epoch) {
@@ -83,7 +87,7 @@ void Loader::Impl::skip(std::uint64_t first, std::uint64_t last, std::uint64_t e
 // Positions of a mixture before an epoch; nullopt where that would be before the first.
 std::optional<std::uint64_t> Loader::Impl::base_of(std::uint64_t epoch) const {
   const Schedule& running = run_->schedule();
-  if (!mixed()) return 0;
+  if (!mixed_) return 0;
   if (epoch >= running.epoch) return running.in_epoch(epoch, 0).base;
   // As if the present sizes had held.
   const std::uint64_t each = schedule_.drop_last
@@ -100,6 +104,7 @@ std::optional<Loader::When> Loader::Impl::when(std::uint64_t token, std::uint64_
         "when: in random order windows are drawn with replacement, so no one step has a token");
   }
   if (source >= sources_.size()) throw std::out_of_range("when: there is no such source");
+  check_epoch("when", epoch);
   const std::uint64_t tokens = sources_[source].first->stream->size();
   if (token >= tokens) {
     throw std::out_of_range("when: token " + std::to_string(token) + " is outside the " +
@@ -116,7 +121,7 @@ std::optional<Loader::When> Loader::Impl::when(std::uint64_t token, std::uint64_
     if (!owner) return std::nullopt;
     return When{owner->step, owner->rank, owner->row};
   };
-  if (!mixed()) {
+  if (!mixed_) {
     const auto position = run_->order().position_of(epoch, window);
     return position ? told(*position) : std::nullopt;
   }
@@ -136,7 +141,7 @@ std::optional<Loader::When> Loader::Impl::when(std::uint64_t token, std::uint64_
 }
 
 std::uint64_t Loader::Impl::fingerprint() const {
-  if (!mixed()) return sources_.front().first->fingerprint();
+  if (!mixed_) return sources_.front().first->fingerprint();
   std::uint64_t hash = sources_.size();
   for (const auto& [tokens, weight] : sources_) {
     hash = hash_with(hash_with(hash, tokens->fingerprint()), std::bit_cast<std::uint64_t>(weight));
@@ -152,7 +157,7 @@ LoaderState Loader::Impl::place() const {
                     .epoch = next.epoch,
                     .position = next.position,
                     .step = next.step,
-                    .base = mixed() ? next.base : 0};
+                    .base = mixed_ ? next.base : 0};
   for (const Skip& skip : run_->schedule().skips) {
     place.skipped.push_back({skip.epoch, skip.first, skip.last});
   }
@@ -204,7 +209,7 @@ void Loader::Impl::go_to(const LoaderState& state) {
     throw std::invalid_argument("state: position " + text(state.position) + " is beyond the " +
                                 text(schedule_.size) + " of an epoch");
   }
-  if (mixed() && state.base > kMostBase) {
+  if (mixed_ && state.base > kMostBase) {
     throw std::invalid_argument("state: " + text(state.base) +
                                 " windows before this epoch are more than a mixture can have");
   }
@@ -212,7 +217,7 @@ void Loader::Impl::go_to(const LoaderState& state) {
   schedule.epoch = state.epoch;
   schedule.position = std::min(state.position, schedule_.size);
   schedule.step = state.step;
-  schedule.base = mixed() ? state.base : 0;
+  schedule.base = mixed_ ? state.base : 0;
   if (options_.epochs) schedule.epochs = *options_.epochs - std::min(state.epoch, *options_.epochs);
   for (const LoaderState::Skipped& skip : state.skipped) {
     if (skip.first >= skip.last || (skip.last > schedule_.size && !random)) {

@@ -215,6 +215,14 @@ TEST(LoaderPlace, TellsWhenATokenIsTrainedOn) {
   }
 }
 
+TEST(LoaderPlace, RefusesAnEpochThatAMixtureNeverComesTo) {
+  const LoaderRig rig;
+  const Loader loader = rig.any(3, kSmall);
+  for (const std::uint64_t epoch : {std::uint64_t{1} << 56, ~std::uint64_t{0}}) {
+    EXPECT_THROW((void)loader.when(0, epoch), std::out_of_range) << epoch;
+  }
+}
+
 TEST(LoaderPlace, TellsWhenATokenIsATargetOnlyAndRefusesWhatIsNotThere) {
   const LoaderRig rig;
   LoaderOptions options = kSmall;

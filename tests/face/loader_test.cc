@@ -112,6 +112,24 @@ TEST(Loader, KeepsEveryWindowOnceWhileRanksChangeInTheEpoch) {
   EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 95U);
 }
 
+TEST(Loader, LeavesNothingOutOfAMixtureOfOne) {
+  const LoaderRig rig;
+  LoaderOptions options = kSmall;
+  options.batch_size = 7;  // 100 windows: 14 steps and 2 windows
+  const std::vector<std::pair<Tokens, double>> sources{{rig.tokens, 1.0}};
+  Loader loader(sources, options);
+  std::vector<std::uint64_t> seen;
+  while (seen.size() < 700) {
+    const auto batch = loader.next();
+    seen.insert(seen.end(), batch->samples().begin(), batch->samples().end());
+    rig.expect_windows(*batch);
+  }
+  for (std::size_t epoch = 0; epoch < 7; ++epoch) {
+    const auto first = seen.begin() + static_cast<std::ptrdiff_t>(epoch * 100);
+    EXPECT_EQ(std::set<std::uint64_t>(first, first + 100).size(), 100U) << epoch;
+  }
+}
+
 TEST(Loader, DrawsEachSourceOfAMixtureByItsWeight) {
   const LoaderRig rig;  // 100 and 39 windows
   LoaderOptions options = kSmall;
