@@ -64,6 +64,8 @@ struct BatchOptions {
   // Your own order instead; duplicates allowed, range checked.
   std::optional<RowList> rows = std::nullopt;
   std::uint64_t seed = 0;
+  // Whether `rows` is memory that is held for these batches only, and so counts as theirs.
+  bool claim_rows = false;
   std::uint64_t epoch = 0;
   // This rank gets batches rank, rank + world_size, ... of the one global order.
   std::uint64_t rank = 0;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,13 @@ from lowtide._closing import Closing
 from lowtide._index import check_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
     from typing_extensions import Self
 
 _STATE_FORMAT = 1
+_COPIED_SHARE = 16  # of `memory`: an order up to this size is copied, a larger one is borrowed
 # Readers must be gone before the interpreter is: an iterator that is never freed ends here.
 live: weakref.WeakSet[_core.Batches | _core.Loader] = weakref.WeakSet()
 
@@ -50,8 +54,9 @@ class Batches(Closing):
     """
 
     __slots__ = (
-        "__weakref__", "_array", "_batch_size", "_core", "_drop_last", "_dtype", "_epoch", "_order",
-        "_rank", "_row_bytes", "_row_shape", "_rows", "_seed", "_size", "_steps", "_world_size",
+        "__weakref__", "_array", "_batch_size", "_claim_rows", "_core", "_drop_last", "_dtype", "_epoch", "_order",
+        "_rank", "_row_bytes", "_row_shape", "_rows", "_seed", "_size", "_steps", "_thaw",
+        "_world_size",
     )  # fmt: skip
 
     def __init__(
@@ -84,8 +89,26 @@ class Batches(Closing):
         self._row_shape = shape[1:]
         self._order, self._rows = _parse_order(order, shape[0])
         self._size = shape[0] if self._rows is None else len(self._rows)
-        self._core = self._start()
+        self._thaw: Callable[[], object] = _nothing
+        self._claim_rows = False
+        self._core = self._start() if self._rows is None else self._start_with_rows(order)
         self._steps = self._core.steps()
+
+    def _start_with_rows(self, order: Any) -> _core.Batches:
+        """Starts over the caller's rows: a copy if they are few, else the caller's array, frozen."""
+        rows = self._rows
+        assert rows is not None
+        is_callers = isinstance(order, np.ndarray) and np.may_share_memory(rows, order)
+        if rows.nbytes <= self._array.memory_bytes // _COPIED_SHARE:
+            self._rows, self._claim_rows = rows.copy() if is_callers else rows, True
+            try:
+                return self._start()
+            except ValueError:  # no room for it beside the rest, or no room for the rest either
+                self._rows, self._claim_rows = rows, False
+        core = self._start()
+        if is_callers:
+            self._thaw = weakref.finalize(self, _freeze(order))
+        return core
 
     def _start(self) -> _core.Batches:
         core = self._array.batches(
@@ -97,6 +120,7 @@ class Batches(Closing):
             self._rank,
             self._world_size,
             self._drop_last,
+            self._claim_rows,
         )
         live.add(core)
         return core
@@ -162,6 +186,7 @@ class Batches(Closing):
     def close(self) -> None:
         """Ends the iteration and its readers; batches already delivered stay valid."""
         self._core.close()
+        self._thaw()
 
     def __repr__(self) -> str:
         ranks = f" rank={self._rank}/{self._world_size}" if self._world_size > 1 else ""
@@ -170,6 +195,34 @@ class Batches(Closing):
             f"<lowtide.Batches of {self._batch_size} rows, order={order!r} seed={self._seed} "
             f"epoch={self._epoch}{ranks}>"
         )
+
+
+# Arrays of callers that batches read from, by id: how many batches, and the array.
+_frozen: dict[int, tuple[int, npt.NDArray[Any]]] = {}
+
+
+def _nothing() -> None:
+    """Nothing was frozen."""
+
+
+def _freeze(order: npt.NDArray[Any]) -> Callable[[], None]:
+    """Makes `order` read-only; what is returned makes it as it was, after the last of its users."""
+    key = id(order)
+    if key in _frozen or order.flags.writeable:
+        users, _ = _frozen.get(key, (0, order))
+        order.flags.writeable = False
+        _frozen[key] = users + 1, order
+        return functools.partial(_thaw, key)
+    return _nothing
+
+
+def _thaw(key: int) -> None:
+    users, order = _frozen[key]
+    if users > 1:
+        _frozen[key] = users - 1, order
+    else:
+        del _frozen[key]
+        order.flags.writeable = True
 
 
 def _parse_order(order: Any, length: int) -> tuple[str, npt.NDArray[Any] | None]:

@@ -1,6 +1,7 @@
 #include <stdexcept>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "face/array_impl.h"
 #include "face/run.h"
@@ -50,13 +51,19 @@ Schedule schedule_of(const BatchOptions& options, std::uint64_t rows) {
 RunInputs inputs_of(const std::shared_ptr<const Rows>& rows, std::shared_ptr<StoreHolder> holder,
                     const BatchOptions& options) {
   const std::uint64_t size = rows->size();
+  std::vector<Budget::Entry> holds;
+  if (options.rows && options.claim_rows) {
+    const auto bytes = [](const auto& list) { return std::uint64_t{list.size_bytes()}; };
+    holds.push_back({.what = "order", .bytes = std::visit(bytes, *options.rows)});
+  }
   return {.dataset = rows,
           .holder = std::move(holder),
           .make_order = [size, options]() -> std::unique_ptr<Order> {
             if (options.rows) return make_explicit(*options.rows, size);
             if (options.order == OrderKind::shuffle) return make_shuffle(size, options.seed);
             return make_sequential(size);
-          }};
+          },
+          .holds = std::move(holds)};
 }
 
 }  // namespace

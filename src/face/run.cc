@@ -75,8 +75,11 @@ void Run::cancel() noexcept {
 
 void Run::start() {
   store_->files().verify_open();
-  engine_ = store_->begin_run(least_room(*in_.dataset, schedule_));
+  std::vector<Budget::Entry> needs = least_room(*in_.dataset, schedule_);
+  needs.insert(needs.end(), in_.holds.begin(), in_.holds.end());
+  engine_ = store_->begin_run(needs);
   try {
+    claims_ = store_->budget().claim_all(in_.holds);
     auto lookahead = std::make_unique<Lookahead>(
         LookaheadInputs{*in_.dataset, *order_, *engine_, store_->budget()}, schedule_, turn_,
         in_.most_ahead);
@@ -97,6 +100,7 @@ void Run::end() {
     ended = std::move(lookahead_);
   }
   ended.reset();
+  claims_.clear();
   if (!engine_) return;
   engine_.reset();
   store_->end_run();
@@ -115,6 +119,7 @@ void Run::leave_to_parent() {
   new (&mutex_) std::mutex;
   (void)lookahead_.release();
   (void)order_.release();
+  (void)new std::vector<Claim>(std::move(claims_));
   if (engine_) (void)new std::shared_ptr<Engine>(std::move(engine_));
   if (store_) (void)new std::shared_ptr<Store>(std::move(store_));
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "dataset/dataset.h"
 #include "face/store.h"
@@ -23,6 +24,7 @@ struct RunInputs {
   std::shared_ptr<StoreHolder> holder;
   std::function<std::unique_ptr<Order>()> make_order;  // called again in a forked child
   std::uint64_t most_ahead = 0;                        // batches; 0: as many as pay
+  std::vector<Budget::Entry> holds = {};               // by the caller, for this run: claimed
 };
 
 // One consumer at a time; cancel() from any thread.
@@ -55,6 +57,7 @@ class Run {
   const RunInputs in_;
   int pid_;
   std::shared_ptr<Store> store_;
+  std::vector<Claim> claims_;
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<Order> order_;
   Schedule schedule_;

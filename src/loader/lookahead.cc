@@ -163,7 +163,7 @@ std::unique_ptr<Lookahead::Coming> Lookahead::make_batch(std::uint64_t step) {
   batch->lease.step = turn.step;
   batch->lease.epoch = turn.epoch;
   batch->lease->samples.resize(schedule_.count(step));
-  schedule_.fill(in_.order, step, batch->lease->samples);
+  schedule_.fill(in_.order, step, in_.dataset.size(), batch->lease->samples);
   return batch;
 }
 

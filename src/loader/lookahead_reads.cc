@@ -62,7 +62,7 @@ std::string Lookahead::step_text(const Piece& piece, const std::byte* into) cons
   std::vector<std::uint64_t> samples;
   for (; step + 1 < piece.last_step; ++step) {
     samples.resize(schedule_.count(step));
-    schedule_.fill(in_.order, step, samples);
+    schedule_.fill(in_.order, step, in_.dataset.size(), samples);
     if (std::find(samples.begin(), samples.end(), piece.samples[which]) != samples.end()) break;
   }
   return step_text(step);

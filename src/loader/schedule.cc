@@ -32,6 +32,24 @@ void check_shares(const Schedule& schedule) {
   }
 }
 
+namespace {
+
+void check_samples(std::span<const std::uint64_t> samples, std::uint64_t position,
+                   std::uint64_t limit) {
+  std::uint64_t largest = 0;  // one pass without an exit, which compiles to a few instructions
+  for (const std::uint64_t sample : samples) largest = std::max(largest, sample);
+  if (samples.empty() || largest < limit) return;
+  const auto wrong = std::ranges::find_if(samples, [&](std::uint64_t s) { return s >= limit; });
+  throw std::out_of_range(
+      "order: entry " +
+      std::to_string(position + static_cast<std::uint64_t>(wrong - samples.begin())) + " is now " +
+      std::to_string(static_cast<std::int64_t>(*wrong)) + ", but there are " +
+      std::to_string(limit) +
+      " rows: the array was changed while its batches were being read; pass a copy of it");
+}
+
+}  // namespace
+
 struct Schedule::Place {
   std::uint64_t number = 0;     // of the epoch, from 0
   std::uint64_t base = 0;       // positions of the order before this epoch, if continuous
@@ -181,7 +199,7 @@ std::uint64_t Schedule::count(std::uint64_t turn) const {
   return std::min(batch_size, place.available - (place.step * world_size + rank) * batch_size);
 }
 
-void Schedule::fill(const Order& order, std::uint64_t turn,
+void Schedule::fill(const Order& order, std::uint64_t turn, std::uint64_t limit,
                     std::span<std::uint64_t> samples) const {
   const Place place = find(turn);
   const std::uint64_t of_epoch = epoch + place.number;
@@ -192,6 +210,7 @@ void Schedule::fill(const Order& order, std::uint64_t turn,
         std::min<std::uint64_t>(samples.size(), next_skip(of_epoch, from) - from);
     order.fill(continuous ? 0 : of_epoch, continuous ? place.base + from : from,
                samples.first(run));
+    check_samples(samples.first(run), from, limit);
     available += run;
     samples = samples.subspan(run);
   }

@@ -67,7 +67,10 @@ struct Schedule {
   // is where that epoch ends. Requires of_epoch >= epoch.
   [[nodiscard]] Turn in_epoch(std::uint64_t of_epoch, std::uint64_t number) const;
   [[nodiscard]] std::uint64_t count(std::uint64_t turn) const;  // samples of this rank
-  void fill(const Order& order, std::uint64_t turn, std::span<std::uint64_t> samples) const;
+  // The samples of a turn. Throws std::out_of_range for one that is not below `limit`: an order
+  // that was borrowed has been changed since it was checked.
+  void fill(const Order& order, std::uint64_t turn, std::uint64_t limit,
+            std::span<std::uint64_t> samples) const;
 
   // Who gets a position of an epoch, under these sizes, and in which of its rows; nullopt where
   // nobody does: it is skipped, or belongs to the rest that is left out.

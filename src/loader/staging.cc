@@ -41,7 +41,7 @@ void Staging::plan(std::uint64_t first, std::uint64_t last, Window* window) {
   std::uint64_t place = 0;
   for (std::uint64_t step = first; step < last; ++step) {
     const std::span<std::uint64_t> samples(scratch_.data() + place, schedule_.count(step));
-    schedule_.fill(order_, step, samples);
+    schedule_.fill(order_, step, dataset_.size(), samples);
     for (const std::uint64_t sample : samples) {
       keys_[place] = sample << place_bits_ | place;
       ++place;

@@ -57,7 +57,7 @@ struct TurnedRig {
     ASSERT_EQ(lease->epoch, at.epoch);
     ASSERT_EQ(lease->step, at.step);
     std::vector<std::uint64_t> samples(schedule.count(turn));
-    schedule.fill(*order, turn, samples);
+    schedule.fill(*order, turn, order->size(), samples);
     ASSERT_EQ((*lease)->samples, samples);
     const std::byte* out = (*lease)->memory.data();
     for (std::size_t i = 0; i < samples.size(); ++i) {

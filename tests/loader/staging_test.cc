@@ -78,7 +78,7 @@ void run_epoch(bool fortran_order, std::uint32_t slots, std::uint32_t piece_samp
     }
     for (std::uint64_t step = first; step < last; ++step) {
       std::vector<std::uint64_t> samples(schedule.count(step));
-      schedule.fill(*order, step, samples);
+      schedule.fill(*order, step, kRows, samples);
       staging.gather(&window, samples, reinterpret_cast<std::byte*>(batch.data()));
       for (std::size_t i = 0; i < samples.size(); ++i) {
         for (std::uint64_t column = 0; column < kColumns; ++column) {

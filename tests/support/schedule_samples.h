@@ -12,7 +12,7 @@ using Samples = std::vector<std::uint64_t>;
 
 inline Samples samples_of(const Schedule& schedule, const Order& order, std::uint64_t turn) {
   Samples samples(schedule.count(turn));
-  schedule.fill(order, turn, samples);
+  schedule.fill(order, turn, ~std::uint64_t{0}, samples);
   return samples;
 }
 
