@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,7 +55,8 @@ class TokenBatch {
   [[nodiscard]] std::uint64_t block_size() const;
   [[nodiscard]] std::byte* x() const;  // rows() * block_size() tokens of the type asked for
   [[nodiscard]] std::byte* y() const;
-  // The number of each window, or the first token of it where windows start anywhere.
+  // The number of each window, or its first token where windows start anywhere. Empty for
+  // Tokens::windows, whose caller has the starts.
   [[nodiscard]] std::span<const std::uint64_t> samples() const;
   [[nodiscard]] std::uint64_t step() const;  // in its epoch, from 0
   [[nodiscard]] std::uint64_t epoch() const;
@@ -87,7 +89,7 @@ class Tokens {
   [[nodiscard]] std::uint64_t size() const;  // tokens
   [[nodiscard]] const DType& dtype() const;  // as stored
   [[nodiscard]] const std::string& format() const;
-  [[nodiscard]] const std::vector<std::string>& paths() const;  // of the data
+  [[nodiscard]] std::vector<std::string> paths() const;  // of the data
   [[nodiscard]] std::uint64_t memory_bytes() const;
   [[nodiscard]] std::optional<std::uint64_t> eot() const;
 
@@ -100,12 +102,15 @@ class Tokens {
 
   // The windows that start at your own places. `dtype` ("int64", "int32", "uint16", ...) is that of
   // x and y. Throws std::out_of_range for a window that is not all inside, std::invalid_argument
-  // for a token that does not fit the type.
+  // for a token that does not fit the type. A long list is read in pieces, so that only the result
+  // grows with it; `between` is called between two of them and may end the call by throwing.
   [[nodiscard]] TokenBatch windows(RowList starts, std::uint64_t block_size,
-                                   std::string_view dtype = "int64") const;
+                                   std::string_view dtype = "int64",
+                                   const std::function<void()>& between = {}) const;
   // Windows at random places: a pure function of the seed.
   [[nodiscard]] TokenBatch batch(std::uint64_t batch_size, std::uint64_t block_size,
-                                 std::uint64_t seed, std::string_view dtype = "int64") const;
+                                 std::uint64_t seed, std::string_view dtype = "int64",
+                                 const std::function<void()>& between = {}) const;
 
   // Documents, where the format writes where they are; else nullopt.
   [[nodiscard]] std::optional<std::uint64_t> documents() const;

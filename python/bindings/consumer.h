@@ -15,9 +15,6 @@
 
 namespace lowtide::python {
 
-// Ctrl-C ends a stalled wait within twice this.
-inline constexpr std::chrono::milliseconds kSignalCheck{100};
-
 template <class Reader>
 class Consumer {
  public:

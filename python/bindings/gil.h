@@ -7,6 +7,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <chrono>
 #include <utility>
 
 namespace lowtide::python {
@@ -19,9 +20,18 @@ class Unlocked {
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
+  // Takes the lock for a moment so that Ctrl-C is heard. Throws what a signal handler raised, with
+  // the lock held again for good. Cheap: looks every kSignalCheck only.
+  void hear_signals();
+
  private:
-  PyThreadState* state_;
+  void take_back();
+  PyThreadState* state_;  // nullptr: the lock is held again
+  std::chrono::steady_clock::time_point heard_;
 };
+
+// Ctrl-C ends a stalled wait within twice this.
+inline constexpr std::chrono::milliseconds kSignalCheck{100};
 
 // A Base as a Python object owns it. The last one to go may wait for threads that are in the middle
 // of a read: nobody else waits with it.

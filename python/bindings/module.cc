@@ -23,15 +23,28 @@ constexpr std::chrono::hours kForGood{24};
 
 }  // namespace
 
-Unlocked::Unlocked() : state_(PyEval_SaveThread()) {}
+Unlocked::Unlocked() : state_(PyEval_SaveThread()), heard_(std::chrono::steady_clock::now()) {}
 
 Unlocked::~Unlocked() {
+  if (state_ != nullptr) take_back();
+}
+
+void Unlocked::hear_signals() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - heard_ < kSignalCheck) return;
+  heard_ = now;
+  take_back();
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  state_ = PyEval_SaveThread();
+}
+
+void Unlocked::take_back() {
   ++coming_back;
   if (ending && std::this_thread::get_id() != ending_thread) {
     --coming_back;
     for (;;) std::this_thread::sleep_for(kForGood);
   }
-  PyEval_RestoreThread(state_);
+  PyEval_RestoreThread(std::exchange(state_, nullptr));
   --coming_back;
 }
 

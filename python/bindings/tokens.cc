@@ -51,8 +51,8 @@ void take(const OwnedTokens& tokens, const RowArray& rows, const ByteArray& out)
 
 TokenBatch read_windows(const OwnedTokens& tokens, RowList starts, std::uint64_t block_size,
                         const char* dtype) {
-  const Unlocked unlocked;
-  return tokens.windows(starts, block_size, dtype);
+  Unlocked unlocked;
+  return tokens.windows(starts, block_size, dtype, [&] { unlocked.hear_signals(); });
 }
 
 nb::object windows(const OwnedTokens& tokens, const RowArray& starts, std::uint64_t block_size,
@@ -85,8 +85,8 @@ nb::object window_tensors(const OwnedTokens& tokens, RowList starts, std::uint64
 nb::object batch(const OwnedTokens& tokens, std::uint64_t batch_size, std::uint64_t block_size,
                  std::uint64_t seed, const char* dtype) {
   const auto read = [&] {
-    const Unlocked unlocked;
-    return tokens.batch(batch_size, block_size, seed, dtype);
+    Unlocked unlocked;
+    return tokens.batch(batch_size, block_size, seed, dtype, [&] { unlocked.hear_signals(); });
   };
   return lend_arrays(read(), token_type(dtype));
 }

@@ -1,6 +1,7 @@
 #include "core/budget.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "core/checked.h"
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::uint64_t kKiB = 1ULL << 10;
 constexpr std::uint64_t kMiB = 1ULL << 20;
+// A share that could have less than this fraction of an equal part asks for more. Asking costs the
+// others what they have read ahead, so a share with a tolerable part does without.
+constexpr std::uint64_t kLittle = 4;
 
 // The smallest spelling that parse_bytes reads as at least `bytes`. In KiB while a whole MiB would
 // be a tenth too much or more.
@@ -20,16 +24,33 @@ std::string enough_for(std::uint64_t bytes) {
   return std::to_string(bytes / kMiB + 1) + "MiB";
 }
 
+// The least limit under which all of `needed` fits; nullopt where no number is large enough.
+std::optional<std::uint64_t> sufficient_bytes(const std::vector<Budget::Entry>& needed) {
+  std::uint64_t total_bytes = 0;
+  const Budget::Entry* growing = nullptr;
+  for (const Budget::Entry& entry : needed) {
+    if (entry.divisor != 0) growing = &entry;
+    if (!checked_add(total_bytes, entry.bytes, &total_bytes)) return std::nullopt;
+  }
+  if (growing == nullptr) return total_bytes;
+  const std::uint64_t others_bytes = total_bytes - growing->bytes;
+  const std::uint64_t grown_bytes =
+      std::clamp(others_bytes / (growing->divisor - 1) + 1, growing->bytes,
+                 std::max(growing->bytes, growing->most_bytes));
+  return checked_add(others_bytes, grown_bytes, &total_bytes) ? std::optional(total_bytes)
+                                                              : std::nullopt;
+}
+
 std::string refusal(std::uint64_t limit_bytes, const std::vector<Budget::Entry>& needed) {
   std::uint64_t total_bytes = 0;
-  bool countable = true;
   std::string list;
   for (const Budget::Entry& entry : needed) {
-    countable = countable && checked_add(total_bytes, entry.bytes, &total_bytes);
+    total_bytes += entry.bytes;
     if (!list.empty()) list += " + ";
     list += entry.what + " " + format_bytes(entry.bytes);
   }
-  if (!countable) {
+  const auto sufficient = sufficient_bytes(needed);
+  if (!sufficient) {
     return "memory: " + format_bytes(limit_bytes) + " is too little: " + list +
            "; no memory would do";
   }
@@ -40,7 +61,7 @@ std::string refusal(std::uint64_t limit_bytes, const std::vector<Budget::Entry>&
     total = std::to_string(total_bytes) + " B";
   }
   if (needed.size() > 1) list += " = " + total;
-  return "memory: " + limit + " is too little: " + list + "; memory=\"" + enough_for(total_bytes) +
+  return "memory: " + limit + " is too little: " + list + "; memory=\"" + enough_for(*sufficient) +
          "\" would do";
 }
 
@@ -72,29 +93,57 @@ std::vector<Claim> Budget::claim_all(const std::vector<Entry>& entries) {
   std::vector<Held> fresh;
   for (const Entry& entry : entries) fresh.push_back({0, entry});
 
-  const std::lock_guard lock(mutex_);
-  std::uint64_t total_bytes = claimed_bytes_;
-  bool fits = true;
-  for (const Entry& entry : entries) {
-    fits = fits && checked_add(total_bytes, entry.bytes, &total_bytes);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    std::uint64_t total_bytes = claimed_bytes_;
+    bool fits = true;
+    for (const Entry& entry : entries) {
+      fits = fits && checked_add(total_bytes, entry.bytes, &total_bytes);
+    }
+    if (!fits || total_bytes > limit_bytes_) {
+      std::vector<Entry> needed;
+      for (const Held& held : held_) needed.push_back(held.entry);
+      needed.insert(needed.end(), entries.begin(), entries.end());
+      throw std::invalid_argument(refusal(limit_bytes_, needed));
+    }
+    if (shared_bytes_ <= limit_bytes_ - total_bytes) {
+      held_.reserve(held_.size() + fresh.size());
+      claimed_bytes_ = total_bytes;
+      break;
+    }
+    ++waiting_claims_;
+    const std::uint64_t part = (limit_bytes_ - total_bytes) / shares_.size();
+    lock.unlock();
+    ask_shares(part);
+    lock.lock();
+    --waiting_claims_;
   }
-  if (!fits || total_bytes > limit_bytes_) {
-    std::vector<Entry> needed;
-    for (const Held& held : held_) needed.push_back(held.entry);
-    needed.insert(needed.end(), entries.begin(), entries.end());
-    throw std::invalid_argument(refusal(limit_bytes_, needed));
-  }
-  held_.reserve(held_.size() + fresh.size());
   for (Held& held : fresh) {
     held.id = next_id_++;
     claims.push_back(Claim(this, held.id));
     held_.push_back(std::move(held));
   }
-  claimed_bytes_ = total_bytes;
   return claims;
 }
 
+void Budget::ask_shares(std::uint64_t most_bytes) {
+  const std::lock_guard asking(asking_);
+  std::vector<Share*> shares;
+  {
+    const std::lock_guard lock(mutex_);
+    shares = shares_;
+  }
+  for (Share* const share : shares) {
+    if (share->bytes() > most_bytes) share->give_back_(*share, most_bytes);
+  }
+}
+
 std::uint64_t Budget::free_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return unused();
+}
+
+std::uint64_t Budget::claimable_bytes() const {
   const std::lock_guard lock(mutex_);
   return limit_bytes_ - claimed_bytes_;
 }
@@ -102,8 +151,11 @@ std::uint64_t Budget::free_bytes() const {
 std::vector<Budget::Entry> Budget::claims() const {
   const std::lock_guard lock(mutex_);
   std::vector<Entry> alive;
-  alive.reserve(held_.size());
+  alive.reserve(held_.size() + shares_.size());
   for (const Held& held : held_) alive.push_back(held.entry);
+  for (const Share* share : shares_) {
+    if (share->bytes_ > 0) alive.push_back({share->what_, share->bytes_});
+  }
   return alive;
 }
 
@@ -114,6 +166,54 @@ void Budget::release(std::uint64_t id) noexcept {
   if (held == held_.end()) return;
   claimed_bytes_ -= held->entry.bytes;
   held_.erase(held);
+}
+
+Share::Share(Budget& budget, std::string what, GiveBack give_back)
+    : budget_(budget), what_(std::move(what)), give_back_(std::move(give_back)) {
+  const std::lock_guard lock(budget_.mutex_);
+  budget_.shares_.push_back(this);
+  ++budget_.without_size_;
+}
+
+Share::~Share() {
+  const std::lock_guard asking(budget_.asking_);
+  const std::lock_guard lock(budget_.mutex_);
+  budget_.shared_bytes_ -= bytes_;
+  if (!has_size_) --budget_.without_size_;
+  std::erase(budget_.shares_, this);
+}
+
+bool Share::resize(std::uint64_t bytes) {
+  const std::lock_guard lock(budget_.mutex_);
+  if (bytes > bytes_) {
+    const bool others_wait =
+        budget_.waiting_claims_ > 0 || (has_size_ && budget_.without_size_ > 0);
+    if (others_wait || bytes - bytes_ > budget_.unused()) return false;
+  }
+  budget_.shared_bytes_ = budget_.shared_bytes_ - bytes_ + bytes;
+  bytes_ = bytes;
+  if (!std::exchange(has_size_, true)) --budget_.without_size_;
+  return true;
+}
+
+std::uint64_t Share::bytes() const {
+  const std::lock_guard lock(budget_.mutex_);
+  return bytes_;
+}
+
+std::uint64_t Share::most_bytes() const {
+  const std::lock_guard lock(budget_.mutex_);
+  return budget_.unused() + bytes_;
+}
+
+void Share::ask_for_part() {
+  std::uint64_t part = 0;
+  {
+    const std::lock_guard lock(budget_.mutex_);
+    part = (budget_.limit_bytes_ - budget_.claimed_bytes_) / budget_.shares_.size();
+    if (budget_.unused() + bytes_ >= part / kLittle) return;
+  }
+  budget_.ask_shares(part);
 }
 
 }  // namespace lowtide

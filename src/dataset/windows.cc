@@ -54,10 +54,10 @@ Windows::Shape Windows::shape(std::uint64_t rows) const {
   return shape;
 }
 
-const std::string& Windows::path(std::uint32_t shard) const noexcept {
+std::string Windows::path(std::uint32_t shard) const {
   std::size_t at = 0;
   while (at + 1 < sources_.size() && sources_[at + 1].first_shard <= shard) ++at;
-  return sources_[at].stream->paths()[shard - sources_[at].first_shard];
+  return sources_[at].stream->shards()->path(shard - sources_[at].first_shard);
 }
 
 Windows::Place Windows::place_of(std::uint64_t sample) const {
@@ -81,17 +81,22 @@ void Windows::locate(std::uint64_t /*part*/, std::span<const std::uint64_t> samp
 
 void Windows::deliver(std::span<const std::uint64_t> samples,
                       std::span<const std::byte* const> staged, std::byte* out) const {
+  widen_rows(samples, staged, out, out + shape(samples.size()).y_bytes);
+  if (options_.separate) deliver_documents(samples, staged, out);
+}
+
+void Windows::widen_rows(std::span<const std::uint64_t> samples,
+                         std::span<const std::byte* const> staged, std::byte* x,
+                         std::byte* y) const {
   const std::uint64_t row_bytes = options_.block_size * token_bytes(options_.to);
-  std::byte* const y = out + shape(samples.size()).y_bytes;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const Place place = place_of(samples[i]);
     const std::uint64_t at = i * row_bytes;
-    if (!widen(place.source.stream->type(), staged[i], options_.block_size + 1, options_.to,
-               out + at, y + at)) {
+    if (!widen(place.source.stream->type(), staged[i], options_.block_size + 1, options_.to, x + at,
+               y + at)) {
       throw_misfit(place, staged[i]);
     }
   }
-  if (options_.separate) deliver_documents(samples, staged, out);
 }
 
 void Windows::throw_misfit(const Place& place, const std::byte* staged) const {

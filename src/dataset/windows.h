@@ -59,7 +59,7 @@ class Windows final : public Dataset {
   [[nodiscard]] std::uint64_t parts() const noexcept override { return 1; }
   [[nodiscard]] std::uint64_t reads_per_part() const noexcept override { return most_reads_; }
   [[nodiscard]] std::uint64_t data_bytes() const noexcept override { return data_bytes_; }
-  [[nodiscard]] const std::string& path(std::uint32_t shard) const noexcept override;
+  [[nodiscard]] std::string path(std::uint32_t shard) const override;
   void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
               std::span<std::byte* const> targets, std::vector<Read>& out) const override;
 
@@ -69,6 +69,10 @@ class Windows final : public Dataset {
   }
   void deliver(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,
                std::byte* out) const override;
+
+  // Only x and y, of consecutive rows that need not be a whole batch.
+  void widen_rows(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,
+                  std::byte* x, std::byte* y) const;
 
   [[nodiscard]] Shape shape(std::uint64_t rows) const;
   [[nodiscard]] const WindowsOptions& options() const { return options_; }

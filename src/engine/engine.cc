@@ -14,6 +14,7 @@
 namespace lowtide {
 namespace {
 
+constexpr std::uint64_t kBufferPart = 8;  // of the budget
 constexpr std::uint64_t kLeastBufferBytes = 32 * 1024;
 constexpr std::uint64_t kMostBufferBytes = 8 * 1024 * 1024;
 constexpr std::uint64_t kThreadBufferBytes = 3 * 4096;  // the least that one thread of a pool needs
@@ -72,8 +73,13 @@ Outcome Engine::read(std::span<const Read> reads) noexcept {
   return {};
 }
 
-std::uint64_t engine_buffer_bytes(std::uint64_t budget_bytes) {
-  return round_down(std::clamp(budget_bytes / 8, kLeastBufferBytes, kMostBufferBytes), 4096);
+Budget::Entry engine_buffers(std::uint64_t budget_bytes) {
+  const std::uint64_t part =
+      std::clamp(budget_bytes / kBufferPart, kLeastBufferBytes, kMostBufferBytes);
+  return {.what = "read buffers",
+          .bytes = round_down(part, 4096),
+          .divisor = kBufferPart,
+          .most_bytes = kMostBufferBytes};
 }
 
 std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOptions& options,
@@ -85,11 +91,11 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
                   no_ring + "; engine=\"auto\" or \"pread\" work without it");
   }
   const bool ring = no_ring.empty() && options.kind != EngineKind::pread;
-  const std::uint64_t buffers = engine_buffer_bytes(budget.limit_bytes());
-  Claim claim = budget.claim(buffers, "read buffers");
+  const Budget::Entry entry = engine_buffers(budget.limit_bytes());
+  const std::uint64_t buffers = entry.bytes;
 
   RoutedEngineOptions routed;
-  routed.claim = std::move(claim);
+  routed.claim = std::move(budget.claim_all({entry}).front());
   routed.hot = hot_lane(files, ring, wants_ring, buffers / 8);
   routed.cold = cold_lane(files, options.cache, ring, buffers - buffers / 8);
   routed.hot_name = wants_ring ? "uring" : "pread";

@@ -101,8 +101,8 @@ struct EngineOptions {
   bool past_cache = false;            // as if nothing were in the page cache
 };
 
-// Room that an engine other than memory claims for its buffers under a budget of this size.
-[[nodiscard]] std::uint64_t engine_buffer_bytes(std::uint64_t budget_bytes);
+// What an engine other than memory claims for its buffers under a budget of this size.
+[[nodiscard]] Budget::Entry engine_buffers(std::uint64_t budget_bytes);
 
 // Throws IoError for an engine asked for by name that is not available here, std::invalid_argument
 // where the budget is too small for it.

@@ -30,7 +30,8 @@ class Loader::Impl {
     std::optional<Lease> lease = run_->next(timeout, timed_out);
     if (!lease) return std::nullopt;
     mark_step(lease->epoch, lease->step);
-    return TokenBatch(std::make_unique<TokenBatch::Impl>(std::move(*lease), windows_));
+    const std::uint64_t rows = (*lease)->samples.size();
+    return TokenBatch(std::make_unique<TokenBatch::Impl>(std::move(*lease), rows, windows_));
   }
 
   [[nodiscard]] Run& run() const { return *run_; }
@@ -54,12 +55,12 @@ class Loader::Impl {
   void check(const LoaderState& state) const;
   void go_to(const LoaderState& place);
   [[nodiscard]] std::uint64_t positions_of(std::size_t source) const;
-  [[nodiscard]] std::optional<std::uint64_t> base_of(std::uint64_t epoch) const;
   void check_epoch(const char* what, std::uint64_t epoch) const;
+  [[nodiscard]] std::optional<std::uint64_t> base_of(std::uint64_t epoch) const;
 
   const Sources sources_;
-  const LoaderOptions options_;
   const bool mixed_;
+  const LoaderOptions options_;
   std::shared_ptr<StoreHolder> holder_;
   std::shared_ptr<const Windows> windows_;
   Schedule schedule_;  // from the start of the first epoch, nothing skipped

@@ -27,8 +27,7 @@ Store::Store(std::vector<Shard> shards, const StoreOptions& options, Budget::Ent
       files_(std::make_shared<Files>(std::move(shards))),
       budget_(options.memory_bytes) {
   // Checked and given back: what is read by index lies in the caller's memory.
-  (void)budget_.claim_all(
-      {std::move(least), {"read buffers", engine_buffer_bytes(budget_.limit_bytes())}});
+  (void)budget_.claim_all({std::move(least), engine_buffers(budget_.limit_bytes())});
   decide_cache();
   engine_ = open_engine(
       files_, {.kind = options_.engine, .cache = cache_, .past_cache = options_.past_cache},

@@ -10,7 +10,7 @@ TokenBatch& TokenBatch::operator=(TokenBatch&&) noexcept = default;
 TokenBatch::~TokenBatch() = default;
 
 std::uint64_t TokenBatch::rows() const {
-  return impl_->lease->samples.size();
+  return impl_->rows;
 }
 std::uint64_t TokenBatch::block_size() const {
   return impl_->windows->options().block_size;

@@ -46,8 +46,8 @@ const DType& Tokens::dtype() const {
 const std::string& Tokens::format() const {
   return impl_->stream->format();
 }
-const std::vector<std::string>& Tokens::paths() const {
-  return impl_->stream->paths();
+std::vector<std::string> Tokens::paths() const {
+  return impl_->stream->shards()->paths();
 }
 std::uint64_t Tokens::memory_bytes() const {
   return impl_->holder->options.memory_bytes;
@@ -87,41 +87,46 @@ void Tokens::take(RowList list, std::byte* out) const {
   });
 }
 
-TokenBatch Tokens::windows(RowList starts, std::uint64_t block_size, std::string_view dtype) const {
+TokenBatch Tokens::windows(RowList starts, std::uint64_t block_size, std::string_view dtype,
+                           const std::function<void()>& between) const {
   const TokenType to = parse_token_type(dtype);
   check_block(block_size, size());
   const std::uint64_t last = size() - block_size - 1;
-  std::vector<std::uint64_t> samples;
-  std::visit(
+  return std::visit(
       [&](const auto& all) {
-        samples.reserve(all.size());
-        for (const auto start : all) {
+        for (std::size_t i = 0; i < all.size(); ++i) {
           // A negative number becomes a huge one.
-          if (static_cast<std::uint64_t>(start) > last) {
-            throw std::out_of_range("starts: entry " + std::to_string(samples.size()) + " is " +
-                                    std::to_string(start) + "; a window of " +
-                                    std::to_string(block_size) + " + 1 tokens starts from 0 to " +
-                                    std::to_string(last));
-          }
-          samples.push_back(static_cast<std::uint64_t>(start));
+          if (static_cast<std::uint64_t>(all[i]) <= last) continue;
+          throw std::out_of_range("starts: entry " + std::to_string(i) + " is " +
+                                  std::to_string(all[i]) + "; a window of " +
+                                  std::to_string(block_size) + " + 1 tokens starts from 0 to " +
+                                  std::to_string(last));
         }
+        const auto fill = [&](std::uint64_t first, std::span<std::uint64_t> out) {
+          // Clamped, because another thread may write to the list meanwhile.
+          std::ranges::transform(all.subspan(first, out.size()), out.begin(), [last](auto start) {
+            return std::min(static_cast<std::uint64_t>(start), last);
+          });
+        };
+        return impl_->windows(all.size(), fill, block_size, to, /*keep_starts=*/false, between);
       },
       starts);
-  return impl_->windows(std::move(samples), block_size, to);
 }
 
 TokenBatch Tokens::batch(std::uint64_t batch_size, std::uint64_t block_size, std::uint64_t seed,
-                         std::string_view dtype) const {
+                         std::string_view dtype, const std::function<void()>& between) const {
   const TokenType to = parse_token_type(dtype);
   check_block(block_size, size());
   if (batch_size == 0) throw std::invalid_argument("batch_size: must be at least 1");
-  std::vector<std::uint64_t> starts(batch_size);
-  make_random(batch_size, size() - block_size, seed)->fill(0, 0, starts);
-  return impl_->windows(std::move(starts), block_size, to);
+  const auto order = make_random(batch_size, size() - block_size, seed);
+  return impl_->windows(
+      batch_size,
+      [&](std::uint64_t first, std::span<std::uint64_t> out) { order->fill(0, first, out); },
+      block_size, to, /*keep_starts=*/true, between);
 }
 
 std::optional<std::uint64_t> Tokens::documents() const {
-  if (!impl_->layouts.front().documents) return std::nullopt;
+  if (impl_->layouts.empty()) return std::nullopt;
   std::uint64_t all = 0;
   for (const TokenLayout& layout : impl_->layouts) all += layout.documents->documents;
   return all;

@@ -3,9 +3,11 @@
 // it in token_batch.cc.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,12 +35,14 @@ void check_block(std::uint64_t block_size, std::uint64_t tokens);
 
 class TokenBatch::Impl {
  public:
-  Impl(Lease lent, std::shared_ptr<const Windows> from)
+  Impl(Lease lent, std::uint64_t windows_in, std::shared_ptr<const Windows> from)
       : lease(std::move(lent)),
+        rows(windows_in),
         windows(std::move(from)),
-        shape(windows->shape(lease->samples.size())) {}
+        shape(windows->shape(rows)) {}
 
   Lease lease;
+  std::uint64_t rows;
   std::shared_ptr<const Windows> windows;
   Windows::Shape shape;
 };
@@ -47,19 +51,23 @@ class Tokens::Impl {
  public:
   [[nodiscard]] static std::shared_ptr<Impl> open(const std::vector<std::string>& paths,
                                                   const TokensOptions& options);
-  Impl(std::vector<TokenLayout> layouts, std::vector<Shard> shards, std::vector<Shard> index_shards,
-       std::optional<std::uint64_t> eot_of, const StoreOptions& options);
+  Impl(std::shared_ptr<const TokenStream> stream, std::vector<TokenLayout> layouts,
+       std::vector<Shard> index_shards, std::optional<std::uint64_t> eot_of,
+       const StoreOptions& options);
   ~Impl() { notice_fork(); }
 
   // Made when first asked for; nullptr where the format has none. Claims its table.
   [[nodiscard]] std::shared_ptr<const Documents> documents();
-  [[nodiscard]] TokenBatch windows(std::vector<std::uint64_t> starts, std::uint64_t block_size,
-                                   TokenType to);
+  // `fill` gives the starts of windows first, first + 1, ...; it and `between` may throw.
+  using FillStarts = std::function<void(std::uint64_t first, std::span<std::uint64_t> starts)>;
+  [[nodiscard]] TokenBatch windows(std::uint64_t rows, const FillStarts& fill,
+                                   std::uint64_t block_size, TokenType to, bool keep_starts,
+                                   const std::function<void()>& between);
   [[nodiscard]] std::uint64_t fingerprint();
   void close();
 
-  const std::vector<TokenLayout> layouts;
   const std::shared_ptr<const TokenStream> stream;
+  const std::vector<TokenLayout> layouts;  // of all files if they tell their documents, else none
   const std::optional<std::uint64_t> eot;
   const std::shared_ptr<StoreHolder> holder;
 
@@ -71,14 +79,15 @@ class Tokens::Impl {
     std::shared_ptr<const Documents> documents;
     std::shared_ptr<const Windows> windows;  // of the last call
     std::shared_ptr<Pool> pool;              // of its buffers
-    Claim pool_claim;
+    std::unique_ptr<Share> pool_share;       // those that wait for the next call
     std::uint64_t rows = 0;
+    std::uint64_t piece_rows = 0;  // read at a time
   };
   void notice_fork();
   [[nodiscard]] Live& live();  // with the lock held
   void make_pool(Live* live, std::uint64_t rows, std::uint64_t block_size, TokenType to);
 
-  const std::vector<Shard> index_shards_;
+  const std::shared_ptr<const Shards> index_shards_;
   std::mutex mutex_;
   ForkNotice fork_;
   std::unique_ptr<Live> live_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/hash.h"
+#include "face/row_list.h"
 #include "face/tokens_impl.h"
 
 namespace lowtide {
@@ -11,6 +12,9 @@ namespace {
 constexpr std::uint64_t kDocumentsShare = 8;  // of the budget for the table of documents, at most
 constexpr std::uint64_t kPoolShare = 4;       // of the budget for the buffers of windows()
 constexpr std::uint64_t kPoolBuffers = 4;
+constexpr std::uint64_t kPieceShare = 16;  // of the budget for windows as read, of one call
+constexpr std::uint64_t kLeastPieceBytes = 64 * 1024;
+constexpr std::uint64_t kMostPieceBytes = 16 * 1024 * 1024;
 constexpr std::uint64_t kFingerprintReads = 64;
 constexpr std::uint64_t kFingerprintTokens = 32;  // in each
 
@@ -32,7 +36,7 @@ Tokens::Impl::Live& Tokens::Impl::live() {
 }
 
 std::shared_ptr<const Documents> Tokens::Impl::documents() {
-  if (index_shards_.empty()) return nullptr;
+  if (layouts.empty()) return nullptr;
   notice_fork();
   const std::lock_guard lock(mutex_);
   Live& live = this->live();
@@ -55,47 +59,69 @@ void Tokens::Impl::make_pool(Live* live, std::uint64_t rows, std::uint64_t block
       std::vector<WindowsSource>{{.stream = stream}},
       WindowsOptions{.block_size = block_size, .to = to, .anywhere = true});
   live->rows = rows;
-  live->pool.reset();
-  live->pool_claim.release();
-  const std::uint64_t bytes =
-      live->windows->batch_bytes(rows) + rows * live->windows->sample_bytes();
-  const std::uint64_t most = live->store->budget().free_bytes() / kPoolShare;
-  const std::uint64_t keep = std::min(kPoolBuffers, most / std::max<std::uint64_t>(1, bytes));
-  if (keep > 0) live->pool_claim = live->store->budget().claim(keep * bytes, "windows");
-  live->pool = std::make_shared<Pool>(bytes, rows, keep);
+  live->pool_share.reset();
+  // Long lists are read and widened a piece at a time: the result is all that grows with them.
+  const std::uint64_t piece_bytes = std::clamp(live->store->budget().limit_bytes() / kPieceShare,
+                                               kLeastPieceBytes, kMostPieceBytes);
+  const std::uint64_t each = live->windows->sample_bytes();
+  live->piece_rows = std::min(rows, std::clamp<std::uint64_t>(piece_bytes / each, 1, kTakeRows));
+  const std::uint64_t bytes = live->windows->batch_bytes(rows) + live->piece_rows * each;
+  const auto pool = std::make_shared<Pool>(bytes, /*samples=*/0, /*keep=*/0);
+  const auto keep = [pool, bytes](Share& share, std::uint64_t most_bytes) {
+    const std::uint64_t buffers =
+        std::min(kPoolBuffers, most_bytes / std::max<std::uint64_t>(1, bytes));
+    pool->keep(buffers);
+    if (!share.resize(buffers * bytes)) pool->keep(0);
+  };
+  live->pool_share = std::make_unique<Share>(live->store->budget(), "windows", keep);
+  keep(*live->pool_share, live->pool_share->most_bytes() / kPoolShare);
+  live->pool = pool;
   live->store->watch(live->pool);
 }
 
-TokenBatch Tokens::Impl::windows(std::vector<std::uint64_t> starts, std::uint64_t block_size,
-                                 TokenType to) {
+TokenBatch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill,
+                                 std::uint64_t block_size, TokenType to, bool keep_starts,
+                                 const std::function<void()>& between) {
   std::shared_ptr<Store> store;
   std::shared_ptr<const Windows> windows;
   std::shared_ptr<Pool> pool;
+  std::uint64_t piece_rows = 0;
   {
     notice_fork();
     const std::lock_guard lock(mutex_);
     Live& live = this->live();
-    if (!live.windows || live.rows != starts.size() ||
-        live.windows->options().block_size != block_size || live.windows->options().to != to) {
-      make_pool(&live, starts.size(), block_size, to);
+    if (!live.windows || live.rows != rows || live.windows->options().block_size != block_size ||
+        live.windows->options().to != to) {
+      make_pool(&live, rows, block_size, to);
     }
+    piece_rows = live.piece_rows;
     store = live.store;
     windows = live.windows;
     pool = live.pool;
   }
   Lease lease = pool->take();
-  lease->samples = std::move(starts);
-  const std::span<const std::uint64_t> samples = lease->samples;
-  std::byte* const raw = lease->memory.data() + windows->batch_bytes(samples.size());
-  std::vector<std::byte*> targets(samples.size());
-  for (std::size_t i = 0; i < samples.size(); ++i) targets[i] = raw + i * windows->sample_bytes();
+  lease->samples.clear();
+  std::byte* const x = lease->memory.data();
+  std::byte* const y = x + windows->shape(rows).y_bytes;
+  std::byte* const raw = x + windows->batch_bytes(rows);
+  const std::uint64_t row_bytes = block_size * token_bytes(to);
+  std::vector<std::uint64_t> starts(piece_rows);
+  std::vector<std::byte*> targets(piece_rows);
+  for (std::size_t i = 0; i < piece_rows; ++i) targets[i] = raw + i * windows->sample_bytes();
   std::vector<Read> reads;
-  reads.reserve(samples.size());
-  windows->locate(0, samples, targets, reads);
-  store->read(reads);
-  windows->deliver(samples, std::span<std::byte* const>(targets), lease->memory.data());
+  reads.reserve(piece_rows);
+  for (std::uint64_t first = 0; first < rows; first += piece_rows) {
+    if (first > 0 && between) between();
+    const std::span piece(starts.data(), std::min(piece_rows, rows - first));
+    fill(first, piece);
+    if (keep_starts) lease->samples.insert(lease->samples.end(), piece.begin(), piece.end());
+    reads.clear();
+    windows->locate(0, piece, targets, reads);
+    store->read(reads);
+    windows->widen_rows(piece, targets, x + first * row_bytes, y + first * row_bytes);
+  }
   lease.deliver();
-  return TokenBatch(std::make_unique<TokenBatch::Impl>(std::move(lease), std::move(windows)));
+  return TokenBatch(std::make_unique<TokenBatch::Impl>(std::move(lease), rows, std::move(windows)));
 }
 
 std::uint64_t Tokens::Impl::fingerprint() {

@@ -13,54 +13,96 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
                      std::uint64_t first_step, std::uint64_t most_ahead)
     : in_(inputs),
       schedule_(schedule),
-      first_step_(first_step),
       last_step_(schedule.turns()),
-      direct_(inputs.dataset, inputs.order),
+      most_ahead_(most_ahead),
+      share_(inputs.budget, "batches ahead",
+             [this](Share&, std::uint64_t most) { give_back(most); }),
+      first_step_(first_step),
       next_plan_step_(first_step),
       next_step_(first_step) {
   claims_ = in_.budget.claim_all(least_room(in_.dataset, schedule_));
-  const Room room = claim_room(most_ahead);
-  ahead_ = room.ahead;
-  hot_ahead_ = room.hot_ahead;
-  slots_ = static_cast<std::uint32_t>(room.slots);
-  raw_offset_bytes_ = room.raw_offset_bytes;
-  piece_samples_ =
-      std::min<std::uint64_t>(room.piece_samples, Engine::kMaxReads / in_.dataset.reads_per_part());
-  pool_ = std::make_shared<Pool>(room.buffer_bytes, std::min(schedule_.batch_size, schedule_.size),
-                                 ahead_ + 1);
+  share_.ask_for_part();
+  const Room least = plan_room(in_.dataset, in_.order, schedule_, 0, most_ahead_);
+  raw_offset_bytes_ = least.raw_offset_bytes;
+  pool_ =
+      std::make_shared<Pool>(least.buffer_bytes, std::min(schedule_.batch_size, schedule_.size), 1);
+  direct_.emplace(in_.dataset, in_.order);
+  {
+    const std::lock_guard lock(mutex_);
+    // A claim on another thread may take the room first: then it grows later.
+    if (!fit(share_.most_bytes())) (void)fit(0);
+  }
   const std::uint64_t steps_left = last_step_ - std::min(first_step, last_step_);
   const bool most = steps_left > in_.dataset.size() / schedule_.batch_size / 2;
   if (steps_left > 1 && most) in_.engine.expect_all();
-  for (std::size_t i = 0; i < std::max<std::size_t>(ahead_, kStagedPieces); ++i) {
+  try {
+    planner_ = std::thread([this] { run(); });
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    given_back_.notify_all();
+    throw;
+  }
+}
+
+// Takes a share of at most so many bytes and looks ahead as far as they allow. False: the share
+// could not be had.
+bool Lookahead::fit(std::uint64_t most_bytes) {
+  const Room room = plan_room(in_.dataset, in_.order, schedule_, most_bytes, most_ahead_);
+  if (!share_.resize(room.elastic_bytes)) return false;
+  share_bytes_ = room.elastic_bytes;
+  ahead_ = room.ahead;
+  hot_ahead_ = room.hot_ahead;
+  slots_ = static_cast<std::uint32_t>(room.slots);
+  piece_samples_ =
+      std::min<std::uint64_t>(room.piece_samples, Engine::kMaxReads / in_.dataset.reads_per_part());
+  pool_->keep(ahead_ + 1);
+  while (pieces_.size() < std::max<std::size_t>(ahead_, kStagedPieces)) {
     pieces_.push_back(std::make_unique<Piece>());
     pieces_.back()->loader = this;
   }
-  planner_ = std::thread([this] { run(); });
+  return true;
 }
 
-Room Lookahead::claim_room(std::uint64_t most_ahead) {
-  for (;;) {
-    const Room room =
-        plan_room(in_.dataset, in_.order, schedule_, in_.budget.free_bytes(), most_ahead);
-    if (room.elastic_bytes == 0) return room;
-    try {
-      claims_.push_back(in_.budget.claim(room.elastic_bytes, "batches ahead"));
-      return room;
-    } catch (const std::invalid_argument&) {
-      // Another loader was faster: what it left is measured again.
-    }
-  }
+// Others may have gone since the share was taken. Less than twice of it would not pay.
+void Lookahead::grow() {
+  const std::uint64_t most_bytes = share_.most_bytes();
+  if (most_bytes / 2 < std::max<std::uint64_t>(1, share_bytes_)) return;
+  const Room room = plan_room(in_.dataset, in_.order, schedule_, most_bytes, most_ahead_);
+  if (room.elastic_bytes / 2 >= std::max<std::uint64_t>(1, share_bytes_)) (void)fit(most_bytes);
+}
+
+void Lookahead::give_back(std::uint64_t most_bytes) {
+  std::unique_lock lock(mutex_);
+  give_back_to_ = most_bytes;
+  start_over_ = true;
+  cancel_reads();
+  planner_wakes_.notify_all();
+  given_back_.wait(lock, [&] { return ended_ || !give_back_to_; });
+}
+
+void Lookahead::cancel_reads() {
+  for (const auto& piece : pieces_) piece->cancel();
+}
+
+// Nothing may be flying.
+void Lookahead::drop() {
+  coming_.clear();
+  pieces_.clear();
+  staging_.reset();
+  delivering_ = {};
+  reading_ = {};
+  direct_.emplace(in_.dataset, in_.order);
+  pool_->keep(1);
+  error_ = nullptr;
+  error_told_ = false;
+  first_step_ = group_step_ = next_plan_step_ = next_step_;
+  window_steps_ = group_steps_ = 1;
 }
 
 Lookahead::~Lookahead() {
   cancel();
   planner_.join();
-  std::unique_lock lock(mutex_);
-  for (const auto& piece : pieces_) piece->cancel();
-  planner_wakes_.wait(lock, [&] {
-    return std::none_of(pieces_.begin(), pieces_.end(),
-                        [](const auto& piece) { return piece->flying; });
-  });
   pool_->keep(0);  // batches that are kept must not keep the rest of it
 }
 
@@ -74,6 +116,11 @@ void Lookahead::cancel() noexcept {
 std::optional<Lease> Lookahead::next(std::chrono::milliseconds timeout, bool* timed_out) {
   std::unique_lock lock(mutex_);
   *timed_out = false;
+  if (std::exchange(error_told_, false)) {
+    error_ = nullptr;
+    start_over_ = true;
+    cancel_reads();
+  }
   const auto ready = [&] {
     return stopping_ || error_ || next_step_ >= last_step_ ||
            (!coming_.empty() && coming_.front()->ready());
@@ -90,7 +137,10 @@ std::optional<Lease> Lookahead::next(std::chrono::milliseconds timeout, bool* ti
   }
   if (stopping_ || next_step_ >= last_step_) return std::nullopt;
   const bool have = !coming_.empty() && coming_.front()->ready();
-  if (error_ && !have) std::rethrow_exception(error_);
+  if (error_ && !have) {
+    error_told_ = true;
+    std::rethrow_exception(error_);
+  }
   Lease lease = std::move(coming_.front()->lease);
   coming_.pop_front();
   ++next_step_;
@@ -103,20 +153,41 @@ std::optional<Lease> Lookahead::next(std::chrono::milliseconds timeout, bool* ti
 
 void Lookahead::run() {
   std::unique_lock lock(mutex_);
-  try {
-    while (!stopping_ && !error_) {
-      lock.unlock();
-      const Prospect prospect = in_.engine.prospect();  // may ask the kernel about many files
-      lock.lock();
-      prospect_ = prospect;
-      if (stopping_ || error_) break;
-      if (!advance(lock)) planner_wakes_.wait(lock);
+  while (!stopping_) {
+    try {
+      work(lock);
+    } catch (const std::invalid_argument& misfit) {
+      fail(lock, std::make_exception_ptr(std::invalid_argument(std::string(misfit.what()) + " (" +
+                                                               step_text(making_step_) + ")")));
+    } catch (...) {
+      fail(lock, std::current_exception());
     }
-  } catch (const std::invalid_argument& misfit) {
-    fail(lock, std::make_exception_ptr(std::invalid_argument(std::string(misfit.what()) + " (" +
-                                                             step_text(making_step_) + ")")));
-  } catch (...) {
-    fail(lock, std::current_exception());
+  }
+  cancel_reads();
+  planner_wakes_.wait(lock, [&] { return !reads_flying(); });
+  drop();
+  (void)share_.resize(0);
+  ended_ = true;
+  given_back_.notify_all();
+}
+
+// Does one thing, or waits until there is something to do.
+void Lookahead::work(std::unique_lock<std::mutex>& lock) {
+  if (start_over_ && !reads_flying()) {
+    start_over_ = false;
+    drop();
+    if (!fit(give_back_to_ ? *give_back_to_ : share_.most_bytes())) (void)fit(share_bytes_);
+    give_back_to_.reset();
+    given_back_.notify_all();
+  } else if (start_over_ || error_) {
+    planner_wakes_.wait(lock);
+  } else {
+    lock.unlock();
+    const Prospect prospect = in_.engine.prospect();  // may ask the kernel about many files
+    lock.lock();
+    prospect_ = prospect;
+    if (stopping_ || start_over_ || error_) return;
+    if (!advance(lock)) planner_wakes_.wait(lock);
   }
 }
 
@@ -141,7 +212,8 @@ bool Lookahead::advance(std::unique_lock<std::mutex>& lock) {
     return true;
   }
   if (!reading_.empty()) return false;
-  if (direct_.exhausted() && next_plan_step_ < last_step_ && staging_pays()) {
+  if (direct_->exhausted() && next_plan_step_ < last_step_) grow();
+  if (direct_->exhausted() && next_plan_step_ < last_step_ && staging_pays()) {
     return plan_window(lock);
   }
   const bool between = delivering_.next_step == delivering_.last_step;

@@ -5,6 +5,10 @@
 // to keep the engine busy). Bytes on a disk are read through Staging, as far ahead as the budget
 // allows, where the coming reads lie so dense that neighbours merge. It starts with one batch and
 // doubles, so that the first comes at once. It does not stop between two epochs.
+//
+// What it holds beyond the least is a Share of the budget. Asked to give it back, the planner drops
+// what was read ahead and starts over at the consumer's step with less room; it takes more again
+// when there is some. After a failed read it starts over likewise, when the consumer tries again.
 #pragma once
 
 #include <atomic>
@@ -44,7 +48,7 @@ struct LookaheadInputs {
 class Lookahead {
  public:
   // Claims its memory: at least one batch, else std::invalid_argument that says what was needed;
-  // beyond that most of what is free, as look-ahead, but for at most `most_ahead` batches (0: as
+  // beyond that it shares what is free, as look-ahead, but for at most `most_ahead` batches (0: as
   // many as pay). Starts at the turn `first_step` of the schedule; a step is a turn in here.
   Lookahead(const LookaheadInputs& inputs, const Schedule& schedule, std::uint64_t first_step,
             std::uint64_t most_ahead = 0);
@@ -53,7 +57,7 @@ class Lookahead {
   Lookahead& operator=(const Lookahead&) = delete;
 
   // The next batch; nullopt at the end, after cancel(), or with *timed_out after `timeout`.
-  // Rethrows the first error of a read, again and again.
+  // Rethrows the first error of a read; the next call tries that read again.
   [[nodiscard]] std::optional<Lease> next(std::chrono::milliseconds timeout, bool* timed_out);
   void cancel() noexcept;
 
@@ -64,8 +68,14 @@ class Lookahead {
   struct Coming;
   struct Piece;
 
-  [[nodiscard]] Room claim_room(std::uint64_t most_ahead);
+  [[nodiscard]] bool fit(std::uint64_t most_bytes);
+  void grow();
+  void give_back(std::uint64_t most_bytes);
+  void cancel_reads();
+  [[nodiscard]] bool reads_flying() const;
+  void drop();
   void run();
+  void work(std::unique_lock<std::mutex>& lock);
   void fail(std::unique_lock<std::mutex>& lock, std::exception_ptr error);
   [[nodiscard]] bool advance(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool finish(std::unique_lock<std::mutex>& lock);
@@ -87,8 +97,11 @@ class Lookahead {
 
   const LookaheadInputs in_;
   const Schedule schedule_;
-  const std::uint64_t first_step_, last_step_;
+  const std::uint64_t last_step_;
+  const std::uint64_t most_ahead_;
   std::vector<Claim> claims_;
+  Share share_;
+  std::uint64_t share_bytes_ = 0;       // its size, as the planner knows it
   std::size_t ahead_ = 0;               // batches that are read or ready
   std::size_t hot_ahead_ = 0;           // the same where the data is in memory
   std::uint64_t piece_samples_ = 0;     // in one set of reads
@@ -96,7 +109,8 @@ class Lookahead {
   std::shared_ptr<Pool> pool_;
   std::uint32_t slots_ = 0;
   std::unique_ptr<Staging> staging_;  // made when first needed, given up while data is in memory
-  Direct direct_;
+  std::optional<Direct> direct_;
+  std::uint64_t first_step_;        // where the planner started, or started over
   std::uint64_t next_plan_step_;    // the first step that nobody has planned
   std::uint64_t window_steps_ = 1;  // of the next window; doubles
   Prospect prospect_;               // as of the planner's last look
@@ -107,14 +121,18 @@ class Lookahead {
   std::uint64_t making_step_ = 0;
 
   std::mutex mutex_;
-  std::condition_variable planner_wakes_, consumer_wakes_;
+  std::condition_variable planner_wakes_, consumer_wakes_, given_back_;
   std::deque<std::unique_ptr<Coming>> coming_;  // in step order: being read, or ready
   std::vector<std::unique_ptr<Piece>> pieces_;
   std::exception_ptr error_;
+  bool error_told_ = false;  // to the consumer: its next call tries again
   std::uint64_t next_step_;  // of the consumer
   bool waiting_ = false;     // the consumer
   std::size_t wake_at_ = 0;  // batches left at which the planner has something to do
   bool stopping_ = false;
+  bool start_over_ = false;                    // from the consumer's step: nothing ahead is of use
+  std::optional<std::uint64_t> give_back_to_;  // bytes that the share may keep, when asked
+  bool ended_ = false;                         // the planner, and it holds nothing
   std::thread planner_;
 };
 

@@ -13,15 +13,15 @@ constexpr std::uint64_t kSetReads = 128;  // of a set that is worth its hand-ove
 
 // Reads the next group of batches, or the next piece of it, straight into their buffers.
 bool Lookahead::read_direct(std::unique_lock<std::mutex>& lock) {
-  if (direct_.exhausted() && !plan_group(lock)) return false;
-  if (direct_.exhausted()) return true;  // rows of no bytes
+  if (direct_->exhausted() && !plan_group(lock)) return false;
+  if (direct_->exhausted()) return true;  // rows of no bytes
   Piece* piece = free_piece();
   if (piece == nullptr) return false;
   piece->group = coming_.back()->group;
   piece->first_step = group_step_;
   piece->last_step = next_plan_step_;
   lock.unlock();
-  direct_.take_piece(piece_samples_, &piece->samples, &piece->targets, &piece->storage);
+  direct_->take_piece(piece_samples_, &piece->samples, &piece->targets, &piece->storage);
   submit(*piece, lock);
   return true;
 }
@@ -77,7 +77,7 @@ bool Lookahead::plan_group(std::unique_lock<std::mutex>& lock) {
       group->left += buffers.back()->samples.size() * in_.dataset.parts();
     }
   }
-  direct_.plan(buffers, raw_offset_bytes_, sort);
+  direct_->plan(buffers, raw_offset_bytes_, sort);
   lock.lock();
   for (auto& batch : batches) coming_.push_back(std::move(batch));
   if (group->left == 0) consumer_wakes_.notify_one();

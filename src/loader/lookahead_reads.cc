@@ -8,6 +8,11 @@
 
 namespace lowtide {
 
+bool Lookahead::reads_flying() const {
+  return std::any_of(pieces_.begin(), pieces_.end(),
+                     [](const auto& piece) { return piece->flying; });
+}
+
 Lookahead::Piece* Lookahead::free_piece() {
   const auto free = std::find_if(pieces_.begin(), pieces_.end(),
                                  [](const auto& piece) { return !piece->flying; });

@@ -23,6 +23,9 @@ bool Lookahead::staging_pays() {
 
 bool Lookahead::plan_window(std::unique_lock<std::mutex>& lock) {
   if (coming_.size() > ahead_) return wait_until_left(ahead_);  // batches in memory make way first
+  // More room since the slots were made: new ones are, once the old ones are empty.
+  const bool other_size = staging_ && staging_->slots() != slots_;
+  if (other_size && delivering_.next_step != delivering_.last_step) return false;
   const std::uint64_t batch = schedule_.batch_size;
   const std::uint64_t spare = std::min(kSpareBatches, slots_ / batch / 4);
   const std::uint64_t most = std::max<std::uint64_t>(1, slots_ / batch - spare);
@@ -31,7 +34,8 @@ bool Lookahead::plan_window(std::unique_lock<std::mutex>& lock) {
   window_steps_ = std::min(most, window_steps_ * 2);
   lock.unlock();
   pool_->keep(ahead_ + 1);
-  if (!staging_) {
+  if (!staging_ || other_size) {
+    staging_.reset();
     staging_ = std::make_unique<Staging>(in_.dataset, in_.order, schedule_, slots_);
   }
   staging_->plan(first, first + steps, &reading_);

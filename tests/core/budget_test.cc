@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -137,6 +138,106 @@ TEST(Budget, NeverGoesOverTheLimitFromManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(budget.free_bytes(), 10u);
+}
+
+// What a Lookahead does, without one: keeps as much as it may.
+class Elastic {
+ public:
+  explicit Elastic(Budget& budget)
+      : share_(budget, "ahead", [this](Share& share, std::uint64_t most) {
+          ++asked;
+          EXPECT_TRUE(share.resize(most));
+        }) {}
+  [[nodiscard]] bool resize(std::uint64_t bytes) { return share_.resize(bytes); }
+  [[nodiscard]] std::uint64_t bytes() const { return share_.bytes(); }
+  void ask_for_part() { share_.ask_for_part(); }
+
+  int asked = 0;
+
+ private:
+  Share share_;
+};
+
+TEST(Share, MakesRoomForAClaim) {
+  Budget budget(100);
+  Elastic ahead(budget);
+  ASSERT_TRUE(ahead.resize(90));
+  EXPECT_EQ(budget.free_bytes(), 10u);
+  EXPECT_EQ(budget.claims().back().what, "ahead");
+  const Claim fits = budget.claim(10, "fits");
+  EXPECT_EQ(ahead.asked, 0);
+  const Claim claim = budget.claim(30, "rows");
+  EXPECT_EQ(ahead.asked, 1);
+  EXPECT_EQ(ahead.bytes(), 60u);
+  EXPECT_FALSE(ahead.resize(61));
+}
+
+TEST(Share, IsSplitEvenlyWhenAClaimNeedsRoom) {
+  Budget budget(100);
+  Elastic large(budget), small(budget);
+  ASSERT_TRUE(large.resize(80));
+  ASSERT_TRUE(small.resize(20));
+  const Claim claim = budget.claim(40, "rows");
+  EXPECT_EQ(large.bytes(), 30u);
+  EXPECT_EQ(small.bytes(), 20u) << "it has less than its part";
+  EXPECT_EQ(small.asked, 0);
+}
+
+TEST(Share, IsNoneOfWhatARefusalCounts) {
+  Budget budget(100);
+  const Claim rows = budget.claim(30, "rows");
+  Elastic ahead(budget);
+  ASSERT_TRUE(ahead.resize(70));
+  EXPECT_EQ(refusal_of(&budget, {{"more rows", 71}}),
+            "memory: 100 B is too little: rows 30 B + more rows 71 B = 101 B; memory=\"1KiB\" "
+            "would do");
+  EXPECT_EQ(ahead.asked, 0) << "nothing that it gives back would help";
+}
+
+TEST(Share, LeavesANewcomerItsPart) {
+  Budget budget(100);
+  Elastic first(budget);
+  ASSERT_TRUE(first.resize(90));
+  Elastic second(budget);
+  EXPECT_FALSE(first.resize(95)) << "the newcomer comes first";
+  second.ask_for_part();
+  EXPECT_EQ(first.bytes(), 50u);
+  ASSERT_TRUE(second.resize(40));
+  ASSERT_TRUE(first.resize(60));
+  Elastic third(budget);
+  ASSERT_TRUE(first.resize(33));
+  third.ask_for_part();
+  EXPECT_EQ(second.asked, 0) << "enough is left without asking";
+}
+
+TEST(Share, GoesWithItsBytes) {
+  Budget budget(100);
+  {
+    Elastic ahead(budget);
+    ASSERT_TRUE(ahead.resize(100));
+    EXPECT_EQ(budget.claimable_bytes(), 100u);
+  }
+  EXPECT_EQ(budget.free_bytes(), 100u);
+  Elastic never_sized(budget);
+  Elastic other(budget);
+  ASSERT_TRUE(other.resize(1));
+  EXPECT_FALSE(other.resize(2));
+}
+
+TEST(Budget, ProposesWhatDoesWithBuffersThatGrowWithIt) {
+  const auto buffers = [](std::uint64_t limit) {
+    return Budget::Entry{"buffers", std::clamp<std::uint64_t>(limit / 8, 32, 4096), 8, 4096};
+  };
+  for (const std::uint64_t rows : {1ULL, 100ULL, 1000ULL, 10'000ULL, 100'000ULL, 10'000'000ULL}) {
+    Budget budget(64);
+    const std::string text = refusal_of(&budget, {buffers(64), {"rows", rows}});
+    if (text == "accepted") continue;
+    const std::size_t start = text.find("memory=\"") + 8;
+    const std::uint64_t proposed = parse_bytes(text.substr(start, text.find('"', start) - start));
+    Budget enough(proposed);
+    EXPECT_EQ(refusal_of(&enough, {buffers(proposed), {"rows", rows}}), "accepted") << rows;
+    EXPECT_LE(proposed, rows + rows / 6 + 1100) << "nor much more";
+  }
 }
 
 }  // namespace

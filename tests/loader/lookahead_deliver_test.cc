@@ -112,7 +112,7 @@ TEST(Lookahead, GoesOnOverEpochsWithoutEnd) {
   }
 }
 
-TEST(Lookahead, GivesAnErrorOfDeliverWithItsStepAgainAndAgain) {
+TEST(Lookahead, GivesAnErrorOfDeliverWithItsStepOnEveryTry) {
   for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
     TurnedRig rig(prospect, 1234);
     const auto loader = rig.load({.size = kRows, .epoch = 1, .batch_size = 50});
@@ -124,7 +124,6 @@ TEST(Lookahead, GivesAnErrorOfDeliverWithItsStepAgainAndAgain) {
         const auto lease = loader->next(std::chrono::minutes(1), &timed_out);
         ASSERT_TRUE(lease);
         ASSERT_LT(lease->step, step);
-        ASSERT_EQ(errors, 0);
       } catch (const std::invalid_argument& error) {
         EXPECT_EQ(error.what(), "row 1234 (epoch 1, step " + std::to_string(step) + ")");
         ++errors;
