@@ -61,11 +61,12 @@ using RowList = std::variant<std::span<const std::int64_t>, std::span<const std:
 struct BatchOptions {
   std::uint64_t batch_size = 4096;  // rows
   OrderKind order = OrderKind::sequential;
-  // Your own order instead; duplicates allowed, range checked.
+  // Your own order instead; duplicates allowed, range checked. Borrowed: it must stay as it is for
+  // as long as the Batches live. An entry that is out of range when its turn comes is an error.
   std::optional<RowList> rows = std::nullopt;
-  std::uint64_t seed = 0;
   // Whether `rows` is memory that is held for these batches only, and so counts as theirs.
   bool claim_rows = false;
+  std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   // This rank gets batches rank, rank + world_size, ... of the one global order.
   std::uint64_t rank = 0;
@@ -162,7 +163,7 @@ class Array {
   [[nodiscard]] std::uint64_t rows() const;  // shape()[0]; 1 for a 0-d array
   [[nodiscard]] std::uint64_t row_bytes() const;
   // After expansion, empty files left out.
-  [[nodiscard]] const std::vector<std::string>& paths() const;
+  [[nodiscard]] std::vector<std::string> paths() const;
   [[nodiscard]] std::vector<std::uint64_t> file_rows() const;  // how many rows each file has
   [[nodiscard]] std::uint64_t memory_bytes() const;            // the budget in force
 

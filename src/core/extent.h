@@ -18,7 +18,7 @@ struct Shard {
 struct Extent {
   std::uint64_t offset_bytes = 0;
   std::uint32_t size_bytes = 0;
-  std::uint32_t shard = 0;  // index into the data set's shards
+  std::uint32_t shard = 0;  // index into the data set's Shards
 
   [[nodiscard]] std::uint64_t end_bytes() const { return offset_bytes + size_bytes; }
 };

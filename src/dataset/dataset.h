@@ -29,7 +29,7 @@ class Dataset {
 
   [[nodiscard]] virtual std::uint64_t data_bytes()
       const noexcept = 0;  // from which the samples are taken
-  [[nodiscard]] virtual const std::string& path(std::uint32_t shard) const noexcept = 0;
+  [[nodiscard]] virtual std::string path(std::uint32_t shard) const = 0;
 
   // Appends the reads that bring part `part` of samples[i] to targets[i]. Neighbours in both file
   // and memory become one read.

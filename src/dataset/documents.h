@@ -27,7 +27,7 @@ class Documents {
   Documents(const Documents&) = delete;
   Documents& operator=(const Documents&) = delete;
 
-  // Bytes that it will hold.
+  // Bytes that it will hold, copies of what it needs of `layouts` included.
   [[nodiscard]] static std::uint64_t table_bytes(const std::vector<TokenLayout>& layouts,
                                                  std::uint64_t most_bytes);
 

@@ -54,52 +54,64 @@ bool alike_in_both_orders(const std::vector<std::uint64_t>& shape) {
 
 }  // namespace
 
-Rows::Rows(std::vector<RowsPart> parts) {
+Rows::Rows(const std::vector<RowsPart>& parts) {
   if (parts.empty()) throw std::invalid_argument("an array needs at least one file");
-  if (parts.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw std::invalid_argument("too many files: " + std::to_string(parts.size()));
+  for (const RowsPart& part : parts) add(part);
+}
+
+void Rows::add(const RowsPart& part) {
+  const Layout& layout = part.layout;
+  if (pieces_.empty()) {
+    dtype_ = layout.dtype;
+    shape_ = layout.shape;
+    fortran_order_ = layout.fortran_order;
   }
-  join(parts);
+  check(part);
+  const std::uint64_t rows = layout.shape.empty() ? 1 : layout.shape[0];
+  shards_->add(part.shard);
+  pieces_.push_back({rows_, rows, layout.data_offset_bytes});
+  rows_ += rows;
+  if (!shape_.empty()) shape_[0] = rows_;
   std::uint64_t elements = 1;
   for (std::size_t axis = 1; axis < shape_.size(); ++axis) elements *= shape_[axis];
   row_bytes_ = elements * dtype_.itemsize_bytes;
   columns_ = fortran_order_ && elements > 1 && row_bytes_ > 0 ? elements : 1;
 }
 
-void Rows::join(const std::vector<RowsPart>& parts) {
-  const Layout& first = parts.front().layout;
-  dtype_ = first.dtype;
-  shape_ = first.shape;
-  fortran_order_ = first.fortran_order;
-  const RowsPart* ordered = nullptr;  // the first part of which it matters
-  for (const RowsPart& part : parts) {
-    const Layout& layout = part.layout;
-    const std::string and_first = ", but " + parts.front().path + " has ";
-    if (!(layout.dtype == dtype_)) {
-      throw FormatError(part.path + ": dtype is " + layout.dtype.descr() + and_first +
-                        dtype_.descr());
-    }
-    const bool joinable =
-        layout.shape.size() == shape_.size() && (parts.size() == 1 || !shape_.empty()) &&
-        (shape_.empty() || std::equal(shape_.begin() + 1, shape_.end(), layout.shape.begin() + 1));
-    if (!joinable) {
-      throw FormatError(part.path + ": shape is " + shape_text(layout.shape) + and_first +
-                        shape_text(first.shape) +
-                        "; files are joined along the first axis, so all others must be equal");
-    }
-    if (!alike_in_both_orders(layout.shape)) {
-      if (ordered == nullptr) ordered = &part;
-      fortran_order_ = ordered->layout.fortran_order;
-      if (layout.fortran_order != fortran_order_) {
-        throw FormatError(part.path + ": order is " + (layout.fortran_order ? "F" : "C") +
-                          ", but " + ordered->path + " has " + (fortran_order_ ? "F" : "C"));
-      }
-    }
-    const std::uint64_t rows = layout.shape.empty() ? 1 : layout.shape[0];
-    pieces_.push_back({part.path, rows_, rows, layout.data_offset_bytes});
-    rows_ += rows;
+// Whether the part goes with those before it, if there are any.
+void Rows::check(const RowsPart& part) {
+  const Layout& layout = part.layout;
+  const bool is_first = pieces_.empty();
+  const auto differs = [&](const std::string& what, std::size_t other, const std::string& has) {
+    throw FormatError(part.shard.path + ": " + what + ", but " +
+                      path(static_cast<std::uint32_t>(other)) + " has " + has);
+  };
+  if (!(layout.dtype == dtype_)) {
+    differs("dtype is " + layout.dtype.descr(), 0, dtype_.descr());
   }
-  if (!shape_.empty()) shape_[0] = rows_;
+  const bool joinable =
+      is_first || (layout.shape.size() == shape_.size() && !shape_.empty() &&
+                   std::equal(shape_.begin() + 1, shape_.end(), layout.shape.begin() + 1));
+  if (!joinable) {
+    std::vector<std::uint64_t> first_shape = shape_;
+    if (!first_shape.empty()) first_shape[0] = pieces_[0].rows;
+    differs("shape is " + shape_text(layout.shape), 0,
+            shape_text(first_shape) +
+                "; files are joined along the first axis, so all others must be equal");
+  }
+  if (alike_in_both_orders(layout.shape)) return;
+  if (!ordered_) {
+    ordered_ = pieces_.size();
+    fortran_order_ = layout.fortran_order;
+  }
+  if (layout.fortran_order != fortran_order_) {
+    differs(std::string("order is ") + (layout.fortran_order ? "F" : "C"), *ordered_,
+            fortran_order_ ? "F" : "C");
+  }
+}
+
+std::uint64_t Rows::held_bytes() const {
+  return shards_->held_bytes() + pieces_.capacity() * sizeof(Piece);
 }
 
 std::uint64_t Rows::reads_per_part() const noexcept {
@@ -135,16 +147,16 @@ std::vector<std::uint64_t> Rows::file_rows() const {
 }
 
 Rows Rows::flat() const {
-  std::vector<RowsPart> parts;
-  for (const Piece& piece : pieces_) {
+  Rows all;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
     Layout layout;
     layout.dtype = dtype_;
-    layout.data_bytes = piece.rows * row_bytes_;
+    layout.data_bytes = pieces_[i].rows * row_bytes_;
     layout.shape = {dtype_.itemsize_bytes == 0 ? 0 : layout.data_bytes / dtype_.itemsize_bytes};
-    layout.data_offset_bytes = piece.data_offset_bytes;
-    parts.push_back({std::move(layout), piece.path});
+    layout.data_offset_bytes = pieces_[i].data_offset_bytes;
+    all.add({std::move(layout), (*shards_)[i]});
   }
-  return Rows(std::move(parts));
+  return all;
 }
 
 void Rows::locate(std::uint64_t part, std::span<const std::uint64_t> samples,

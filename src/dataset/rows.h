@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/shards.h"
 #include "dataset/dataset.h"
 #include "format/layout.h"
 
@@ -16,7 +18,7 @@ namespace lowtide {
 // One file's share of the rows.
 struct RowsPart {
   Layout layout;
-  std::string path;
+  Shard shard;
 };
 
 // C order: a row is one piece of the file. Fortran order: the elements of a row lie a whole column
@@ -24,18 +26,20 @@ struct RowsPart {
 // reads that lie dense in one column.
 class Rows final : public Dataset {
  public:
+  // Without files: they are added before the first use. A 0-d array is one row.
+  Rows() = default;
   // Parts agree in dtype, order and all axes but the first; throws FormatError that names the first
-  // that does not. A 0-d array is one row. Throws std::invalid_argument for more parts than 32 bits
-  // count.
-  explicit Rows(std::vector<RowsPart> parts);
+  // that does not. Throws std::invalid_argument for more parts than 32 bits count.
+  void add(const RowsPart& part);
+  explicit Rows(const std::vector<RowsPart>& parts);
 
   [[nodiscard]] std::uint64_t size() const noexcept override { return rows_; }
   [[nodiscard]] std::uint64_t sample_bytes() const noexcept override { return row_bytes_; }
   [[nodiscard]] std::uint64_t parts() const noexcept override { return columns_; }
   [[nodiscard]] std::uint64_t reads_per_part() const noexcept override;
   [[nodiscard]] std::uint64_t data_bytes() const noexcept override { return rows_ * row_bytes_; }
-  [[nodiscard]] const std::string& path(std::uint32_t shard) const noexcept override {
-    return pieces_[shard].path;
+  [[nodiscard]] std::string path(std::uint32_t shard) const override {
+    return shards_->path(shard);
   }
   void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
               std::span<std::byte* const> targets, std::vector<Read>& out) const override;
@@ -57,13 +61,15 @@ class Rows final : public Dataset {
   [[nodiscard]] const DType& dtype() const { return dtype_; }
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const { return shape_; }
   [[nodiscard]] bool fortran_order() const { return fortran_order_; }
+  [[nodiscard]] std::shared_ptr<const Shards> shards() const { return shards_; }
+  // What grows with the number of files, their names included.
+  [[nodiscard]] std::uint64_t held_bytes() const;
 
  private:
   struct Piece {
-    std::string path;
     std::uint64_t first_row, rows, data_offset_bytes;
   };
-  void join(const std::vector<RowsPart>& parts);
+  void check(const RowsPart& part);
   [[nodiscard]] std::uint32_t piece_of(std::uint64_t row) const;
   [[nodiscard]] std::uint64_t column_target_bytes(std::uint64_t column) const;
 
@@ -74,6 +80,8 @@ class Rows final : public Dataset {
   std::uint64_t row_bytes_ = 0;
   std::uint64_t columns_ = 1;  // parts of a row: 1 in C order
   std::vector<Piece> pieces_;
+  std::shared_ptr<Shards> shards_ = std::make_shared<Shards>();
+  std::optional<std::size_t> ordered_;  // the first file of which the order matters
 };
 
 }  // namespace lowtide

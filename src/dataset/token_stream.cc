@@ -1,7 +1,6 @@
 #include "dataset/token_stream.h"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 
 #include "core/hash.h"
@@ -16,32 +15,39 @@ constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 30;
 
 TokenStream::TokenStream(const std::vector<TokenLayout>& layouts) {
   if (layouts.empty()) throw std::invalid_argument("tokens: at least one file is needed");
-  if (layouts.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw std::invalid_argument("too many files: " + std::to_string(layouts.size()));
+  for (const TokenLayout& layout : layouts) add(layout, {layout.data_path});
+}
+
+void TokenStream::add(const TokenLayout& layout, const Shard& shard) {
+  if (first_of_.empty()) {
+    format_ = layout.format;
+    dtype_ = layout.dtype;
+    type_ = token_type(dtype_).value();
+  } else {
+    runs_.pop_back();  // the end
   }
-  const TokenLayout& first = layouts.front();
-  format_ = first.format;
-  dtype_ = first.dtype;
-  type_ = token_type(dtype_).value();
-  for (const TokenLayout& layout : layouts) {
-    const std::string and_first = ", but " + first.data_path + " has ";
-    if (layout.format != format_) {
-      throw FormatError(layout.data_path + ": format is " + layout.format + and_first + format_);
-    }
-    if (!(layout.dtype == dtype_)) {
-      throw FormatError(layout.data_path + ": dtype is " + layout.dtype.descr() + and_first +
-                        dtype_.descr());
-    }
-    const auto shard = static_cast<std::uint32_t>(paths_.size());
-    paths_.push_back(layout.data_path);
-    first_of_.push_back(tokens_);
-    for (const TokenRun& run : layout.runs) {
-      runs_.push_back({tokens_, run.offset_bytes, shard});
-      tokens_ += run.tokens;
-      if (tokens_ > kMostTokens) throw FormatError(layout.data_path + ": too many tokens in all");
-    }
+  const auto and_first = [&] { return ", but " + shards_->path(0) + " has "; };
+  if (layout.format != format_) {
+    throw FormatError(layout.data_path + ": format is " + layout.format + and_first() + format_);
   }
-  runs_.push_back({tokens_, 0, static_cast<std::uint32_t>(paths_.size())});
+  if (!(layout.dtype == dtype_)) {
+    throw FormatError(layout.data_path + ": dtype is " + layout.dtype.descr() + and_first() +
+                      dtype_.descr());
+  }
+  const auto number = static_cast<std::uint32_t>(shards_->size());
+  shards_->add(shard);
+  first_of_.push_back(tokens_);
+  for (const TokenRun& run : layout.runs) {
+    runs_.push_back({tokens_, run.offset_bytes, number});
+    tokens_ += run.tokens;
+    if (tokens_ > kMostTokens) throw FormatError(layout.data_path + ": too many tokens in all");
+  }
+  runs_.push_back({tokens_, 0, number + 1});
+}
+
+std::uint64_t TokenStream::held_bytes() const {
+  return shards_->held_bytes() + first_of_.capacity() * sizeof(first_of_[0]) +
+         runs_.capacity() * sizeof(Run);
 }
 
 std::size_t TokenStream::run_of(std::uint64_t token) const {
@@ -51,8 +57,8 @@ std::size_t TokenStream::run_of(std::uint64_t token) const {
   return static_cast<std::size_t>(after - runs_.begin() - 1);
 }
 
-const std::string& TokenStream::path_of(std::uint64_t token) const {
-  return paths_[runs_[run_of(token)].shard];
+std::string TokenStream::path_of(std::uint64_t token) const {
+  return shards_->path(runs_[run_of(token)].shard);
 }
 
 void TokenStream::locate(std::uint64_t first, std::uint64_t count, std::uint32_t first_shard,

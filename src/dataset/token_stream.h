@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/extent.h"
+#include "core/shards.h"
 #include "dataset/widen.h"
 #include "format/tokens.h"
 
@@ -15,9 +17,12 @@ namespace lowtide {
 
 class TokenStream {
  public:
-  // One layout a file, in the order of the stream. They agree in format and dtype; throws
-  // FormatError that names the first that does not, std::invalid_argument for more files than 32
-  // bits count.
+  // Without files: they are added before the first use, in the order of the stream.
+  TokenStream() = default;
+  // They agree in format and dtype; throws FormatError that names the first that does not,
+  // std::invalid_argument for more files than 32 bits count.
+  void add(const TokenLayout& layout, const Shard& shard);
+  // Of files of which only the layouts are known.
   explicit TokenStream(const std::vector<TokenLayout>& layouts);
 
   [[nodiscard]] std::uint64_t size() const { return tokens_; }
@@ -25,9 +30,11 @@ class TokenStream {
   [[nodiscard]] TokenType type() const { return type_; }
   [[nodiscard]] std::uint64_t item_bytes() const { return token_bytes(type_); }
   [[nodiscard]] const std::string& format() const { return format_; }
-  [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
+  [[nodiscard]] std::shared_ptr<const Shards> shards() const { return shards_; }
   // The file in which a token lies.
-  [[nodiscard]] const std::string& path_of(std::uint64_t token) const;
+  [[nodiscard]] std::string path_of(std::uint64_t token) const;
+  // What grows with the number of files, their names included.
+  [[nodiscard]] std::uint64_t held_bytes() const;
 
   // Appends the reads that bring `count` tokens from `first` on to `into`; shards are counted from
   // `first_shard`. Requires that they are there.
@@ -50,7 +57,7 @@ class TokenStream {
   DType dtype_;
   TokenType type_ = TokenType::u16;
   std::uint64_t tokens_ = 0;
-  std::vector<std::string> paths_;
+  std::shared_ptr<Shards> shards_ = std::make_shared<Shards>();
   std::vector<std::uint64_t> first_of_;  // by shard
   std::vector<Run> runs_;                // and one more that starts at the end
 };

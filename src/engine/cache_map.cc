@@ -66,7 +66,7 @@ struct CacheMap::ShardMap {
 };
 
 CacheMap::CacheMap(std::shared_ptr<Files> files)
-    : files_(std::move(files)), maps_(files_->shards().size()), good_for_ns_(kMaxAgeNs) {
+    : files_(std::move(files)), maps_(files_->shards()->size()), good_for_ns_(kMaxAgeNs) {
   const auto shards = static_cast<std::uint32_t>(maps_.size());
   const std::uint32_t asked = std::min(shards, kShardsAskedAtOnce);
   for (std::uint32_t i = 0; i < asked; ++i) {
@@ -82,7 +82,7 @@ CacheMap::~CacheMap() {
 CacheMap::ShardMap* CacheMap::ask(std::uint32_t shard) noexcept try {
   const std::lock_guard lock(mutex_);
   if (ShardMap* known = maps_[shard].load(std::memory_order_acquire)) return known;
-  auto fresh = std::make_unique<ShardMap>(files_->shards()[shard].size_bytes);
+  auto fresh = std::make_unique<ShardMap>(files_->shards()->size_bytes(shard));
   update(*fresh, shard);
   maps_[shard].store(fresh.get(), std::memory_order_release);
   return fresh.release();

@@ -22,6 +22,8 @@ class CacheMap {
  public:
   static constexpr std::uint64_t kBlockBytes = 4 * 1024 * 1024;
   static constexpr std::uint64_t kMostBlocks = 16384;
+  // What it holds for each shard that was touched and is no longer than a few blocks.
+  static constexpr std::uint64_t kShardBytes = 128;
   static constexpr double kHotShare = 0.98;
   static constexpr double kColdShare = 0.02;
 

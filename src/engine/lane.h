@@ -79,7 +79,7 @@ class ShardOpener {
  public:
   // `own`: with a description that no other thread shares, where the only shard stays open anyway.
   ShardOpener(std::shared_ptr<Files> files, Access access, bool own = false)
-      : files_(std::move(files)), access_(access), own_(own && files_->shards().size() == 1) {}
+      : files_(std::move(files)), access_(access), own_(own && files_->shards()->size() == 1) {}
 
   // 0 or an errno; `out` points to the shard until the next call.
   [[nodiscard]] int open(std::uint32_t shard, const OpenShard** out) noexcept;

@@ -94,8 +94,9 @@ class MemoryEngine final : public Engine {
         claim_(budget.claim(files_->total_bytes(), "the data")),
         reason_(std::move(reason)) {
     starts_bytes_.push_back(0);
-    for (const Shard& shard : files_->shards()) {
-      starts_bytes_.push_back(starts_bytes_.back() + shard.size_bytes);
+    const Shards& shards = *files_->shards();
+    for (std::size_t shard = 0; shard < shards.size(); ++shard) {
+      starts_bytes_.push_back(starts_bytes_.back() + shards.size_bytes(shard));
     }
     if (starts_bytes_.back() > 0) store_ = Memory(starts_bytes_.back());
     copiers_ = std::make_unique<Copiers>([this](std::span<const Read> reads) { copy(reads); });
@@ -242,8 +243,8 @@ class MemoryEngine final : public Engine {
   void fill() {
     std::uint64_t fetch_bytes = kFirstFetchBytes;
     served_ns_ = now_ns();
-    for (std::uint32_t shard = 0; shard < files_->shards().size(); ++shard) {
-      const std::uint64_t size = files_->shards()[shard].size_bytes;
+    for (std::uint32_t shard = 0; shard < files_->shards()->size(); ++shard) {
+      const std::uint64_t size = files_->shards()->size_bytes(shard);
       for (std::uint64_t first = 0; first < size;) {
         const std::uint64_t end = std::min(size, first + fetch_bytes);
         // A failure is met again, and reported, by the read that needs these bytes.

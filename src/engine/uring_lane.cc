@@ -32,7 +32,7 @@ class UringLane final : public Lane {
       : opener_(files, options.access),
         options_(options),
         max_span_bytes_(longest_span_bytes(options.bounce_bytes / 2)),
-        flights_(files->shards().size() > files->max_open() / 2 ? files->max_open() / 2 : 0),
+        flights_(files->shards()->size() > files->max_open() / 2 ? files->max_open() / 2 : 0),
         gap_(options.merge) {}
 
   ~UringLane() override {

@@ -72,8 +72,8 @@ std::uint64_t Array::rows() const {
 std::uint64_t Array::row_bytes() const {
   return impl_->rows->sample_bytes();
 }
-const std::vector<std::string>& Array::paths() const {
-  return impl_->paths;
+std::vector<std::string> Array::paths() const {
+  return impl_->rows->shards()->paths();
 }
 std::vector<std::uint64_t> Array::file_rows() const {
   return impl_->rows->file_rows();
@@ -140,8 +140,8 @@ Array Array::flat(std::uint64_t memory_bytes) const {
   const StoreHolder& mine = *impl_->holder;
   const StoreOptions options{memory_bytes, EngineKind::automatic, mine.options.cache,
                              mine.options.past_cache};
-  return Array(std::make_shared<Impl>(
-      mine.shards, std::make_shared<const Rows>(impl_->rows->flat()), impl_->format, options));
+  return Array(std::make_shared<Impl>(std::make_shared<const Rows>(impl_->rows->flat()),
+                                      impl_->format, options));
 }
 
 Stats Array::stats() const {

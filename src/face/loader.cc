@@ -60,17 +60,18 @@ std::shared_ptr<StoreHolder> Loader::Impl::make_holder() const {
     return sources_.front().first->holder;
   }
   StoreOptions options = first.options;
-  std::vector<Shard> shards;
+  const auto shards = std::make_shared<Shards>();
   for (const auto& [tokens, weight] : sources_) {
     const StoreHolder& holder = *tokens->holder;
-    shards.insert(shards.end(), holder.shards.begin(), holder.shards.end());
+    for (std::size_t i = 0; i < holder.shards->size(); ++i) shards->add((*holder.shards)[i]);
     options.memory_bytes = std::max(options.memory_bytes, holder.options.memory_bytes);
     if (holder.options.engine != options.engine) options.engine = EngineKind::automatic;
     if (holder.options.cache != options.cache) options.cache = CacheMode::automatic;
   }
   if (options_.memory_bytes != 0) options.memory_bytes = options_.memory_bytes;
-  return std::make_shared<StoreHolder>("the loader", std::move(shards), options,
-                                       Budget::Entry{"one token", 8});
+  const std::uint64_t held_bytes = shards->held_bytes();
+  return std::make_shared<StoreHolder>("the loader", shards, options, Budget::Entry{"one token", 8},
+                                       held_bytes);
 }
 
 void Loader::Impl::make_windows() {
@@ -87,7 +88,7 @@ void Loader::Impl::make_windows() {
                                     "between them as eot= when opening");
       }
     }
-    first_shard += static_cast<std::uint32_t>(tokens->stream->paths().size());
+    first_shard += static_cast<std::uint32_t>(tokens->stream->shards()->size());
     sources.push_back(std::move(source));
   }
   windows_ = std::make_shared<const Windows>(

@@ -4,6 +4,7 @@
 #include "face/array_impl.h"
 #include "format/descr.h"
 #include "format/registry.h"
+#include "os/paths.h"
 
 namespace lowtide {
 namespace {
@@ -57,40 +58,37 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                                                const OpenOptions& options) {
   if (paths.empty()) throw std::invalid_argument("open: the list of files is empty");
   const bool several = paths.size() > 1;
-  std::vector<Shard> shards;
-  std::vector<RowsPart> parts;
+  const auto rows = std::make_shared<Rows>();
   std::string format;
   std::shared_ptr<File> last;  // the file whose header was read is the one that is read on
   for (const std::string& path : paths) {
     if (several && File(path).shard().size_bytes == 0) continue;
     Opened opened = open_one(path, options, several);
-    shards.push_back(opened.file->shard());
     format = opened.layout.format;
-    parts.push_back({std::move(opened.layout), path});
+    Shard shard = opened.file->shard();
+    shard.path = whole_path(path);
+    rows->add({std::move(opened.layout), std::move(shard)});
     last = std::move(opened.file);
   }
-  if (parts.empty())
+  if (rows->shards()->size() == 0)
     throw FormatError("every one of the " + std::to_string(paths.size()) + " files is empty");
-  auto rows = std::make_shared<const Rows>(std::move(parts));
   if (several && options.shape && *options.shape != rows->shape()) {
     throw FormatError("shape given is " + shape_text(*options.shape) +
                       ", but the files together have " + shape_text(rows->shape()));
   }
-  const auto shard = static_cast<std::uint32_t>(shards.size() - 1);
+  const auto shard = static_cast<std::uint32_t>(rows->shards()->size() - 1);
   auto impl = std::make_shared<Impl>(
-      std::move(shards), std::move(rows), std::move(format),
+      rows, std::move(format),
       StoreOptions{options.memory_bytes, options.engine, options.cache, options.past_cache});
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }
 
-Array::Impl::Impl(std::vector<Shard> shards, std::shared_ptr<const Rows> of, std::string named,
-                  const StoreOptions& options)
+Array::Impl::Impl(std::shared_ptr<const Rows> of, std::string named, const StoreOptions& options)
     : rows(std::move(of)),
       format(std::move(named)),
-      holder(std::make_shared<StoreHolder>("the array", std::move(shards), options,
-                                           Budget::Entry{"one row", rows->sample_bytes()})) {
-  for (const Shard& shard : holder->shards) paths.push_back(shard.path);
-}
+      holder(std::make_shared<StoreHolder>("the array", rows->shards(), options,
+                                           Budget::Entry{"one row", rows->sample_bytes()},
+                                           rows->held_bytes())) {}
 
 }  // namespace lowtide

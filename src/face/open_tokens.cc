@@ -62,6 +62,18 @@ std::vector<std::string> expand(const std::string& path) {
   return without_twins(expand_path(path));
 }
 
+// What grows with the number of files.
+std::uint64_t held_bytes(const TokenStream& stream, const std::vector<TokenLayout>& layouts,
+                         const std::vector<Shard>& index_shards) {
+  std::uint64_t bytes = stream.held_bytes();
+  for (const TokenLayout& layout : layouts) {
+    bytes += sizeof(layout) + layout.data_path.size() + layout.documents->path.size() +
+             layout.runs.capacity() * sizeof(TokenRun);
+  }
+  for (const Shard& shard : index_shards) bytes += sizeof(shard) + shard.path.size();
+  return bytes;
+}
+
 }  // namespace
 
 TokenFile token_file(const std::shared_ptr<File>& file) {
@@ -89,8 +101,9 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   TokenGiven given;
   if (options.dtype) given.dtype = parse_descr(*options.dtype);
   given.format = options.format;
+  const auto stream = std::make_shared<TokenStream>();
   std::vector<TokenLayout> layouts;
-  std::vector<Shard> shards, index_shards;
+  std::vector<Shard> index_shards;
   std::shared_ptr<File> last;
   for (const std::string& path : paths) {
     const auto file = std::make_shared<File>(path);
@@ -101,32 +114,34 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
     TokenLayout layout = open_token_layout(token_file(file), open_beside, given);
     const bool same = layout.data_path == path;
     last = same ? file : std::make_shared<File>(layout.data_path);
-    shards.push_back(last->shard());
-    if (layout.documents) {
-      index_shards.push_back(layout.documents->path == path ? file->shard()
-                                                            : File(layout.documents->path).shard());
-    }
+    Shard shard = last->shard();
+    shard.path = whole_path(shard.path);
+    stream->add(layout, shard);
+    if (!layout.documents) continue;
+    index_shards.push_back(layout.documents->path == path ? file->shard()
+                                                          : File(layout.documents->path).shard());
     layouts.push_back(std::move(layout));
   }
-  if (layouts.empty()) {
+  if (stream->shards()->size() == 0) {
     throw FormatError("every one of the " + std::to_string(paths.size()) + " files is empty");
   }
-  const auto shard = static_cast<std::uint32_t>(shards.size() - 1);
+  const auto shard = static_cast<std::uint32_t>(stream->shards()->size() - 1);
   auto impl = std::make_shared<Impl>(
-      std::move(layouts), std::move(shards), std::move(index_shards), options.eot,
+      stream, std::move(layouts), std::move(index_shards), options.eot,
       StoreOptions{options.memory_bytes, options.engine, options.cache, options.past_cache});
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }
 
-Tokens::Impl::Impl(std::vector<TokenLayout> of, std::vector<Shard> shards,
+Tokens::Impl::Impl(std::shared_ptr<const TokenStream> of, std::vector<TokenLayout> with_documents,
                    std::vector<Shard> index_shards, std::optional<std::uint64_t> eot_of,
                    const StoreOptions& options)
-    : layouts(std::move(of)),
-      stream(std::make_shared<const TokenStream>(layouts)),
+    : stream(std::move(of)),
+      layouts(std::move(with_documents)),
       eot(eot_of),
-      holder(std::make_shared<StoreHolder>("this stream of tokens", std::move(shards), options,
-                                           Budget::Entry{"one token", stream->item_bytes()})),
-      index_shards_(std::move(index_shards)) {}
+      holder(std::make_shared<StoreHolder>("this stream of tokens", stream->shards(), options,
+                                           Budget::Entry{"one token", stream->item_bytes()},
+                                           held_bytes(*stream, layouts, index_shards))),
+      index_shards_(std::make_shared<const Shards>(index_shards)) {}
 
 }  // namespace lowtide

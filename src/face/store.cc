@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "engine/cache_map.h"
 #include "engine/outcome.h"
 #include "lowtide/bytes.h"
 #include "os/limits.h"
@@ -22,10 +23,16 @@ StoreOptions with_budget(StoreOptions options) {
 
 }  // namespace
 
-Store::Store(std::vector<Shard> shards, const StoreOptions& options, Budget::Entry least)
+Store::Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, Budget::Entry least,
+             std::uint64_t held_bytes)
     : options_(options),
       files_(std::make_shared<Files>(std::move(shards))),
       budget_(options.memory_bytes) {
+  const std::size_t count = files_->shards()->size();
+  if (count > 1) {
+    shards_claim_ = budget_.claim(held_bytes + count * (Files::kShardBytes + CacheMap::kShardBytes),
+                                  "names and places of " + std::to_string(count) + " files");
+  }
   // Checked and given back: what is read by index lies in the caller's memory.
   (void)budget_.claim_all({std::move(least), engine_buffers(budget_.limit_bytes())});
   decide_cache();
@@ -90,7 +97,7 @@ void Store::read(std::span<const Read> reads) {
   count_delivered(bytes, now_ns() - before);
   if (outcome.ok()) return;
   const Read& failed = reads[outcome.read];
-  throw_outcome(outcome, failed, files_->shards()[failed.from.shard].path, "");
+  throw_outcome(outcome, failed, files_->shards()->path(failed.from.shard), "");
 }
 
 void Store::count_delivered(std::uint64_t bytes, std::uint64_t wait_ns) {
@@ -128,13 +135,18 @@ Stats Store::stats() {
   return stats;
 }
 
-StoreHolder::StoreHolder(std::string what, std::vector<Shard> of, const StoreOptions& with,
-                         Budget::Entry least)
+StoreHolder::StoreHolder(std::string what, std::shared_ptr<const Shards> of,
+                         const StoreOptions& with, Budget::Entry least, std::uint64_t held_bytes)
     : shards(std::move(of)),
       options(with_budget(with)),
       what_(std::move(what)),
       least_(std::move(least)),
-      store_(std::make_shared<Store>(shards, options, least_)) {}
+      held_bytes_(held_bytes),
+      store_(make_store()) {}
+
+std::shared_ptr<Store> StoreHolder::make_store() const {
+  return std::make_shared<Store>(shards, options, least_, held_bytes_);
+}
 
 StoreHolder::~StoreHolder() {
   notice_fork();
@@ -153,13 +165,13 @@ void StoreHolder::notice_fork() {
 std::shared_ptr<Store> StoreHolder::store() {
   notice_fork();
   const std::lock_guard lock(mutex_);
-  if (closed_) throw std::invalid_argument(shards.front().path + ": " + what_ + " is closed");
-  if (!store_) store_ = std::make_shared<Store>(shards, options, least_);
+  if (closed_) throw std::invalid_argument(shards->path(0) + ": " + what_ + " is closed");
+  if (!store_) store_ = make_store();
   return store_;
 }
 
 std::shared_ptr<Store> StoreHolder::store_of_run() {
-  return closed() ? std::make_shared<Store>(shards, options, least_) : store();
+  return closed() ? make_store() : store();
 }
 
 void StoreHolder::close() {

@@ -31,7 +31,9 @@ class Store {
  public:
   // Throws std::invalid_argument where `least`, which is given back, and the engine's buffers do
   // not fit; IoError for an engine that is not available here.
-  Store(std::vector<Shard> shards, const StoreOptions& options, Budget::Entry least);
+  // `held_bytes`: what the data set holds for its files; claimed with the tables made here.
+  Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, Budget::Entry least,
+        std::uint64_t held_bytes);
 
   [[nodiscard]] Files& files() { return *files_; }
   [[nodiscard]] Budget& budget() { return budget_; }
@@ -57,6 +59,7 @@ class Store {
   const StoreOptions options_;
   std::shared_ptr<Files> files_;
   Budget budget_;
+  Claim shards_claim_;
   CacheMode cache_ = CacheMode::keep;
   std::string cache_reason_;
   mutable std::mutex mutex_;
@@ -71,8 +74,8 @@ class Store {
 class StoreHolder {
  public:
   // `what` is what a user calls it: "the array".
-  StoreHolder(std::string what, std::vector<Shard> shards, const StoreOptions& options,
-              Budget::Entry least);
+  StoreHolder(std::string what, std::shared_ptr<const Shards> shards, const StoreOptions& options,
+              Budget::Entry least, std::uint64_t held_bytes);
   ~StoreHolder();
 
   // The store of this process. Throws std::invalid_argument when closed.
@@ -82,14 +85,16 @@ class StoreHolder {
   void close();
   [[nodiscard]] bool closed();
 
-  const std::vector<Shard> shards;
+  const std::shared_ptr<const Shards> shards;
   const StoreOptions options;
 
  private:
   void notice_fork();
+  [[nodiscard]] std::shared_ptr<Store> make_store() const;
 
   const std::string what_;
   const Budget::Entry least_;
+  const std::uint64_t held_bytes_;
   std::mutex mutex_;
   ForkNotice fork_;
   std::shared_ptr<Store> store_;  // nullptr: closed, or a child that has not reopened yet

@@ -129,7 +129,7 @@ void measure_threads(const std::shared_ptr<Files>& files, const Pattern& pattern
     lane->submit(set);
     const Outcome outcome = set.wait();
     if (!outcome.ok()) {
-      throw_outcome(outcome, reads[outcome.read], files->shards().front().path, "");
+      throw_outcome(outcome, reads[outcome.read], files->shards()->path(0), "");
     }
   } while (!watch.over());
   rate->seconds = watch.seconds();

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <iterator>
+#include <stdexcept>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "lowtide/error.h"
+#include "os/paths.h"
 
 namespace lowtide {
 namespace {
@@ -23,15 +23,9 @@ std::size_t default_max_open() {
   return std::clamp<std::size_t>(limit.rlim_cur / 4, kLeast, kMost);
 }
 
-// A shard is opened again by its name, and by then the process may stand in another folder.
-std::vector<Shard> with_whole_paths(std::vector<Shard> shards) {
-  for (Shard& shard : shards) {
-    if (shard.path.starts_with('/')) continue;
-    std::error_code unknown;
-    const std::filesystem::path whole = std::filesystem::absolute(shard.path, unknown);
-    if (!unknown) shard.path = whole.string();
-  }
-  return shards;
+std::shared_ptr<const Shards> with_whole_paths(std::vector<Shard> shards) {
+  for (Shard& shard : shards) shard.path = whole_path(shard.path);
+  return std::make_shared<const Shards>(shards);
 }
 
 [[noreturn]] void throw_stale(const Shard& shard) {
@@ -41,23 +35,27 @@ std::vector<Shard> with_whole_paths(std::vector<Shard> shards) {
 
 }  // namespace
 
-Files::Files(std::vector<Shard> shards, std::size_t max_open)
-    : shards_(with_whole_paths(std::move(shards))),
+Files::Files(std::shared_ptr<const Shards> shards, std::size_t max_open)
+    : shards_(std::move(shards)),
       max_open_(max_open != 0 ? max_open : default_max_open()),
-      where_(shards_.size(), recent_.end()) {}
+      where_(shards_->size(), recent_.end()) {}
+
+Files::Files(std::vector<Shard> shards, std::size_t max_open)
+    : Files(with_whole_paths(std::move(shards)), max_open) {}
 
 std::uint64_t Files::total_bytes() const {
   std::uint64_t total = 0;
-  for (const Shard& shard : shards_) total += shard.size_bytes;
+  for (std::size_t i = 0; i < shards_->size(); ++i) total += shards_->size_bytes(i);
   return total;
 }
 
 std::shared_ptr<File> Files::open(std::uint32_t shard) {
-  const Shard& expected = shards_.at(shard);
+  if (shard >= shards_->size()) throw std::out_of_range("no shard " + std::to_string(shard));
   {
     const std::lock_guard lock(mutex_);
     if (std::shared_ptr<File> found = find_locked(shard)) return found;
   }
+  const Shard expected = (*shards_)[shard];
   // Opened without the lock: a slow file system must not stop the threads whose files are open.
   std::shared_ptr<File> file;
   try {
@@ -88,7 +86,8 @@ std::shared_ptr<File> Files::open_own(std::uint32_t shard) {
 }
 
 void Files::adopt(std::uint32_t shard, std::shared_ptr<File> file) {
-  const Shard& expected = shards_.at(shard);
+  if (shard >= shards_->size()) throw std::out_of_range("no shard " + std::to_string(shard));
+  const Shard expected = (*shards_)[shard];
   if (file->shard().version != expected.version) throw_stale(expected);
   Entries closing;
   const std::lock_guard lock(mutex_);
@@ -112,7 +111,7 @@ void Files::verify_open() const {
     open.assign(recent_.begin(), recent_.end());
   }
   for (const Entry& entry : open) {
-    const Shard& expected = shards_[entry.shard];
+    const Shard expected = (*shards_)[entry.shard];
     const Shard now = entry.file->stat_now();
     if (now.size_bytes < expected.size_bytes) {
       throw FormatError(expected.path + ": the file was truncated since it was opened: expected " +

@@ -1,8 +1,9 @@
 // files.h - the shards of one data set as open files, with at most so many descriptors at a time.
 //
-// Shards are known by name, size and version from the start; a File is opened when first needed and
-// closed when it has not been used for longest. A shard opened again must be the same file still,
-// so a replaced file gives an error and never new bytes. Any thread.
+// Shards are known by name, size and version from the start: by their whole_path, because the
+// process may stand in another folder by the time a name is used. A File is opened when first
+// needed and closed when it has not been used for longest. A shard opened again must be the same
+// file still, so a replaced file gives an error and never new bytes. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "core/extent.h"
+#include "core/shards.h"
 #include "os/file.h"
 
 namespace lowtide {
@@ -21,9 +23,13 @@ class Files {
  public:
   // `max_open` 0: a quarter of RLIMIT_NOFILE, at most 1024 and at least 8. Each open File has up to
   // two descriptors.
+  explicit Files(std::shared_ptr<const Shards> shards, std::size_t max_open = 0);
+  // The same; paths are made whole here.
   explicit Files(std::vector<Shard> shards, std::size_t max_open = 0);
+  // What it holds for each shard, open or not.
+  static constexpr std::uint64_t kShardBytes = sizeof(void*);
 
-  [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
+  [[nodiscard]] const std::shared_ptr<const Shards>& shards() const { return shards_; }
   [[nodiscard]] std::size_t max_open() const { return max_open_; }
   [[nodiscard]] std::uint64_t total_bytes() const;
 
@@ -53,7 +59,7 @@ class Files {
   [[nodiscard]] Entries insert_locked(std::uint32_t shard, std::shared_ptr<File> file);
   [[nodiscard]] Entries shrink_locked(std::size_t keep);
 
-  const std::vector<Shard> shards_;
+  const std::shared_ptr<const Shards> shards_;
   const std::size_t max_open_;
   mutable std::mutex mutex_;
   Advice advice_ = Advice::normal;

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "lowtide/error.h"
 #include "os/sys.h"
@@ -54,6 +56,13 @@ std::vector<std::string> matches_of(const std::string& pattern) {
 }
 
 }  // namespace
+
+std::string whole_path(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  std::error_code unknown;
+  const std::filesystem::path whole = std::filesystem::absolute(path, unknown);
+  return unknown ? path : whole.string();
+}
 
 bool path_exists(const std::string& path) {
   struct statx facts {};

@@ -11,6 +11,8 @@ namespace lowtide {
 // IoError(ENOENT).
 [[nodiscard]] std::vector<std::string> expand_path(const std::string& path);
 
+// From the root on, so that it names the same file whichever folder the process goes to.
+[[nodiscard]] std::string whole_path(const std::string& path);
 [[nodiscard]] bool path_exists(const std::string& path);
 [[nodiscard]] bool is_folder(const std::string& path);
 // The names in a folder, sorted by bytes, without "." and "..". Throws IoError.

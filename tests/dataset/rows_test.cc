@@ -51,7 +51,7 @@ struct FakeFiles {
         }
       }
       parts.push_back({layout_of("<u8", shape, fortran_order, header * 8),
-                       "file" + std::to_string(files.size())});
+                       {"file" + std::to_string(files.size())}});
       files.push_back(std::move(file));
       rows += count;
     }
@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RowsOf,
                                          RowsCase{{6}, {1}}, RowsCase{{1, 1, 1, 1}, {3, 2, 2}}));
 
 TEST(Rows, JoinsNeighboursInFileAndMemory) {
-  const Rows rows({{layout_of("<f4", {100'000, 10}, false, 128), "a"}});
+  const Rows rows({{layout_of("<f4", {100'000, 10}, false, 128), {"a"}}});
   std::vector<std::byte> out(1000 * 40);
   std::vector<std::uint64_t> samples(1000);
   std::iota(samples.begin(), samples.end(), 50);
@@ -178,7 +178,7 @@ TEST(Rows, JoinsNeighboursInFileAndMemory) {
 }
 
 TEST(Rows, JoinsNoMoreThanAMiB) {
-  const Rows rows({{layout_of("<f4", {100, 64 * 1024}), "a"}});
+  const Rows rows({{layout_of("<f4", {100, 64 * 1024}), {"a"}}});
   std::vector<Read> reads;
   rows.locate_run(0, 100, nullptr, reads);
   std::uint64_t at = 0;
@@ -192,7 +192,7 @@ TEST(Rows, JoinsNoMoreThanAMiB) {
 }
 
 TEST(Rows, JoinsTheCellsOfAColumn) {
-  const Rows rows({{layout_of("<f4", {1000, 3}, true), "a"}});
+  const Rows rows({{layout_of("<f4", {1000, 3}, true), {"a"}}});
   ASSERT_EQ(rows.parts(), 3U);
   std::vector<std::byte> out(1000 * 12);
   const std::vector<std::uint64_t> samples{5, 6, 900};
@@ -224,7 +224,7 @@ TEST(Rows, GivesPartsOfRows) {
 
 TEST(Rows, SplitsRowsAboveOneGiB) {
   constexpr std::uint64_t kRowBytes = 5'000'000'003;
-  const Rows rows({{layout_of("|u1", {4, kRowBytes}, false, 77), "a"}});
+  const Rows rows({{layout_of("|u1", {4, kRowBytes}, false, 77), {"a"}}});
   EXPECT_EQ(rows.reads_per_part(), 5U);
   std::byte* const base = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40);  // never touched
   for (const bool run : {true, false}) {
@@ -249,20 +249,20 @@ TEST(Rows, SplitsRowsAboveOneGiB) {
 }
 
 TEST(Rows, CallsA0dArrayOneRow) {
-  const Rows rows({{layout_of("<f8", {}, false, 128), "a"}});
+  const Rows rows({{layout_of("<f8", {}, false, 128), {"a"}}});
   EXPECT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows.sample_bytes(), 8U);
   EXPECT_TRUE(rows.shape().empty());
 }
 
 TEST(Rows, TakesRowsOfNoBytes) {
-  const Rows none({{layout_of("<f4", {5, 0, 3}), "a"}});
+  const Rows none({{layout_of("<f4", {5, 0, 3}), {"a"}}});
   EXPECT_EQ(none.size(), 5U);
   EXPECT_EQ(none.sample_bytes(), 0U);
   std::vector<Read> reads;
   none.locate_run(0, 5, nullptr, reads);
   EXPECT_TRUE(reads.empty());
-  const Rows fortran({{layout_of("<f4", {5, 0, 3}, true), "a"}});
+  const Rows fortran({{layout_of("<f4", {5, 0, 3}, true), {"a"}}});
   EXPECT_EQ(fortran.parts(), 1U);
 }
 
@@ -279,17 +279,17 @@ std::string refusal(std::vector<RowsPart> parts) {
 
 TEST(Rows, RefusesFilesThatDoNotBelongTogether) {
   EXPECT_EQ(refusal({}), "an array needs at least one file");
-  EXPECT_EQ(refusal({{layout_of("<f4", {3}), "a"}, {layout_of("<f8", {3}), "b"}}),
+  EXPECT_EQ(refusal({{layout_of("<f4", {3}), {"a"}}, {layout_of("<f8", {3}), {"b"}}}),
             "b: dtype is '<f8', but a has '<f4'");
-  EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), "a"}, {layout_of("<f4", {5, 5}), "b"}}),
+  EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), {"a"}}, {layout_of("<f4", {5, 5}), {"b"}}}),
             "b: shape is (5, 5), but a has (3, 4); files are joined along the first axis, so all "
             "others must be equal");
-  EXPECT_NE(refusal({{layout_of("<f4", {3, 4}), "a"}, {layout_of("<f4", {3}), "b"}}), "");
-  EXPECT_NE(refusal({{layout_of("<f4", {}), "a"}, {layout_of("<f4", {}), "b"}}), "");
-  EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), "a"}, {layout_of("<f4", {5, 4}, true), "b"}}),
+  EXPECT_NE(refusal({{layout_of("<f4", {3, 4}), {"a"}}, {layout_of("<f4", {3}), {"b"}}}), "");
+  EXPECT_NE(refusal({{layout_of("<f4", {}), {"a"}}, {layout_of("<f4", {}), {"b"}}}), "");
+  EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), {"a"}}, {layout_of("<f4", {5, 4}, true), {"b"}}}),
             "b: order is F, but a has C");
-  EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), "a"}, {layout_of("<f4", {0, 4}), "b"}}), "");
-  const Rows one_row({{layout_of("<f4", {1, 4}), "a"}, {layout_of("<f4", {3, 4}, true), "b"}});
+  EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), {"a"}}, {layout_of("<f4", {0, 4}), {"b"}}}), "");
+  const Rows one_row({{layout_of("<f4", {1, 4}), {"a"}}, {layout_of("<f4", {3, 4}, true), {"b"}}});
   EXPECT_TRUE(one_row.fortran_order()) << "a single row is what NumPy calls C order";
 }
 

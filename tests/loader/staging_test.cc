@@ -19,7 +19,7 @@ Rows rows_of(std::uint64_t rows, std::uint64_t columns, bool fortran_order = fal
   layout.dtype = DType::parse("<u2");
   layout.shape = {rows, columns};
   layout.fortran_order = fortran_order;
-  return Rows({{make_layout(std::move(layout), "test"), "test"}});
+  return Rows({{make_layout(std::move(layout), "test"), {"test"}}});
 }
 
 struct Piece {

@@ -33,7 +33,7 @@ inline Rows rows_of(bool fortran_order = false, std::uint64_t rows = kRows,
   layout.dtype = DType::parse("<f4");
   layout.shape = {rows, columns};
   layout.fortran_order = fortran_order;
-  return Rows({{make_layout(std::move(layout), "data.npy"), "data.npy"}});
+  return Rows({{make_layout(std::move(layout), "data.npy"), {"data.npy"}}});
 }
 
 inline const std::string& held() {
@@ -104,7 +104,7 @@ class OtherRows : public Dataset {
   std::uint64_t parts() const noexcept override { return 1; }
   std::uint64_t reads_per_part() const noexcept override { return 1; }
   std::uint64_t data_bytes() const noexcept override { return rows_.data_bytes(); }
-  const std::string& path(std::uint32_t shard) const noexcept override { return rows_.path(shard); }
+  std::string path(std::uint32_t shard) const override { return rows_.path(shard); }
   void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
               std::span<std::byte* const> targets, std::vector<Read>& out) const override {
     rows_.locate(part, samples, targets, out);
