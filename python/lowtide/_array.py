@@ -204,7 +204,8 @@ class Array(Closing):
 
         batch_size: rows. order: "shuffle", "sequential", or an integer array of rows; entries may
         repeat. A small one is copied into `memory`; one above a sixteenth of it is borrowed and
-        read-only until the iterator is closed or gone. seed, epoch: the shuffle is a pure function of both, whatever the budget and engine.
+        read-only until the iterator is closed or gone. seed, epoch: the shuffle is a pure function
+        of both, whatever the budget and engine.
         rank, world_size: this rank gets batches rank, rank + world_size, ... of the one order.
         drop_last: leave out a last batch that is short.
 

@@ -54,9 +54,9 @@ class Batches(Closing):
     """
 
     __slots__ = (
-        "__weakref__", "_array", "_batch_size", "_claim_rows", "_core", "_drop_last", "_dtype", "_epoch", "_order",
-        "_rank", "_row_bytes", "_row_shape", "_rows", "_seed", "_size", "_steps", "_thaw",
-        "_world_size",
+        "__weakref__", "_array", "_batch_size", "_claim_rows", "_core", "_drop_last", "_dtype",
+        "_epoch", "_order", "_rank", "_row_bytes", "_row_shape", "_rows", "_seed", "_size",
+        "_steps", "_thaw", "_world_size",
     )  # fmt: skip
 
     def __init__(
@@ -95,7 +95,7 @@ class Batches(Closing):
         self._steps = self._core.steps()
 
     def _start_with_rows(self, order: Any) -> _core.Batches:
-        """Starts over the caller's rows: a copy if they are few, else the caller's array, frozen."""
+        """Starts over the caller's rows: a copy of few, else the caller's array, frozen."""
         rows = self._rows
         assert rows is not None
         is_callers = isinstance(order, np.ndarray) and np.may_share_memory(rows, order)

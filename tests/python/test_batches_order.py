@@ -10,7 +10,7 @@ import pytest
 
 
 def test_an_order_that_is_shuffled_for_the_next_epoch_keeps_this_one(matrix):
-    path, data = matrix
+    path, _ = matrix
     rng = np.random.default_rng(0)
     order = rng.permutation(1000)
     before = order.copy()
