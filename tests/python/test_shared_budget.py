@@ -49,7 +49,7 @@ def test_a_validation_loader_finds_room_beside_the_training_loader(train, train_
         with lt.Loader(t, 12, 64, seed=2, epochs=1) as validation:
             assert sum(1 for _ in validation) == len(validation)
         batch = training.next()
-        starts = batch.index * 64
+        starts = batch.samples * 64
         np.testing.assert_array_equal(batch.x[:, 0], np.asarray(train_data)[starts])
 
 
