@@ -81,9 +81,9 @@ class Ceiling {
 
 // Gives back all pages of a map that need not have a Ceiling, and tells how many bytes left this
 // process; with `leave_dumps` it also leaves core dumps (MADV_DONTDUMP, which frees nothing).
-// Nobody may unmap it meanwhile. Throws std::invalid_argument for a private writable map, which
-// would lose what was written, and IoError where the kernel refuses (EINVAL: locked pages) or /proc
-// cannot be read; `path` is for these messages.
+// Nobody may unmap it meanwhile. Throws std::invalid_argument for a private map that is writable or
+// was written to, which would lose the writes, and IoError where the kernel refuses (EINVAL: locked
+// pages) or /proc cannot be read; `path` is for these messages.
 std::uint64_t release_map(void* address, std::uint64_t size_bytes, bool leave_dumps,
                           const std::string& path);
 

@@ -109,12 +109,12 @@ CeilingStats Ceiling::stats() const {
 
 std::uint64_t release_map(void* address, std::uint64_t size_bytes, bool leave_dumps,
                           const std::string& path) {
-  const std::optional<bool> loses = is_private_writable(address, size_bytes);
+  const std::optional<bool> loses = may_lose_writes(address, size_bytes);
   if (!loses) throw IoError(EIO, "read", "/proc/self/maps", std::nullopt, "is /proc mounted?");
   if (*loses) {
     throw std::invalid_argument((path.empty() ? "release" : path) +
-                                ": this map is private and writable (mode \"c\"): releasing its "
-                                "pages would lose what was written to them");
+                                ": this map is private and writable (mode \"c\"), or it was: "
+                                "releasing its pages would lose what was written to them");
   }
   PageCounter counter;
   const std::uint64_t before = counted(counter, address, size_bytes);

@@ -21,8 +21,6 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kPresentBit = std::uint64_t{1} << 63;  // of an entry of the file itself
-
 int open_again(const char* path) noexcept {
   int fd = -1;
   do {
@@ -90,7 +88,14 @@ std::optional<std::uint64_t> PageCounter::entered_bytes(const void* address,
     if (const auto found = scan(start, end)) return found;
     has_scan_ = false;
   }
-  return walk(start, end);
+  return walk(start, end, [](std::uint64_t entry) { return (entry & kEntryPresent) != 0; });
+}
+
+std::optional<std::uint64_t> PageCounter::copied_bytes(const void* address,
+                                                       std::uint64_t size_bytes) noexcept {
+  if (fd_ < 0) return std::nullopt;
+  return walk(round_down(address_of(address), page_bytes()),
+              round_up(address_of(address) + size_bytes, page_bytes()), &entry_copied);
 }
 
 std::optional<std::uint64_t> PageCounter::scan(std::uint64_t start, std::uint64_t end) noexcept {
@@ -117,7 +122,8 @@ std::optional<std::uint64_t> PageCounter::scan(std::uint64_t start, std::uint64_
   return bytes;
 }
 
-std::optional<std::uint64_t> PageCounter::walk(std::uint64_t start, std::uint64_t end) noexcept {
+std::optional<std::uint64_t> PageCounter::walk(std::uint64_t start, std::uint64_t end,
+                                               bool (*counts)(std::uint64_t entry)) noexcept {
   std::array<std::uint64_t, 1024> entries;
   std::uint64_t bytes = 0;
   for (std::uint64_t at = start; at < end;) {
@@ -128,7 +134,7 @@ std::optional<std::uint64_t> PageCounter::walk(std::uint64_t start, std::uint64_
     if (got < static_cast<ssize_t>(sizeof(std::uint64_t))) return std::nullopt;
     const std::uint64_t count = static_cast<std::uint64_t>(got) / sizeof(std::uint64_t);
     for (std::uint64_t i = 0; i < count; ++i) {
-      if ((entries[i] & kPresentBit) != 0) bytes += page_bytes();
+      if (counts(entries[i])) bytes += page_bytes();
     }
     at += count * page_bytes();
   }
@@ -143,10 +149,11 @@ int leave_out_of_dumps(void* address, std::uint64_t size_bytes) noexcept {
   return advise(address, size_bytes, MADV_DONTDUMP);
 }
 
-std::optional<bool> is_private_writable(const void* address, std::uint64_t size_bytes) {
+std::optional<bool> may_lose_writes(const void* address, std::uint64_t size_bytes) {
   const std::optional<std::string> maps = read_text("/proc/self/maps");
   if (!maps) return std::nullopt;
   const std::uint64_t start = address_of(address);
+  bool is_private = false;
   for (const std::string_view line : split(*maps, '\n')) {  // "7f00-7f10 rw-p ..."
     std::uint64_t from = 0, to = 0;
     const char* const end = line.data() + line.size();
@@ -155,10 +162,13 @@ std::optional<bool> is_private_writable(const void* address, std::uint64_t size_
     const auto second = std::from_chars(first.ptr + 1, end, to, 16);
     const auto rest = static_cast<std::size_t>(end - second.ptr);
     if (second.ec != std::errc() || rest < 5) continue;
-    const bool overlaps = from < start + size_bytes && start < to;
-    if (overlaps && second.ptr[2] == 'w' && second.ptr[4] == 'p') return true;
+    if (from >= start + size_bytes || start >= to || second.ptr[4] != 'p') continue;
+    if (second.ptr[2] == 'w') return true;
+    is_private = true;
   }
-  return false;
+  if (!is_private) return false;
+  const std::optional<std::uint64_t> copied = PageCounter().copied_bytes(address, size_bytes);
+  return copied ? std::optional(*copied != 0) : std::nullopt;
 }
 
 }  // namespace lowtide

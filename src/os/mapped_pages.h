@@ -30,10 +30,15 @@ class PageCounter {
   // page by page. nullopt where /proc/self/pagemap cannot be read.
   [[nodiscard]] std::optional<std::uint64_t> entered_bytes(const void* address,
                                                            std::uint64_t size_bytes) noexcept;
+  // Bytes of pages of a private map that were copied by writes, in memory or in the swap; of others
+  // 0. Page by page.
+  [[nodiscard]] std::optional<std::uint64_t> copied_bytes(const void* address,
+                                                          std::uint64_t size_bytes) noexcept;
 
  private:
   [[nodiscard]] std::optional<std::uint64_t> scan(std::uint64_t start, std::uint64_t end) noexcept;
-  [[nodiscard]] std::optional<std::uint64_t> walk(std::uint64_t start, std::uint64_t end) noexcept;
+  [[nodiscard]] std::optional<std::uint64_t> walk(std::uint64_t start, std::uint64_t end,
+                                                  bool (*counts)(std::uint64_t entry)) noexcept;
 
   int fd_ = -1;
   int err_ = 0;
@@ -41,15 +46,14 @@ class PageCounter {
 };
 
 // MADV_DONTNEED: the pages leave this process and stay in the page cache, what was written too. Of
-// a private map it would lose what was written: see is_private_writable. Returns 0 or an errno
-// (EINVAL: some are locked).
+// a private map it would lose what was written: see may_lose_writes. Returns 0 or an errno (EINVAL:
+// some are locked).
 int give_back_pages(void* address, std::uint64_t size_bytes) noexcept;
 // MADV_DONTDUMP: the range is left out of core dumps, and nothing else. Returns 0 or an errno.
 int leave_out_of_dumps(void* address, std::uint64_t size_bytes) noexcept;
 
-// Whether a part of the range is mapped private and writable; nullopt where /proc/self/maps cannot
-// be read.
-[[nodiscard]] std::optional<bool> is_private_writable(const void* address,
-                                                      std::uint64_t size_bytes);
+// Whether a part of the range is mapped private, and is writable or has pages that were written by
+// whatever way; nullopt where /proc/self/maps or pagemap cannot be read.
+[[nodiscard]] std::optional<bool> may_lose_writes(const void* address, std::uint64_t size_bytes);
 
 }  // namespace lowtide

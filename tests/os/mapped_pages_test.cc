@@ -95,17 +95,29 @@ TEST(GiveBackPages, IsRefusedForLockedPages) {
   EXPECT_EQ(map.entered_bytes(), 4096u);
 }
 
-TEST(IsPrivateWritable, TellsTheKindsOfMapsApart) {
+TEST(MayLoseWrites, TellsTheKindsOfMapsApart) {
   const TempFolder folder;
   const std::string path = folder.write("a", pattern(2 * 4096));
   const auto kind = [&](int protection, int flags) {
     const MappedFile map(path, 2 * 4096, protection, flags);
-    return is_private_writable(map.data() + 4096, 1);
+    return may_lose_writes(map.data() + 4096, 1);
   };
   EXPECT_EQ(kind(PROT_READ | PROT_WRITE, MAP_PRIVATE), true);
   EXPECT_EQ(kind(PROT_READ, MAP_PRIVATE), false);
   EXPECT_EQ(kind(PROT_READ | PROT_WRITE, MAP_SHARED), false);
   EXPECT_EQ(kind(PROT_READ, MAP_SHARED), false);
+}
+
+TEST(MayLoseWrites, SeesThatAMapWasWrittenBeforeItBecameReadOnly) {
+  const TempFolder folder;
+  const MappedFile map(folder.write("a", pattern(2 * kMiB)), 2 * kMiB, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE);
+  map.read(0, map.size());
+  map.data()[kMiB] = 7;
+  ASSERT_EQ(::mprotect(map.data(), map.size(), PROT_READ), 0);
+  EXPECT_EQ(may_lose_writes(map.data(), map.size()), true);
+  EXPECT_EQ(may_lose_writes(map.data(), kMiB), false);
+  EXPECT_EQ(PageCounter().copied_bytes(map.data(), map.size()), page_bytes());
 }
 
 }  // namespace
