@@ -102,20 +102,19 @@ const char* Lines::next() {
 bool OwnMaps::open(Ways ways) {
   statm_ = static_cast<int>(open_file("/proc/self/statm", O_RDONLY));
   maps_ = static_cast<int>(open_file("/proc/self/maps", O_RDONLY));
-  pagemap_ = static_cast<int>(open_file("/proc/self/pagemap", O_RDONLY));
   if (statm_ < 0 || maps_ < 0) return false;
+  if (ways != Ways::no_pagemap) {
+    pagemap_ = static_cast<int>(open_file("/proc/self/pagemap", O_RDONLY));
+  }
   Area area;
   query_ = ways == Ways::best;
   query_ = query_ && find(reinterpret_cast<std::uintptr_t>(&kMapQuery), area);
   PagemapScan nothing{};
   nothing.size = sizeof nothing;
-  if (ways == Ways::text_only || pagemap_ < 0 || control(pagemap_, kPagemapScan, &nothing) < 0) {
-    if (pagemap_ >= 0) close_file(pagemap_);
-    pagemap_ = -1;
-    smaps_ = static_cast<int>(open_file("/proc/self/smaps", O_RDONLY));
-    return smaps_ >= 0;
-  }
-  return true;
+  scan_ = ways == Ways::best && pagemap_ >= 0 && control(pagemap_, kPagemapScan, &nothing) >= 0;
+  if (scan_) return true;
+  smaps_ = static_cast<int>(open_file("/proc/self/smaps", O_RDONLY));
+  return smaps_ >= 0;
 }
 
 void OwnMaps::close() {
@@ -140,7 +139,7 @@ std::uint64_t OwnMaps::shared_bytes() {
 
 void OwnMaps::rewind() {
   last_there_ = false;
-  lines_.start(pagemap_ >= 0 ? maps_ : smaps_);
+  lines_.start(scan_ ? maps_ : smaps_);
 }
 
 bool OwnMaps::find(std::uintptr_t address, Area& out, char* path) {
@@ -186,13 +185,14 @@ std::uint64_t OwnMaps::told_resident() {
   return last_resident_bytes_;
 }
 
-bool OwnMaps::scan(Range range, Pages which, bool (*visit)(void* state, Range run), void* state) {
-  PageRun runs[256];
+bool OwnMaps::runs(Range range, Pages which, Visit visit, void* state) {
+  if (!scan_) return walk(range, which, visit, state);
+  PageRun found[256];
   PagemapScan query{};
   query.size = sizeof query;
   query.end = range.end;
-  query.runs = reinterpret_cast<std::uint64_t>(runs);
-  query.runs_length = sizeof runs / sizeof runs[0];
+  query.runs = reinterpret_cast<std::uint64_t>(found);
+  query.runs_length = sizeof found / sizeof found[0];
   query.told = which == Pages::copied ? kPageOfFile : kPagePresent;
   query.all_of = kPagePresent;
   if (which == Pages::of_file) query.all_of |= kPageOfFile;  // a look at every page, not its entry
@@ -205,20 +205,50 @@ bool OwnMaps::scan(Range range, Pages which, bool (*visit)(void* state, Range ru
     const long count = control(pagemap_, kPagemapScan, &query);
     if (count < 0 || query.walk_end <= query.start) return false;
     for (long i = 0; i < count; ++i) {
-      if (!visit(state, {runs[i].start, runs[i].end})) return true;
+      if (!visit(state, {found[i].start, found[i].end})) return true;
     }
   }
   return true;
 }
 
+bool OwnMaps::walk(Range range, Pages which, Visit visit, void* state) {
+  if (pagemap_ < 0) return false;
+  const auto matches = [which](std::uint64_t entry) {
+    if (which == Pages::copied) return entry_copied(entry);
+    const std::uint64_t wanted =
+        which == Pages::present ? kEntryPresent : kEntryPresent | kEntryOfFile;
+    return (entry & wanted) == wanted;
+  };
+  std::uint64_t entries[1024];
+  Range run{range.start, range.start};  // what was found and not told yet
+  for (std::uintptr_t at = range.start; at < range.end;) {
+    const std::uint64_t left = (range.end - at) / page_bytes();
+    const std::size_t wanted = smaller(left, sizeof entries / sizeof entries[0]);
+    const long got = read_at(pagemap_, entries, wanted * sizeof entries[0],
+                             at / page_bytes() * sizeof entries[0]);
+    const long count = got / static_cast<long>(sizeof entries[0]);
+    if (got < 0 || count == 0) return false;
+    for (long i = 0; i < count; ++i, at += page_bytes()) {
+      if (!matches(entries[i])) continue;
+      if (run.end != at) {
+        if (run.bytes() != 0 && !visit(state, run)) return true;
+        run.start = at;
+      }
+      run.end = at + page_bytes();
+    }
+  }
+  if (run.bytes() != 0) (void)visit(state, run);
+  return true;
+}
+
 std::uint64_t OwnMaps::resident(Range range, bool shared) {
   std::uint64_t bytes = 0;
-  if (pagemap_ >= 0) {
+  if (scan_) {
     const auto add = [](void* sum, Range run) {
       *static_cast<std::uint64_t*>(sum) += run.bytes();
       return true;
     };
-    return scan(range, shared ? Pages::present : Pages::of_file, add, &bytes) ? bytes : 0;
+    return runs(range, shared ? Pages::present : Pages::of_file, add, &bytes) ? bytes : 0;
   }
   Area area;
   std::uintptr_t at = range.start;
@@ -232,25 +262,20 @@ std::uint64_t OwnMaps::resident(Range range, bool shared) {
   return bytes;
 }
 
-void OwnMaps::visit_resident(Range range, bool (*visit)(Range run)) {
-  if (pagemap_ < 0) {
-    visit(range);
-    return;
-  }
+bool OwnMaps::visit_resident(Range range, bool (*visit)(Range run)) {
   const auto pass = [](void* function, Range run) {
     return reinterpret_cast<bool (*)(Range)>(function)(run);
   };
-  (void)scan(range, Pages::of_file, pass, reinterpret_cast<void*>(visit));
+  return runs(range, Pages::of_file, pass, reinterpret_cast<void*>(visit));
 }
 
 bool OwnMaps::written(Range range) {
-  if (pagemap_ < 0) return false;
   bool found = false;
   const auto note = [](void* flag, Range) {
     *static_cast<bool*>(flag) = true;
     return false;
   };
-  return !scan(range, Pages::copied, note, &found) || found;
+  return !runs(range, Pages::copied, note, &found) || found;
 }
 
 }  // namespace lowtide::bare

@@ -2,7 +2,8 @@
 //
 // One thread uses an instance. It holds up to four descriptors, in the table of the thread that
 // opened it. Where the kernel is too old for PROCMAP_QUERY (6.11) or PAGEMAP_SCAN (6.7), the same
-// answers come from the text of maps and smaps, at some microseconds a map.
+// answers come from the text of maps and smaps, at some microseconds per map, and from the entries
+// of pagemap, at some nanoseconds per page.
 #pragma once
 
 #include "os/bare.h"
@@ -38,8 +39,8 @@ class Lines {
 
 class OwnMaps {
  public:
-  // For tests: the text of maps and smaps even where the kernel has better.
-  enum class Ways { best, text_only };
+  // For tests: as on a kernel before 6.7, and as where /proc/self/pagemap is not to be had either.
+  enum class Ways { best, old_kernel, no_pagemap };
 
   // False where /proc is not there or hidden.
   [[nodiscard]] bool open(Ways ways = Ways::best);
@@ -58,22 +59,27 @@ class OwnMaps {
   // private map are not counted; of a shared map every page is the file's, which is cheaper to
   // count.
   [[nodiscard]] std::uint64_t resident(Range range, bool shared);
-  // Calls `visit` for the runs of such pages, until it returns false. Where the kernel cannot tell
-  // them: once, with all of `range`.
-  void visit_resident(Range range, bool (*visit)(Range run));
-  // True when pages of a private map were copied by writes; unknown (old kernel) is false.
+  // Calls `visit` for the runs of such pages, and never for a copy, until it returns false. False
+  // where nothing tells which they are.
+  [[nodiscard]] bool visit_resident(Range range, bool (*visit)(Range run));
+  // True when pages of a private map were copied by writes, however the program came to write.
+  // Where nothing tells it is true: a copy that is thought to be there is never lost.
   [[nodiscard]] bool written(Range range);
 
  private:
   enum class Pages { present, of_file, copied };
-  [[nodiscard]] bool scan(Range range, Pages which, bool (*visit)(void* state, Range run),
-                          void* state);
+  // Both call `visit` for the runs of such pages until it returns false, and are false where the
+  // kernel refuses.
+  using Visit = bool (*)(void* state, Range run);
+  [[nodiscard]] bool runs(Range range, Pages which, Visit visit, void* state);
+  [[nodiscard]] bool walk(Range range, Pages which, Visit visit, void* state);
   [[nodiscard]] bool find_text(std::uintptr_t address, Area& out);
   [[nodiscard]] std::uint64_t told_resident();  // of last_, from smaps
 
   int statm_ = -1, maps_ = -1, pagemap_ = -1, smaps_ = -1;
-  bool query_ = false;
-  Lines lines_;  // of maps or of smaps, whichever was rewound last
+  bool query_ = false;  // PROCMAP_QUERY is there
+  bool scan_ = false;   // PAGEMAP_SCAN is there
+  Lines lines_;         // of maps or of smaps, whichever was rewound last
   Area last_;
   bool last_there_ = false;
   bool last_counted_ = false;

@@ -65,14 +65,55 @@ TEST_P(BareMaps, CountsThePagesOfAFile) {
 
 TEST_P(BareMaps, PagesThatWereWrittenIntoAPrivateMapAreNotTheFiles) {
   map(PROT_READ, MAP_PRIVATE);
-  EXPECT_FALSE(maps_.written(range()));
+  const bool unknown = GetParam() == OwnMaps::Ways::no_pagemap;  // counts as written
+  EXPECT_EQ(maps_.written(range()), unknown);
   ASSERT_TRUE(
       unlock_pages(at_, kPages * page_bytes()));  // else the kernel copies all of it at once
   ASSERT_EQ(::mprotect(at_, kPages * page_bytes(), PROT_READ | PROT_WRITE), 0);
   for (std::size_t page = 10; page < 20; ++page) at_[page * page_bytes()] = 'y';
   EXPECT_LE(resident(range()), (kPages - 10) * page_bytes());
-  EXPECT_EQ(maps_.written(range()), GetParam() == OwnMaps::Ways::best);
-  EXPECT_FALSE(maps_.written(range(20, 100)));
+  EXPECT_TRUE(maps_.written(range()));
+  EXPECT_TRUE(maps_.written(range(19, 1)));
+  EXPECT_EQ(maps_.written(range(20, 100)), unknown);
+}
+
+TEST_P(BareMaps, SeesWritesThatWentPastTheProtection) {
+  map(PROT_READ, MAP_PRIVATE);
+  ASSERT_TRUE(unlock_pages(at_, kPages * page_bytes()));
+  const int memory = ::open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+  ASSERT_GE(memory, 0);
+  const auto offset = static_cast<off_t>(range(77, 1).start);
+  const ssize_t wrote = ::pwrite(memory, "y", 1, offset);
+  ::close(memory);
+  if (wrote != 1) GTEST_SKIP() << "/proc/self/mem: " << std::strerror(errno);
+  EXPECT_TRUE(maps_.written(range()));
+  EXPECT_EQ(maps_.written(range(0, 77)), GetParam() == OwnMaps::Ways::no_pagemap);
+}
+
+std::vector<Range> visited;
+
+TEST_P(BareMaps, VisitsTheRunsOfTheFilesPagesBetweenThoseThatWereWritten) {
+  map(PROT_READ | PROT_WRITE, MAP_PRIVATE);
+  ASSERT_TRUE(unlock_pages(at_, kPages * page_bytes()));
+  ASSERT_EQ(advise(range(), MADV_DONTNEED), 0);  // locked and writable, all of it was copied
+  for (std::size_t page = 0; page < kPages; ++page) {
+    (void)static_cast<volatile char*>(at_)[page * page_bytes()];
+  }
+  at_[10 * page_bytes()] = at_[20 * page_bytes()] = 'y';
+  visited.clear();
+  const bool told = maps_.visit_resident(range(), [](Range run) {
+    visited.push_back(run);
+    return true;
+  });
+  EXPECT_EQ(told, GetParam() != OwnMaps::Ways::no_pagemap);
+  std::uint64_t bytes = 0;
+  for (const Range& run : visited) {
+    bytes += run.bytes();
+    for (const std::size_t page : {10U, 20U}) {
+      EXPECT_TRUE(run.end <= range(page, 1).start || run.start >= range(page, 1).end);
+    }
+  }
+  EXPECT_EQ(bytes, told ? (kPages - 2) * page_bytes() : 0);
 }
 
 TEST_P(BareMaps, FindsAMappingByAnAddressInItOrBeforeIt) {
@@ -109,9 +150,12 @@ TEST_P(BareMaps, StatmSeesWhatIsMapped) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, BareMaps,
-                         testing::Values(OwnMaps::Ways::best, OwnMaps::Ways::text_only),
+                         testing::Values(OwnMaps::Ways::best, OwnMaps::Ways::old_kernel,
+                                         OwnMaps::Ways::no_pagemap),
                          [](const auto& one) {
-                           return one.param == OwnMaps::Ways::best ? "Best" : "TextOnly";
+                           if (one.param == OwnMaps::Ways::best) return "Best";
+                           return one.param == OwnMaps::Ways::old_kernel ? "OldKernel"
+                                                                         : "NoPagemap";
                          });
 
 }  // namespace

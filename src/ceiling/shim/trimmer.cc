@@ -24,6 +24,13 @@ bool page_out(bare::Range run) {
   bare::advise(run, kPageOut);
   return true;
 }
+bool let_go(bare::Range run) {
+  bare::advise(run, MADV_DONTNEED);
+  return true;
+}
+bool page_out_and_let_go(bare::Range run) {
+  return page_out(run) && let_go(run);
+}
 
 }  // namespace
 
@@ -167,21 +174,28 @@ void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& ar
   }
   held.table()[index].known = true;
   held.table()[index].device = entry.device;
-  const bool by_hand = entry.kind == Kind::shared || (entry.kind == Kind::private_clean &&
-                                                      !area.writable && !maps_.written(part));
-  if (!by_hand) {
+  const bool by_name = shim_.settings().drop_cache && path_[0] != 0;
+  const auto how = shim_.settings().drop_cache && !by_name ? &page_out_and_let_go : &let_go;
+  if (entry.kind == Kind::shared) {
+    how(part);
+  } else if (entry.kind == Kind::private_dirty || area.writable || !release_of_file(part, how)) {
     held.table().make_writable(part);
     // Copies that the program wrote would only go to the swap.
-    if (maps_.written(part)) {
-      maps_.visit_resident(part, &page_out);
-    } else {
-      page_out(part);
-    }
+    if (!maps_.written(part) || !maps_.visit_resident(part, &page_out)) page_out(part);
     return;
   }
-  if (shim_.settings().drop_cache && path_[0] == 0) page_out(part);
-  bare::advise(part, MADV_DONTNEED);
-  if (shim_.settings().drop_cache && path_[0] != 0) drop_cache(entry, area, part);
+  if (by_name) drop_cache(entry, area, part);
+}
+
+// The pages of the file in a private map that is not writable, and no copy. The program can have
+// written to it without a hook (a system call past libc, /proc/self/mem), so each piece is looked
+// at right before it goes. False: nobody can tell.
+bool Trimmer::release_of_file(bare::Range part, bool (*how)(bare::Range run)) {
+  constexpr std::uintptr_t kPieceBytes = 8 << 20;
+  for (std::uintptr_t at = part.start; at < part.end; at += kPieceBytes) {
+    if (!maps_.visit_resident(overlap({at, at + kPieceBytes}, part), how)) return false;
+  }
+  return true;
 }
 
 void Trimmer::drop_cache(const Entry& entry, const bare::Area& area, bare::Range part) {

@@ -30,6 +30,7 @@ class Trimmer {
   void rest_after(std::uint64_t before, std::uint64_t after);
   void trim_entry(Shim::Held& held, Entry entry);
   void release(Shim::Held& held, const Entry& entry, const bare::Area& area, bare::Range part);
+  [[nodiscard]] bool release_of_file(bare::Range part, bool (*how)(bare::Range run));
   void drop_cache(const Entry& entry, const bare::Area& area, bare::Range part);
 
   Shim& shim_;
