@@ -39,8 +39,9 @@ struct GuardEnd {
 
 // Runs the program to its end, as run_command does. Refused before it starts: a program that would
 // run without the library (statically linked, set-user-id, for another machine). Throws
-// std::invalid_argument for options that make no sense, IoError where the library is missing. For a
-// program's main thread only.
+// std::invalid_argument for options that make no sense, IoError where the library is missing,
+// std::runtime_error where its path has a space, a colon or a "$" and no link to it can be made.
+// For a program's main thread only.
 [[nodiscard]] GuardEnd guard(const GuardOptions& options);
 
 }  // namespace lowtide

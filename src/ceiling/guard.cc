@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
 #include "ceiling/guard_watch.h"
@@ -17,8 +18,11 @@
 #include "lowtide/bytes.h"
 #include "lowtide/command.h"
 #include "lowtide/error.h"
+#include "os/limits.h"
 #include "os/paths.h"
+#include "os/plain_link.h"
 #include "os/program.h"
+#include "os/seccomp.h"
 #include "os/shared_memory.h"
 
 namespace lowtide {
@@ -66,18 +70,24 @@ std::string instead(const GuardOptions& options) {
   return "; on a system with cgroup v2 (not this one) a memory group can hold it back: " + call;
 }
 
-std::string settings_text(const GuardOptions& options, const SharedMemory& memory) {
+std::string settings_text(const GuardOptions& options, const SharedMemory& memory,
+                          const Page& page) {
   std::string flags;
   if (options.drop_cache) flags += 'd';
   if (!options.children) flags += 'n';
   if (options.tree) flags += 't';
-  return std::to_string(options.limit_bytes) + ":" + flags + ":" + memory.path();
+  return std::to_string(options.limit_bytes) + ":" + flags + ":" +
+         std::to_string(call_filters({}, process_id())) + ":" + std::to_string(page.number) + ":" +
+         memory.path();
 }
 
 // Ours first; what was there stays.
 std::string preload_text(const std::string& shim) {
+  constexpr std::string_view kUnwanted = " :$";  // LD_PRELOAD has no way to write them in a name
+  const std::string name =
+      shim.find_first_of(kUnwanted) == std::string::npos ? shim : plain_link(shim, kUnwanted);
   const char* const before = std::getenv(ceiling::kPreloadVariable);
-  return before == nullptr || *before == 0 ? shim : shim + ":" + before;
+  return before == nullptr || *before == 0 ? name : name + ":" + before;
 }
 
 // Looks from time to time, until stopped.
@@ -158,6 +168,12 @@ void add_sums(const Page& page, const GuardOptions& options, GuardEnd& end) {
     end.not_covered.push_back(std::to_string(processes) +
                               " processes in which the guard's thread could not start");
   }
+  if (const auto processes = page.sandboxed.load(); processes != 0) {
+    end.not_covered.push_back(
+        (processes == 1 ? "a process" : std::to_string(processes) + " processes") +
+        " from the moment it restricted its system calls (seccomp), which the guard's thread "
+        "needs");
+  }
 }
 
 }  // namespace
@@ -177,18 +193,15 @@ GuardEnd guard(const GuardOptions& options) {
   }
   const SharedMemory memory(sizeof(Page));
   Page& page = *new (memory.data()) Page;
-  // LD_PRELOAD has no way to write a space or a colon inside a name.
-  std::optional<OpenName> plain_name;
-  if (shim.find_first_of(" :") != std::string::npos) plain_name.emplace(shim);
+  page.number = random_number();
 
   GuardWatch watch(options.limit_bytes);
   Watching watching(watch);
   int started = 0;
   CommandOptions command;
   command.arguments = options.command;
-  command.variables = {
-      {ceiling::kPreloadVariable, preload_text(plain_name ? plain_name->path() : shim)},
-      {ceiling::kSettingsVariable, settings_text(options, memory)}};
+  command.variables = {{ceiling::kPreloadVariable, preload_text(shim)},
+                       {ceiling::kSettingsVariable, settings_text(options, memory, page)}};
   const CommandEnd ended = run_command(command, [&](int pid) {
     started = pid;
     watching.start(pid);

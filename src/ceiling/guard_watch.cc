@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "lowtide/bytes.h"
+#include "os/limits.h"
 #include "os/maps.h"
 #include "os/process.h"
+#include "os/seccomp.h"
 
 namespace lowtide::ceiling {
 
@@ -29,6 +31,9 @@ bool is_library(const std::string& path) {
 }
 
 }  // namespace
+
+GuardWatch::GuardWatch(std::uint64_t limit_bytes)
+    : limit_bytes_(limit_bytes), filters_(call_filters({}, process_id())) {}
 
 void GuardWatch::look(int pid) {
   for (const int one : tree_of(pid)) look_at(one);
@@ -55,6 +60,7 @@ void GuardWatch::look_at(int pid) {
     ++held.looks;
     held.bytes = std::max(held.bytes, bytes);
     held.covered = covered;
+    held.restricted = call_filters({}, pid) > filters_;
     if (const auto stat = read_stat({}, pid)) held.program = stat->name;
   }
 }
@@ -66,11 +72,15 @@ std::vector<std::string> GuardWatch::found() const {
     Held& worst = by_name[{held.program, key.second}];
     if (held.bytes > worst.bytes) worst = held;
   }
+  const auto why = [](const Held& held) {
+    if (!held.covered) return ": the guard's library was not loaded into it";
+    if (held.restricted) return ": it restricts its system calls (seccomp)";
+    return ": pages locked, or mapped past libc";
+  };
   std::vector<std::string> found;
   for (const auto& [key, held] : by_name) {
     found.push_back(key.first + " held " + format_bytes(held.bytes) + " of " + key.second +
-                    (held.covered ? ": pages locked, or mapped past libc"
-                                  : ": the guard's library was not loaded into it"));
+                    why(held));
   }
   return found;
 }

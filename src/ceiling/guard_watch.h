@@ -15,7 +15,7 @@ namespace lowtide::ceiling {
 
 class GuardWatch {
  public:
-  explicit GuardWatch(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  explicit GuardWatch(std::uint64_t limit_bytes);
 
   // The program and all below it. Some ten microseconds a process; milliseconds for one that holds
   // too much.
@@ -28,11 +28,13 @@ class GuardWatch {
     std::string program;
     std::uint64_t bytes = 0;
     bool covered = false;
+    bool restricted = false;  // by more filters of system calls than guard itself
     int looks = 0;
   };
   void look_at(int pid);
 
   std::uint64_t limit_bytes_;
+  std::uint64_t filters_;                             // of system calls, that guard is under
   std::map<std::pair<int, std::string>, Held> held_;  // by process and file
 };
 

@@ -13,22 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/bare_call.h"
+
 namespace lowtide::bare {
 
 namespace {
 
 constexpr std::size_t kStackBytes = 256 << 10;  // libraries with much thread-local data need room
 constexpr std::size_t kKernelSignalBytes = 8;   // the kernel's sigset_t, not libc's
-
-// syscall(2) of libc writes errno, which belongs to the program.
-template <typename... Arguments>
-long call(long number, Arguments... arguments) {
-  const int before = errno;
-  const long result = ::syscall(number, arguments...);
-  const long told = result == -1 ? -static_cast<long>(errno) : result;
-  errno = before;
-  return told;
-}
 
 timespec timespec_of(std::uint64_t time_ns) {
   return {.tv_sec = static_cast<time_t>(time_ns / 1'000'000'000),
@@ -39,6 +31,23 @@ timespec timespec_of(std::uint64_t time_ns) {
 
 long open_file(const char* path, int flags) {
   return call(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);
+}
+long reopen_file(int fd, int flags) {
+  constexpr char kFolder[] = "/proc/thread-self/fd/";  // a thread may have descriptors of its own
+  char path[sizeof kFolder + 12];
+  char* to = path;
+  for (const char* from = kFolder; *from != 0;) *to++ = *from++;
+  char digits[12];
+  int count = 0;
+  for (int rest = fd; count == 0 || rest != 0; rest /= 10) {
+    digits[count++] = static_cast<char>('0' + rest % 10);
+  }
+  while (count > 0) *to++ = digits[--count];
+  *to = 0;
+  return open_file(path, flags);
+}
+long seals_of(int fd) {
+  return call(SYS_fcntl, fd, F_GET_SEALS);
 }
 long close_file(int fd) {
   return call(SYS_close, fd);
@@ -142,25 +151,27 @@ void* next_function(const char* name) {
   return ::dlsym(RTLD_NEXT, name);
 }
 
-bool start_thread(void* (*run)(void*)) {
+bool start_thread(void* (*run)(void*), pthread_t* out) {
   pthread_attr_t how;
   if (::pthread_attr_init(&how) != 0) return false;
-  ::pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
   ::pthread_attr_setstacksize(&how, kStackBytes);
   // By libc's call: it leaves out the signal by which setuid reaches every thread.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const bool started = ::pthread_create(&thread, &how, run, nullptr) == 0;
+  const bool started = ::pthread_create(out, &how, run, nullptr) == 0;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&how);
   return started;
 }
 
+void join_thread(pthread_t thread) {
+  ::pthread_join(thread, nullptr);
+}
+
 void name_thread(const char* name) {
-  ::prctl(PR_SET_NAME, name, 0, 0, 0);
+  call(SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
 }
 
 void run_soon() {
@@ -185,6 +196,40 @@ void run_soon() {
 
 void at_fork(void (*child)()) {
   ::pthread_atfork(nullptr, nullptr, child);
+}
+
+std::uint64_t filters() {
+  const long fd = open_file("/proc/self/status", O_RDONLY);
+  if (fd < 0) return 0;
+  const auto number_of = [](const char* line, const char* name) {
+    while (*name != 0) {
+      if (*line++ != *name++) return std::uint64_t{0};
+    }
+    std::uint64_t number = 0;
+    for (; *line != 0; ++line) {
+      if (*line >= '0' && *line <= '9') number = number * 10 + static_cast<unsigned>(*line - '0');
+    }
+    return number;
+  };
+  std::uint64_t found = 0;  // the mode (0, 1, 2), and then the number where the kernel tells it
+  char text[1024];
+  char line[32];
+  std::size_t length = 0;
+  for (long count = 0; (count = call(SYS_read, fd, text, sizeof text)) > 0;) {
+    for (long i = 0; i < count; ++i) {
+      if (text[i] != '\n') {
+        if (length + 1 < sizeof line) line[length++] = text[i];
+        continue;
+      }
+      line[length] = 0;
+      length = 0;
+      for (const char* name : {"Seccomp:", "Seccomp_filters:"}) {
+        if (const std::uint64_t number = number_of(line, name); number != 0) found = number;
+      }
+    }
+  }
+  close_file(static_cast<int>(fd));
+  return found;
 }
 
 }  // namespace lowtide::bare

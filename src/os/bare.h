@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -26,6 +27,8 @@ struct Range {
 
 // Each returns what the system call returns, or -errno.
 long open_file(const char* path, int flags);
+long reopen_file(int fd, int flags);  // the very same file, whatever names it by now
+long seals_of(int fd);                // of a memfd (F_SEAL_...); an error for other files
 long close_file(int fd);
 long read_at(int fd, void* into, std::size_t size_bytes, std::uint64_t offset_bytes);
 long stat_of(int fd, struct stat* out);
@@ -60,9 +63,11 @@ void wake_word(std::atomic<std::uint32_t>& word);
 // Not for hooks: the dynamic linker may allocate.
 [[nodiscard]] void* next_function(const char* name);
 
-// A thread with all signals blocked and a small stack. False where the system refuses it. Calls
-// malloc within libc, so never where a lock of malloc may be held.
-[[nodiscard]] bool start_thread(void* (*run)(void*));
+// A thread with all signals blocked and a small stack, to be joined or to end with the process.
+// False where the system refuses it. Calls malloc within libc, so never where a lock of malloc may
+// be held.
+[[nodiscard]] bool start_thread(void* (*run)(void*), pthread_t* out);
+void join_thread(pthread_t thread);  // after this it makes no system call any more
 void name_thread(const char* name);  // the calling one; up to 15 characters
 // Asks that the calling thread, which never runs for long, runs soon when it wakes up: a short
 // slice (Linux 6.12) and, where the process may, a better priority. Refusals change nothing.
@@ -70,5 +75,13 @@ void run_soon();
 
 // fork calls it in the child, after what was registered before.
 void at_fork(void (*child)());
+
+// Filters of system calls (seccomp) that this thread is under, by its own doing or that of whoever
+// started the program; before Linux 5.9 only 0 or not 0. Uses no call but openat, read and close,
+// which the start of any program needs.
+[[nodiscard]] std::uint64_t filters();
+// What syscall() and prctl() are given to set such a filter.
+inline constexpr long kSeccompCall = SYS_seccomp, kPrctlCall = SYS_prctl;
+inline constexpr int kSetSeccomp = 22;  // PR_SET_SECCOMP
 
 }  // namespace lowtide::bare

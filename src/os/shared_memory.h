@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace lowtide {
 
-// A memfd: needs no folder that can be written, and is gone with the last process that maps it.
+// A memfd: needs no folder that can be written, and is gone with the last process that maps it. Its
+// size is sealed: who maps it need not fear that it shrinks.
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t size_bytes);  // throws IoError
@@ -15,7 +17,8 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   [[nodiscard]] void* data() const { return data_; }
-  // Can be opened by others for as long as this lives.
+  // Can be opened by others for as long as this lives. Later it may name a file of another process
+  // with the same id: who opens it must look at what it got.
   [[nodiscard]] std::string path() const;
 
  private:
@@ -24,17 +27,7 @@ class SharedMemory {
   void* data_ = nullptr;
 };
 
-// Holds a file open so that "/proc/PID/fd/N" names it, without the characters of its own path.
-class OpenName {
- public:
-  explicit OpenName(const std::string& path);  // throws IoError
-  ~OpenName();
-  OpenName(const OpenName&) = delete;
-  OpenName& operator=(const OpenName&) = delete;
-  [[nodiscard]] std::string path() const;
-
- private:
-  int fd_ = -1;
-};
+// Drawn by the kernel; never 0.
+[[nodiscard]] std::uint64_t random_number();  // throws IoError
 
 }  // namespace lowtide

@@ -18,18 +18,21 @@ std::vector<std::string> left_of(std::vector<std::string> variables) {
   return left;
 }
 
-TEST(ShimSettings, ReadsLimitFlagsAndPath) {
-  const Settings settings = parse_settings("67108864:dt:/proc/1/fd/3");
+TEST(ShimSettings, ReadsAllFields) {
+  const Settings settings = parse_settings("67108864:dt:2:18446744073709551615:/proc/1/fd/3");
   EXPECT_EQ(settings.limit_bytes, 67108864U);
   EXPECT_TRUE(settings.drop_cache);
   EXPECT_TRUE(settings.tree);
   EXPECT_FALSE(settings.only_this);
+  EXPECT_EQ(settings.filters, 2U);
+  EXPECT_EQ(settings.page_number, ~std::uint64_t{0});
   EXPECT_STREQ(settings.page_path, "/proc/1/fd/3");
-  EXPECT_TRUE(parse_settings("5:n:").only_this);
+  EXPECT_TRUE(parse_settings("5:n:0:1:").only_this);
 }
 
 TEST(ShimSettings, WhatIsNotOursSwitchesItOff) {
-  for (const char* text : {"", ":", "x", "12", "12:", "12:d", "-5:d:x"}) {
+  for (const char* text :
+       {"", ":", "x", "12", "12:", "12:d", "-5:d:0:1:x", "12:d:0:/proc/1/fd/3"}) {
     EXPECT_EQ(parse_settings(text).limit_bytes, 0U) << text;
   }
   EXPECT_EQ(parse_settings(nullptr).limit_bytes, 0U);

@@ -69,6 +69,66 @@ TEST(ShimTable, AFullTableLeavesOutAndCounts) {
   EXPECT_EQ(table->lost(), 2U);
 }
 
+TEST(ShimTable, WhatWasSetAsideComesBackAsItWas) {
+  const auto table = std::make_unique<Table>();
+  ASSERT_TRUE(table->insert(entry(10, 20, 1, Kind::shared)));
+  ASSERT_TRUE(table->insert(entry(20, 30, 2, Kind::private_dirty)));
+  ASSERT_TRUE(table->insert(entry(40, 50, 3)));
+  EXPECT_FALSE(table->set_aside({30, 40}));
+  EXPECT_FALSE(table->set_aside({50, 90}));
+  ASSERT_TRUE(table->set_aside({15, 35}));
+  EXPECT_FALSE(table->at(14)->aside);
+  EXPECT_TRUE(table->at(15)->aside);
+  EXPECT_TRUE(table->at(29)->aside);
+  EXPECT_FALSE(table->at(40)->aside);
+  table->put_back({15, 35});
+  const struct {
+    std::uintptr_t address;
+    std::uint64_t inode;
+    Kind kind;
+  } before[] = {{10, 1, Kind::shared},
+                {19, 1, Kind::shared},
+                {20, 2, Kind::private_dirty},
+                {29, 2, Kind::private_dirty},
+                {40, 3, Kind::shared}};
+  for (const auto& one : before) {
+    ASSERT_NE(table->at(one.address), nullptr) << one.address;
+    EXPECT_EQ(table->at(one.address)->inode, one.inode);
+    EXPECT_EQ(table->at(one.address)->kind, one.kind);
+    EXPECT_FALSE(table->at(one.address)->aside);
+  }
+  EXPECT_EQ(table->at(30), nullptr);
+  EXPECT_EQ(table->at(39), nullptr);
+}
+
+TEST(ShimTable, WhatWasSetAsideIsDroppedButNotWhatCameInItsPlace) {
+  const auto table = std::make_unique<Table>();
+  ASSERT_TRUE(table->insert(entry(10, 50, 1)));
+  ASSERT_TRUE(table->set_aside({20, 40}));
+  ASSERT_TRUE(table->insert(entry(25, 30, 2)));  // another thread was given the address
+  table->drop_aside({20, 40});
+  EXPECT_EQ(table->at(19)->inode, 1U);
+  EXPECT_EQ(table->at(20), nullptr);
+  EXPECT_EQ(table->at(25)->inode, 2U);
+  EXPECT_EQ(table->at(30), nullptr);
+  EXPECT_EQ(table->at(40)->inode, 1U);
+}
+
+TEST(ShimTable, AFullTableSetsAsideMoreThanItWasAskedTo) {
+  const auto table = std::make_unique<Table>();
+  for (std::uintptr_t i = 0; i < Table::kEntries; ++i) {
+    ASSERT_TRUE(table->insert(entry(i * 10, i * 10 + 5)));
+  }
+  ASSERT_TRUE(table->set_aside({2, 3}));
+  EXPECT_TRUE(table->at(0)->aside);
+  table->put_back({2, 3});
+  EXPECT_FALSE(table->at(0)->aside);
+  ASSERT_TRUE(table->set_aside({2, 3}));
+  table->drop_aside({2, 3});
+  EXPECT_EQ(table->at(2), nullptr);
+  EXPECT_EQ(table->lost(), 1U);
+}
+
 // The slow twin: an inode for every single address.
 TEST(ShimTable, KnowsWhatAMapOfSinglePagesKnows) {
   const auto table = std::make_unique<Table>();

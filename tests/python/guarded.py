@@ -18,6 +18,8 @@ LIMIT = 64 * MIB
 SIZE = 192 * MIB
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}
 
+SHIM = pathlib.Path(COMMAND or "").parent.parent / "lib" / "lowtide" / "liblowtide_guard.so"
+
 needs_command = pytest.mark.skipif(
     COMMAND is None, reason="the command is not installed: it was built without CLI11"
 )
@@ -28,6 +30,21 @@ def write_pages(path):
     pages = np.zeros((SIZE // 4096, 512), dtype="<u8")
     pages[:, 0] = np.arange(len(pages))
     pages.tofile(path)
+    return path
+
+
+def compiled(folder, source, *flags):
+    """The program of one C++ file."""
+    compiler = shutil.which("c++") or pytest.skip("no C++ compiler")
+    path = folder / (pathlib.Path(source).stem + "".join(flags))
+    run = subprocess.run(
+        [compiler, "-std=c++20", "-O2", str(source), "-o", str(path), "-pthread", *flags],
+        capture_output=True,
+        text=True,
+    )
+    if run.returncode != 0 and "-static" in flags:
+        pytest.skip("no static libraries to link with")
+    assert run.returncode == 0, run.stderr
     return path
 
 

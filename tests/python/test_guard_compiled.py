@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import re
-import shutil
-import subprocess
 
 import pytest
-from guarded import HERE, SIZE, guard, needs_command, peak_of, write_pages
+from guarded import HERE, LIMIT, MIB, SIZE, compiled, guard, needs_command, peak_of, write_pages
 
 pytestmark = needs_command
 
@@ -19,20 +16,6 @@ def data(tmp_path_factory):
     path = write_pages(tmp_path_factory.mktemp("guard") / "data.bin")
     yield path
     path.unlink()
-
-
-def compiled(folder, source, *flags):
-    compiler = shutil.which("c++") or pytest.skip("no C++ compiler")
-    path = folder / (pathlib.Path(source).stem + "".join(flags))
-    run = subprocess.run(
-        [compiler, "-std=c++20", "-O2", str(source), "-o", str(path), "-pthread", *flags],
-        capture_output=True,
-        text=True,
-    )
-    if run.returncode != 0 and "-static" in flags:
-        pytest.skip("no static libraries to link with")
-    assert run.returncode == 0, run.stderr
-    return path
 
 
 def test_a_static_program_is_refused_by_name(tmp_path):
@@ -76,6 +59,51 @@ def test_a_program_that_maps_past_libc_is_named(tmp_path, data):
     assert re.search(
         r"not covered: past held \d+ MiB of \S+data.bin: .*mapped past libc", result.stderr
     )
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("raw", id="mprotect past libc"),
+        pytest.param("memory", id="proc self mem"),
+        pytest.param("failed", id="after calls that failed"),
+    ],
+)
+def test_writes_that_no_hook_saw_are_kept_and_the_rest_is_trimmed(tmp_path, data, way):
+    path = compiled(tmp_path, HERE / "guard_private.cc")
+    result = guard("--", path, way, data)
+    assert result.returncode == 0, result.stderr
+    lost, marks, peak = map(int, re.findall(r"\d+", result.stdout))
+    assert (lost, marks) == (0, 586)
+    assert peak * MIB < 2 * LIMIT, result.stderr
+    assert peak_of(result.stderr)[1] > 5, result.stderr
+
+
+SANDBOXES = {
+    "all_threads": "a filter for all threads by seccomp",
+    "prctl": "a filter by prctl",
+    "strict": "strict mode; the process ends with its last thread",
+    "exec": "a filter that a child hands to the program it becomes",
+}
+
+
+@pytest.mark.parametrize("way", SANDBOXES, ids=SANDBOXES.get)
+def test_a_program_that_restricts_its_system_calls_lives_and_is_named(tmp_path, data, way):
+    path = compiled(tmp_path, HERE / "guard_sandbox.cc")
+    result = guard("--", path, way, data, timeout_s=60)
+    assert (result.returncode, result.stdout) == (0, "good\n"), result.stderr
+    assert peak_of(result.stderr)[1] > 0, result.stderr  # before the filter it was held
+    assert "a process from the moment it restricted its system calls (seccomp)" in result.stderr
+
+
+def test_a_filter_that_the_kernel_refuses_changes_nothing(tmp_path, data):
+    path = compiled(tmp_path, HERE / "guard_sandbox.cc")
+    result = guard("--", path, "refused", data)
+    assert (result.returncode, result.stdout) == (0, "good\n"), result.stderr
+    assert result.stderr.endswith("not covered: nothing\n")
+    peak, trims = peak_of(result.stderr)
+    assert peak <= 2 * LIMIT
+    assert trims >= 2 * (SIZE // LIMIT - 1), result.stderr  # the second reading was held as well
 
 
 @pytest.mark.slow

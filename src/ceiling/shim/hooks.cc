@@ -1,12 +1,11 @@
 // The functions of libc that the shim stands in for. Each does what the next library's does; what
 // it adds is a change of the table. None allocates, and errno is the real call's.
-#include <cerrno>
+#include "ceiling/shim/hooks.h"
+
 #include <cstdarg>
 
 #include "ceiling/shim/shim.h"
 #include "os/bare.h"
-
-#define LOWTIDE_HOOK extern "C" __attribute__((visibility("default")))
 
 extern "C" char** environ;
 
@@ -32,17 +31,12 @@ struct Next {
 };
 constinit Next next{};
 
-template <typename Result>
-Result told(long result) {
-  if (result >= 0 || result < -4095) return (Result)result;
-  errno = static_cast<int>(-result);
-  return (Result)-1;
-}
-
+// Whole pages, whatever the program asks for.
 bare::Range range_of(const void* at, std::size_t size_bytes) {
   const auto start = reinterpret_cast<std::uintptr_t>(at);
   const std::uintptr_t rest = bare::page_bytes() - 1;
-  return {start, (start + size_bytes + rest) & ~rest};
+  const std::uintptr_t most = ~rest - start;
+  return {start & ~rest, size_bytes > most ? ~rest : (start + size_bytes + rest) & ~rest};
 }
 
 bool coverable(std::size_t size_bytes, int protection, int flags, int fd, Entry& entry) {
@@ -75,9 +69,13 @@ void* covered_mmap(void* at, std::size_t size_bytes, int protection, int flags, 
   const bool cover = coverable(size_bytes, protection, flags, fd, entry);
   // To map all of it at once is what the limit forbids.
   if (cover && size_bytes > shim.settings().limit_bytes) flags &= ~MAP_POPULATE;
-  if ((flags & MAP_FIXED) != 0 && shim.covers_any()) shim.uncover(range_of(at, size_bytes));
+  const bool aside =
+      (flags & MAP_FIXED) != 0 && shim.covers_any() && shim.set_aside(range_of(at, size_bytes));
   void* result = real_mmap(at, size_bytes, protection, flags, fd, offset);
-  if (result == MAP_FAILED) return result;
+  if (result == MAP_FAILED) {
+    if (aside) shim.put_back(range_of(at, size_bytes));
+    return result;
+  }
   const int saved = errno;
   entry.range = range_of(result, size_bytes);
   if (cover) {
@@ -94,30 +92,58 @@ void* real_mremap(void* at, std::size_t old_bytes, std::size_t new_bytes, int fl
   return told<void*>(bare::remap(at, old_bytes, new_bytes, flags, to));
 }
 
-void* covered_mremap(void* at, std::size_t old_bytes, std::size_t new_bytes, int flags, void* to) {
-  Entry entry;
-  bool covered = false;
-  {
-    Shim::Held held(shim);
-    if (const Entry* found = held.table().at(reinterpret_cast<std::uintptr_t>(at))) {
-      entry = *found;
-      covered = true;
-    }
-    held.change([&](Table& table) {
-      table.remove(range_of(at, old_bytes));
-      if ((flags & MREMAP_FIXED) != 0) table.remove(range_of(to, new_bytes));
-      return true;
-    });
+// What lies at `at`, with the most careful kind of all that lies in the range.
+bool covered_at(bare::Range range, Entry& out) {
+  Shim::Held held(shim);
+  const Entry* const found = held ? held.table().at(range.start) : nullptr;
+  if (found == nullptr) return false;
+  out = *found;
+  for (std::size_t i = held.table().first_after(range.start);
+       i < held.table().size() && held.table()[i].range.start < range.end; ++i) {
+    if (held.table()[i].kind == Kind::private_dirty) out.kind = Kind::private_dirty;
   }
+  return true;
+}
+
+void* covered_mremap(void* at, std::size_t old_bytes, std::size_t new_bytes, int flags, void* to) {
+  constexpr int kDontUnmap = 4;  // MREMAP_DONTUNMAP
+  const bare::Range from = range_of(at, old_bytes);
+  const bare::Range onto = (flags & MREMAP_FIXED) != 0 ? range_of(to, new_bytes) : bare::Range{};
+  Entry entry;
+  const bool covered = covered_at(from, entry);
+  const bool from_aside = shim.set_aside(from);
+  const bool onto_aside = onto.bytes() != 0 && shim.set_aside(onto);
   void* result = real_mremap(at, old_bytes, new_bytes, flags, to);
   const int saved = errno;
-  entry.range = result == MAP_FAILED ? range_of(at, old_bytes) : range_of(result, new_bytes);
-  if (covered && entry.range.bytes() != 0) {
+  const bool failed = result == MAP_FAILED;
+  if (from_aside && (failed || (flags & kDontUnmap) != 0)) {
+    shim.put_back(from);
+  } else if (from_aside) {
+    shim.drop_aside(from);
+  }
+  if (onto_aside && failed) shim.put_back(onto);
+  if (!failed && covered) {
+    entry.range = range_of(result, new_bytes);
+    entry.aside = false;
     shim.cover(entry);
-  } else if (result != MAP_FAILED) {
-    shim.uncover(entry.range);
+  } else if (!failed) {
+    shim.uncover(range_of(result, new_bytes));
   }
   errno = saved;
+  return result;
+}
+
+int real_munmap(void* at, std::size_t size_bytes) {
+  if (next.munmap != nullptr) return next.munmap(at, size_bytes);
+  return told<int>(bare::unmap(at, size_bytes));
+}
+
+int covered_munmap(void* at, std::size_t size_bytes) {
+  const bare::Range range = range_of(at, size_bytes);
+  const bool aside = shim.set_aside(range);
+  const int result = real_munmap(at, size_bytes);
+  if (aside && result == 0) shim.drop_aside(range);
+  if (aside && result != 0) shim.put_back(range);
   return result;
 }
 
@@ -127,6 +153,7 @@ __attribute__((constructor)) void start() {
   next.mremap = reinterpret_cast<Mremap>(bare::next_function("mremap"));
   next.mprotect = reinterpret_cast<Mprotect>(bare::next_function("mprotect"));
   next.pkey_mprotect = reinterpret_cast<PkeyMprotect>(bare::next_function("pkey_mprotect"));
+  find_next_calls();
   shim.start(environ);
 }
 
@@ -153,9 +180,7 @@ LOWTIDE_HOOK void* mmap64(void* at, std::size_t size_bytes, int protection, int 
 }
 
 LOWTIDE_HOOK int munmap(void* at, std::size_t size_bytes) noexcept {
-  if (shim.covers_any()) shim.uncover(range_of(at, size_bytes));
-  if (next.munmap != nullptr) return next.munmap(at, size_bytes);
-  return told<int>(bare::unmap(at, size_bytes));
+  return shim.covers_any() ? covered_munmap(at, size_bytes) : real_munmap(at, size_bytes);
 }
 
 LOWTIDE_HOOK void* mremap(void* at, std::size_t old_bytes, std::size_t new_bytes, int flags,

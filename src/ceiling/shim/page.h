@@ -1,8 +1,12 @@
 // page.h - the memory that guard shares with the shim in every process it covers.
 //
-// guard makes it, zeroed, and reads it after the program has ended, however that ended. A shim
-// claims a slot when it starts (its "hello") and adds to the sums as it works. All fields are plain
-// atomics: no order between them is promised, and a process killed half way leaves nothing broken.
+// guard makes it, zeroed but for its number, and reads it after the program has ended, however that
+// ended. A shim claims a slot when it starts (its "hello") and adds to the sums as it works. All
+// other fields are plain atomics: no order between them is promised, and a process killed half way
+// leaves nothing broken.
+//
+// The page is found by a path that holds guard's process id. A program that outlives guard hands
+// that path on, and some day it names another process's file: hence the number, and open_page.
 #pragma once
 
 #include <atomic>
@@ -23,6 +27,7 @@ struct Slot {
 struct Page {
   static constexpr std::size_t kSlots = 1024;
 
+  std::uint64_t number;                   // drawn by guard; also in the settings. Never 0
   std::atomic<std::uint64_t> processes;   // that said hello
   std::atomic<std::uint64_t> maps;        // that came under the ceiling
   std::atomic<std::uint64_t> peak_bytes;  // of one process; with tree of the sum
@@ -32,11 +37,17 @@ struct Page {
   std::atomic<std::uint64_t> kept_bytes;       // the most that stayed mapped after a trim
   std::atomic<std::uint64_t> maps_left_out;    // for which the table had no room
   std::atomic<std::uint64_t> threads_refused;  // processes in which the trimmer could not start
+  std::atomic<std::uint64_t> sandboxed;        // processes that restricted their system calls
   std::atomic<std::uint64_t> slots_used;       // slots[0 .. slots_used) were claimed at some time
   Slot slots[kSlots];
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Maps the page that guard made with this number, for good. Null for any other file, which is
+// neither written nor mapped: guard's is a memfd of exactly this size, sealed so that it stays so
+// (a file that shrinks under a map kills its reader), and the number stands in it.
+[[nodiscard]] Page* open_page(const char* path, std::uint64_t number);
 
 inline void raise_to(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
   std::uint64_t seen = peak.load(std::memory_order_relaxed);

@@ -25,20 +25,30 @@ bool cut_first(char* list) {
   return to != list;
 }
 
+std::uint64_t take_number(const char*& text) {
+  std::uint64_t number = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) {
+    number = number * 10 + static_cast<std::uint64_t>(*text - '0');
+  }
+  return number;
+}
+
 }  // namespace
 
 Settings parse_settings(const char* text) {
   if (text == nullptr) return {};
   Settings settings;
-  for (; *text >= '0' && *text <= '9'; ++text) {
-    settings.limit_bytes = settings.limit_bytes * 10 + static_cast<std::uint64_t>(*text - '0');
-  }
+  settings.limit_bytes = take_number(text);
   if (*text++ != ':') return {};
   for (; *text != 0 && *text != ':'; ++text) {
     if (*text == 'd') settings.drop_cache = true;
     if (*text == 'n') settings.only_this = true;
     if (*text == 't') settings.tree = true;
   }
+  if (*text++ != ':') return {};
+  settings.filters = take_number(text);
+  if (*text++ != ':') return {};
+  settings.page_number = take_number(text);
   if (*text++ != ':') return {};
   settings.page_path = text;
   return settings;

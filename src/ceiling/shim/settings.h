@@ -1,7 +1,8 @@
 // settings.h - what guard tells the shim, in one variable of the environment.
 //
-// "LIMIT:FLAGS:PATH": bytes; letters of d (drop the page cache too), n (not the children), t (the
-// limit holds for the sum over all processes); where the shared page can be opened. No allocation.
+// "LIMIT:FLAGS:FILTERS:NUMBER:PATH": bytes; letters of d (drop the page cache too), n (not the
+// children), t (the limit holds for the sum over all processes); the filters of system calls that
+// guard itself is under; the number of the shared page, and where it can be opened. No allocation.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,8 @@ struct Settings {
   bool drop_cache = false;
   bool only_this = false;  // not the programs and children it starts
   bool tree = false;
+  std::uint64_t filters = 0;  // those of guard, which the shim can live with; see bare::filters
+  std::uint64_t page_number = 0;
   const char* page_path = nullptr;
 };
 

@@ -4,7 +4,7 @@ namespace lowtide::ceiling {
 
 namespace {
 
-// Where guard's page cannot be opened: the ceiling holds, only nobody hears of it.
+// Where guard's page is not to be had: the ceiling holds, only nobody hears of it.
 Page lonely_page;
 Slot lonely_slot;
 
@@ -28,21 +28,18 @@ constinit Shim shim;
 void Shim::start(char** environment) {
   settings_ = parse_settings(setting_text(environment));
   if (settings_.limit_bytes == 0) return;
-  pid_.store(bare::process_id());
-  open_page();
-  claim_slot();
+  // One that was set since guard began was made for this program's calls, not for ours.
+  const bool restricted = bare::filters() > settings_.filters;
   if (settings_.only_this) leave_environment(environment);
+  if (restricted) return;
+  pid_.store(bare::process_id());
+  bare::at_fork([] {
+    if (shim.on()) shim.pid_.store(bare::process_id());
+  });
+  Page* const shared = open_page(settings_.page_path, settings_.page_number);
+  page_ = shared != nullptr ? shared : &lonely_page;
+  claim_slot();
   on_.store(true, std::memory_order_release);
-}
-
-void Shim::open_page() {
-  page_ = &lonely_page;
-  const long fd = bare::open_file(settings_.page_path, O_RDWR);
-  if (fd < 0) return;
-  const long at =
-      bare::map(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(fd), 0);
-  bare::close_file(static_cast<int>(fd));
-  if (at > 0) page_ = reinterpret_cast<Page*>(at);
 }
 
 void Shim::claim_slot() {
@@ -65,20 +62,26 @@ void Shim::claim_slot() {
   }
 }
 
-Shim::Held::Held(Shim& whose) : shim_(whose), signals_(bare::block_signals()) {
+Shim::Held::Held(Shim& whose) : inside_(whose), shim_(whose), held_(whose.on()) {
+  if (!held_) return;
+  signals_ = bare::block_signals();
   shim_.lock_.take(&Shim::forked_unseen);
 }
 
 Shim::Held::~Held() {
-  shim_.entries_.store(shim_.table_.size(), std::memory_order_release);
+  if (!held_) return;
+  const std::uint64_t entries = shim_.on() ? shim_.table_.size() : 0;
+  shim_.entries_.store(entries, std::memory_order_release);
   shim_.lock_.give();
   bare::restore_signals(signals_);
 }
 
 void Shim::cover(const Entry& entry) {
+  const Inside inside(*this);
   bool inserted = false;
   {
     Held held(*this);
+    if (!held) return;
     inserted = held.change([&](Table& table) { return table.insert(entry); });
   }
   if (!inserted) {
@@ -88,20 +91,70 @@ void Shim::cover(const Entry& entry) {
   page_->maps.fetch_add(1);
   wake_.fetch_add(1, std::memory_order_release);
   bare::wake_word(wake_);
-  start_trimmer();
+  if (on()) start_trimmer();
 }
 
 void Shim::uncover(bare::Range range) {
   Held held(*this);
+  if (!held) return;
   held.change([&](Table& table) {
     table.remove(range);
     return true;
   });
 }
 
+bool Shim::set_aside(bare::Range range) {
+  Held held(*this);
+  return held && held.change([&](Table& table) { return table.set_aside(range); });
+}
+
+void Shim::put_back(bare::Range range) {
+  Held held(*this);
+  if (held) held.table().put_back(range);
+}
+
+void Shim::drop_aside(bare::Range range) {
+  Held held(*this);
+  if (!held) return;
+  held.change([&](Table& table) {
+    table.drop_aside(range);
+    return true;
+  });
+}
+
 void Shim::make_writable(bare::Range range) {
   Held held(*this);
-  held.table().make_writable(range);
+  if (held) held.table().make_writable(range);
+}
+
+// Between vfork and exec the memory is the parent's, whose trimmer must stay: there the process is
+// not the one that this was started in.
+bool Shim::step_back() {
+  if (!on() || bare::process_id() != pid_.load()) return false;
+  {
+    Held held(*this);
+    if (!held) return false;
+    on_.store(false);
+  }
+  constexpr std::uint64_t kLookNs = 1'000'000;
+  constexpr int kLooks = 1000;  // a hook may be in a call that takes its time: not for ever
+  for (int i = 0; i < kLooks && inside_.load() != 0; ++i) bare::sleep_ns(kLookNs);
+  end_trimmer();
+  slot_->resident_bytes.store(0);
+  return true;
+}
+
+void Shim::come_again() {
+  on_.store(true);
+  {
+    Held held(*this);  // counts the entries
+  }
+  if (covers_any()) start_trimmer();
+}
+
+void Shim::stay_back() {
+  slot_->ended.store(1);
+  page_->sandboxed.fetch_add(1);
 }
 
 void Shim::end() {
@@ -129,7 +182,12 @@ Shim::Sum Shim::sum() {
 
 void Shim::wait_for_maps() {
   const std::uint32_t seen = wake_.load(std::memory_order_acquire);
-  if (!covers_any()) bare::wait_word(wake_, seen, 0);
+  if (!covers_any() && on()) bare::wait_word(wake_, seen, 0);
+}
+
+void Shim::rest(std::uint64_t time_ns) {
+  const std::uint32_t seen = stop_.load(std::memory_order_acquire);
+  if (on()) bare::wait_word(stop_, seen, time_ns > 0 ? time_ns : 1);
 }
 
 // A hook is no place inside malloc (only maps of files come here), so a thread may be started. The
@@ -139,21 +197,36 @@ void Shim::start_trimmer() {
   int seen = trimmer_pid_.load();
   if (seen == pid || !trimmer_pid_.compare_exchange_strong(seen, pid)) return;
   if (!fork_told_.exchange(true)) bare::at_fork([] { shim.forked(); });
-  if (!bare::start_thread(&run_trimmer)) page_->threads_refused.fetch_add(1);
+  if (bare::start_thread(&run_trimmer, &trimmer_)) {
+    trimmer_runs_.store(true);
+  } else {
+    page_->threads_refused.fetch_add(1);
+  }
+}
+
+void Shim::end_trimmer() {
+  stop_.fetch_add(1, std::memory_order_release);
+  wake_.fetch_add(1, std::memory_order_release);
+  bare::wake_word(stop_);
+  bare::wake_word(wake_);
+  if (trimmer_runs_.exchange(false)) bare::join_thread(trimmer_);
+  trimmer_pid_.store(0);
 }
 
 void Shim::forked() {
-  pid_.store(bare::process_id());
   lock_.reset();
+  inside_.store(0);
+  trimmer_runs_.store(false);
   if (changing_.exchange(false)) {  // another thread was at it: nothing in there is sure
     page_->maps_left_out.fetch_add(table_.size());
     table_.clear();
   }
+  table_.put_back({0, ~std::uintptr_t{0}});  // of calls of threads that are not here
   if (settings_.only_this) {
     table_.clear();
     on_.store(false, std::memory_order_release);
   }
-  entries_.store(table_.size(), std::memory_order_release);
+  entries_.store(on() ? table_.size() : 0, std::memory_order_release);
   if (!on()) return;
   claim_slot();
   if (table_.size() != 0) start_trimmer();

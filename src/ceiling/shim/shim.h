@@ -29,8 +29,19 @@ class Shim {
 
   void cover(const Entry& entry);  // and starts the trimmer where none runs
   void uncover(bare::Range range);
+  // As in Table, for a call that may fail.
+  [[nodiscard]] bool set_aside(bare::Range range);
+  void put_back(bare::Range range);
+  void drop_aside(bare::Range range);
   void make_writable(bare::Range range);
   void end();  // the process ends: it holds nothing any more
+
+  // Before the process sets a filter of system calls: when this returns the trimmer has ended, and
+  // no hook makes a call of its own. False: there is nothing to step back from, and nothing to say
+  // afterwards. Else one of the other two: the filter was refused, or it is in force.
+  [[nodiscard]] bool step_back();
+  void come_again();
+  void stay_back();  // makes no system call
 
   // The bytes of all processes, this one's slot included; with the number that hold any.
   struct Sum {
@@ -39,13 +50,27 @@ class Shim {
   };
   [[nodiscard]] Sum sum();
 
-  // For as long as it lives, the table stays as its holder leaves it.
+  // While one lives, step_back() waits.
+  class Inside {
+   public:
+    explicit Inside(Shim& whose) : shim_(whose) { shim_.inside_.fetch_add(1); }
+    ~Inside() { shim_.inside_.fetch_sub(1); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Shim& shim_;
+  };
+
+  // For as long as it lives, the table stays as its holder leaves it. False: the shim stepped back,
+  // and the table is not to be touched.
   class Held {
    public:
     explicit Held(Shim& whose);
     ~Held();
     Held(const Held&) = delete;
     Held& operator=(const Held&) = delete;
+    explicit operator bool() const { return held_; }
     [[nodiscard]] Table& table() { return shim_.table_; }
     // Every change goes through here: a fork in the middle of one must be known to the child.
     template <typename Change>
@@ -57,26 +82,34 @@ class Shim {
     }
 
    private:
+    Inside inside_;
     Shim& shim_;
-    std::uint64_t signals_;
+    bool held_;
+    std::uint64_t signals_ = 0;
   };
 
-  // The trimmer sleeps here while nothing is mapped.
+  // The trimmer sleeps here while nothing is mapped, and between two looks; both end early where it
+  // is to end.
   void wait_for_maps();
+  void rest(std::uint64_t time_ns);
 
  private:
   void claim_slot();
-  void open_page();
   void start_trimmer();
+  void end_trimmer();
   void forked();  // in the child
   static bool forked_unseen();
 
   std::atomic<bool> on_{false};
   std::atomic<bool> changing_{false};
   std::atomic<std::uint64_t> entries_{0};
-  std::atomic<std::uint32_t> wake_{0};
+  std::atomic<std::uint32_t> inside_{0};
+  std::atomic<std::uint32_t> wake_{0};  // goes up with every map
+  std::atomic<std::uint32_t> stop_{0};  // goes up when the trimmer is to end
   std::atomic<int> pid_{0};
-  std::atomic<int> trimmer_pid_{0};
+  std::atomic<int> trimmer_pid_{0};        // the process that has one, or tried to
+  std::atomic<bool> trimmer_runs_{false};  // trimmer_ is to be joined
+  pthread_t trimmer_{};
   std::atomic<bool> fork_told_{false};
   Settings settings_;
   Page* page_ = nullptr;

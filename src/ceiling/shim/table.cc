@@ -64,6 +64,45 @@ void Table::remove(bare::Range range) {
   }
 }
 
+void Table::split(std::uintptr_t address) {
+  const std::size_t index = first_after(address);
+  if (index == size_ || entries_[index].range.start >= address || size_ == kEntries) return;
+  open_gap(index + 1);
+  entries_[index + 1] = entries_[index];
+  entries_[index].range.end = entries_[index + 1].range.start = address;
+}
+
+bool Table::set_aside(bare::Range range) {
+  std::size_t index = first_after(range.start);
+  if (index == size_ || entries_[index].range.start >= range.end) return false;
+  split(range.start);
+  split(range.end);
+  for (index = first_after(range.start); index < size_ && entries_[index].range.start < range.end;
+       ++index) {
+    entries_[index].aside = true;
+  }
+  return true;
+}
+
+void Table::put_back(bare::Range range) {
+  for (std::size_t i = first_after(range.start); i < size_ && entries_[i].range.start < range.end;
+       ++i) {
+    entries_[i].aside = false;
+  }
+}
+
+void Table::drop_aside(bare::Range range) {
+  std::size_t i = first_after(range.start);
+  while (i < size_ && entries_[i].range.start < range.end) {
+    if (!entries_[i].aside) {
+      ++i;
+      continue;
+    }
+    if (entries_[i].range.start < range.start || entries_[i].range.end > range.end) ++lost_;
+    close_gap(i, 1);
+  }
+}
+
 const Entry* Table::at(std::uintptr_t address) const {
   const std::size_t index = first_after(address);
   return index < size_ && entries_[index].range.start <= address ? &entries_[index] : nullptr;

@@ -23,6 +23,7 @@ struct Entry {
   std::uint64_t stat_device = 0;  // as stat tells it
   std::uint64_t device = 0;       // as the kernel's maps tell it, once `known`
   bool known = false;             // the trimmer has seen it in the kernel's maps
+  bool aside = false;             // a call is under way that may take it away: not to be trimmed
   Kind kind = Kind::shared;
 };
 
@@ -34,6 +35,13 @@ class Table {
   // Takes [start, end) out of every entry; an entry may be split. A part for which there is no room
   // is left out, and counted in `lost`.
   void remove(bare::Range range);
+  // Before a call that may fail takes the range away: what lies in it is set aside, and no trim
+  // touches it until it is put back as it was (the call failed) or dropped (it did not). A map that
+  // came to the same place meanwhile stays. False: nothing lies there. Entries are split at the
+  // ends; one for which there is no room to be split is set aside whole.
+  [[nodiscard]] bool set_aside(bare::Range range);
+  void put_back(bare::Range range);
+  void drop_aside(bare::Range range);
   // The entry that holds `address`; null when there is none.
   [[nodiscard]] const Entry* at(std::uintptr_t address) const;
   // From now on the private entries that touch the range count as written.
@@ -47,6 +55,7 @@ class Table {
   void clear() { size_ = 0; }
 
  private:
+  void split(std::uintptr_t address);
   void open_gap(std::size_t index);
   void close_gap(std::size_t index, std::size_t count);
 

@@ -83,6 +83,7 @@ std::uint64_t Trimmer::look() {
   // Pages that came or went by other means than our maps make the guess wrong.
   if (fell || bare::now_ns() >= next_count_ns_) {
     Shim::Held held(shim_);
+    if (!held) return 0;
     publish(count(held));
     raise_to(shim_.page().peak_bytes, resident_bytes_ + others_bytes());
   }
@@ -105,12 +106,13 @@ void Trimmer::trim() {
   std::uint64_t after = 0;
   {
     Shim::Held held(shim_);
+    if (!held) return;
     maps_.rewind();
     std::uintptr_t at = 0;
     for (std::size_t i = held.table().first_after(at); i < held.table().size();
          i = held.table().first_after(at)) {
       at = held.table()[i].range.end;
-      trim_entry(held, held.table()[i]);
+      if (!held.table()[i].aside) trim_entry(held, held.table()[i]);
     }
     after = count(held);
   }
@@ -219,13 +221,15 @@ void* run_trimmer(void*) {
     shim.page().threads_refused.fetch_add(1);
     return nullptr;
   }
-  for (;;) {
+  while (shim.on()) {
     if (!shim.covers_any()) {
       shim.slot().resident_bytes.store(0);
       shim.wait_for_maps();
     }
-    bare::sleep_ns(trimmer->look());
+    shim.rest(trimmer->look());
   }
+  trimmer->close();
+  return nullptr;
 }
 
 }  // namespace lowtide::ceiling

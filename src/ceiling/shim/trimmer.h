@@ -17,6 +17,7 @@ class Trimmer {
 
   // False where the kernel gives no way to look.
   [[nodiscard]] bool open();
+  void close() { maps_.close(); }
   // One look, and a trim where it is due; the time to sleep.
   [[nodiscard]] std::uint64_t look();
 

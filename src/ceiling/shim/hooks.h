@@ -1,0 +1,21 @@
+// hooks.h - what the files with hooks share.
+#pragma once
+
+#include <cerrno>
+
+#define LOWTIDE_HOOK extern "C" __attribute__((visibility("default")))
+
+namespace lowtide::ceiling {
+
+// From what a bare system call returns to what libc's function does.
+template <typename Result>
+Result told(long result) {
+  if (result >= 0 || result < -4095) return (Result)result;
+  errno = static_cast<int>(-result);
+  return (Result)-1;
+}
+
+// hooks_calls.cc: finds what its hooks pass on to. Once, before any of them is needed.
+void find_next_calls();
+
+}  // namespace lowtide::ceiling
