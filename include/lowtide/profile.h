@@ -31,10 +31,11 @@ struct Verdict {
 };
 
 // Bytes, summed over the tree at one moment; empty is unknown.
-struct Peak {
+struct Level {
   std::optional<std::uint64_t> rss, anon, file, shmem, page_tables, page_cache, group_usage;
 };
-// Last minus first, after the start-up.
+using Peak = Level;  // each figure at its own highest moment
+// The end minus the start; empty where fewer than two readings tell.
 struct Growth {
   std::optional<std::int64_t> rss, anon, file, shmem, page_tables, page_cache;
 };
@@ -66,7 +67,11 @@ class Recording {
   // FormatError.
   [[nodiscard]] static Recording load(const std::string& path);
 
+  // After the start-up, which is the first tenth of the run.
+  [[nodiscard]] Level start() const;
   [[nodiscard]] Peak peak() const;
+  // Before the processes ended: the last reading in which those that had lasted were all whole.
+  [[nodiscard]] Level end() const;
   [[nodiscard]] Growth growth() const;
   [[nodiscard]] Verdict verdict() const;
   [[nodiscard]] double seconds() const;

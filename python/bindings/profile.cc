@@ -33,7 +33,7 @@ Profile start(int pid, double interval_s, bool children, const nb::bytes& trace_
   return Profile(options);
 }
 
-// The kinds of memory that a Peak and a Growth both have.
+// The kinds of memory that a Level and a Growth both have.
 template <class Figures>
 nb::dict kinds_dict(const Figures& figures) {
   nb::dict out;
@@ -46,11 +46,22 @@ nb::dict kinds_dict(const Figures& figures) {
   return out;
 }
 
-nb::dict peak(const Recording& recording) {
-  const Peak peak = recording.peak();
-  nb::dict out = kinds_dict(peak);
-  out["group_usage"] = peak.group_usage;
+nb::dict level_dict(const Level& level) {
+  nb::dict out = kinds_dict(level);
+  out["group_usage"] = level.group_usage;
   return out;
+}
+
+nb::dict start_level(const Recording& recording) {
+  return level_dict(recording.start());
+}
+
+nb::dict peak(const Recording& recording) {
+  return level_dict(recording.peak());
+}
+
+nb::dict end_level(const Recording& recording) {
+  return level_dict(recording.end());
 }
 
 nb::dict growth(const Recording& recording) {
@@ -75,7 +86,9 @@ void bind_profile(nb::module_& module) {
             return Recording::load(name);
           },
           "path"_a)
+      .def("start", &start_level, nb::sig("def start(self) -> dict[str, int | None]"))
       .def("peak", &peak, nb::sig("def peak(self) -> dict[str, int | None]"))
+      .def("end", &end_level, nb::sig("def end(self) -> dict[str, int | None]"))
       .def("growth", &growth, nb::sig("def growth(self) -> dict[str, int | None]"))
       .def("verdict", &verdict,
            nb::sig("def verdict(self) -> tuple[str, str, list[str], list[str], list[str]]"))

@@ -154,8 +154,18 @@ class Profile:
         return self._recording.peak()
 
     @property
+    def at_start(self) -> dict[str, int | None]:
+        """After the start-up, which is the first tenth of the run; keys as in `peak`."""
+        return self._recording.start()
+
+    @property
+    def at_end(self) -> dict[str, int | None]:
+        """The last reading before the processes ended, or simply the last; keys as in `peak`."""
+        return self._recording.end()
+
+    @property
     def growth(self) -> dict[str, int | None]:
-        """Last minus first after the start-up, which is the first tenth; words as in `peak`."""
+        """The end minus the start; keys as in `peak`, without group_usage."""
         return self._recording.growth()
 
     @property

@@ -31,16 +31,20 @@ Bytes group_file(const Reading& reading) {
   return plus(reading.group->active_file.value, reading.group->inactive_file.value);
 }
 
-void see_reading(Facts& facts, const Reading& reading, const Sums& sums) {
+void see_processes(Facts& facts, const Reading& reading, const Sums& sums) {
   const double seconds = reading.seconds;
+  facts.processes.see(seconds, reading.processes.size());
   facts.heap.see(seconds, plus(sums.anon, sums.swap));
   facts.file.see(seconds, sums.file);
   facts.page_tables.see(seconds, sums.page_tables);
   facts.shmem.see(seconds, largest_shmem(reading));
   facts.pss.see(seconds, sums.pss);
   facts.rss.see(seconds, sums.rss);
-  facts.cached.see(seconds, cached_of(reading));
-  facts.group_file.see(seconds, group_file(reading));
+}
+
+void see_cache(Facts& facts, const Reading& reading) {
+  facts.cached.see(reading.seconds, cached_of(reading));
+  facts.group_file.see(reading.seconds, group_file(reading));
 }
 
 void see_shared(std::optional<SharedMoment>& shared, const Reading& reading, const Sums& sums) {
@@ -87,14 +91,6 @@ bool is_library(const std::string& path) {
   return (plain && path.ends_with("/bin/" + name)) || path.find("/locale/") != std::string::npos;
 }
 
-void Course::see(double seconds, const std::optional<std::uint64_t>& bytes) {
-  if (!bytes) return;
-  if (points.empty()) first = *bytes;
-  points.push_back({seconds, static_cast<double>(*bytes)});
-  peak = std::max(peak, *bytes);
-  last = *bytes;
-}
-
 std::uint64_t Facts::mapped_rise() const {
   std::uint64_t data = 0, libraries = 0;
   for (const GrownFile& one : files) {
@@ -106,7 +102,10 @@ std::uint64_t Facts::mapped_rise() const {
 
 Facts facts_of(const Trace& trace) {
   Facts facts;
-  const std::size_t settled = first_settled(trace);
+  facts.unknown = unknowns_of(trace);
+  if (trace.readings.empty()) return facts;
+  facts.lives = lives_of(trace);
+  const std::size_t settled = first_settled(trace), end = last_whole(trace, facts.lives);
   std::optional<double> begin;
   for (std::size_t i = 0; i < trace.readings.size(); ++i) {
     const Reading& reading = trace.readings[i];
@@ -115,11 +114,11 @@ Facts facts_of(const Trace& trace) {
     if (!begin) begin = reading.seconds;
     facts.seconds = reading.seconds - *begin;
     const Sums sums = sums_of(reading);
-    if (i >= settled) see_reading(facts, reading, sums);
+    if (i >= settled && i <= end) see_processes(facts, reading, sums);
+    if (i >= settled) see_cache(facts, reading);
     see_shared(facts.shared, reading, sums);
   }
   facts.files = grown_files(trace);
-  facts.unknown = unknowns_of(trace);
   return facts;
 }
 

@@ -6,20 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "meter/lives.h"
 #include "meter/trace.h"
 #include "meter/trend.h"
 
 namespace lowtide {
-
-// One kind of memory after the start-up, bytes.
-struct Course {
-  std::vector<Point> points;
-  std::uint64_t first = 0, peak = 0, last = 0;
-
-  void see(double seconds, const std::optional<std::uint64_t>& bytes);
-  [[nodiscard]] bool known() const { return !points.empty(); }
-  [[nodiscard]] std::uint64_t rise() const { return peak - first; }  // to its peak
-};
 
 struct GrownFile {
   std::string path;
@@ -34,9 +25,13 @@ struct SharedMoment {
   std::size_t processes = 0;
 };
 
+// The courses of processes are sums over the tree, from the start-up to the end of the run
+// (last_whole); those of the page cache go on to the last reading.
 struct Facts {
   std::size_t readings = 0;  // in which a process was seen
   double seconds = 0;        // of them
+  std::vector<Life> lives;   // of each process by itself
+  Course processes;          // how many there were
   Course heap;               // anon, and what of it is swapped out
   Course file, page_tables, pss;
   Course shmem;       // the largest process: a sum would count the same pages again

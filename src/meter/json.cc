@@ -13,11 +13,11 @@ namespace {
 
 constexpr int kJsonFormat = 1;  // the field "format"; docs/profile.md
 
-void add_peak(JsonWriter& json, const Peak& peak) {
-  json.key("peak").begin_object();
-  json.field("rss", peak.rss).field("anon", peak.anon).field("file", peak.file);
-  json.field("shmem", peak.shmem).field("page_tables", peak.page_tables);
-  json.field("page_cache", peak.page_cache).field("group_usage", peak.group_usage).end_object();
+void add_level(JsonWriter& json, const char* name, const Level& level) {
+  json.key(name).begin_object();
+  json.field("rss", level.rss).field("anon", level.anon).field("file", level.file);
+  json.field("shmem", level.shmem).field("page_tables", level.page_tables);
+  json.field("page_cache", level.page_cache).field("group_usage", level.group_usage).end_object();
 }
 
 void add_growth(JsonWriter& json, const Growth& growth) {
@@ -114,7 +114,9 @@ std::string json_report(const Trace& trace) {
   json.field("machine", trace.machine).field("seconds", seconds_of(trace));
   json.field("exit", trace.ending ? trace.ending->exit_code : std::nullopt);
   json.field("complete", trace.ending.has_value() && !trace.cut);
-  add_peak(json, peak_of(trace));
+  add_level(json, "start", start_of(trace));
+  add_level(json, "peak", peak_of(trace));
+  add_level(json, "end", end_of(trace));
   add_growth(json, growth_of(trace));
   add_verdict(json, judge(trace));
   add_files(json, trace);

@@ -76,8 +76,14 @@ Recording Recording::load(const std::string& path) {
                     excerpt(std::string_view(text).substr(0, 20)));
 }
 
+Level Recording::start() const {
+  return start_of(impl_->trace);
+}
 Peak Recording::peak() const {
   return peak_of(impl_->trace);
+}
+Level Recording::end() const {
+  return end_of(impl_->trace);
 }
 Growth Recording::growth() const {
   return growth_of(impl_->trace);

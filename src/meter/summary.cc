@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 
+#include "meter/lives.h"
 #include "meter/sums.h"
 #include "meter/verdict.h"
 
@@ -20,22 +22,47 @@ void raise(Bytes& peak, const Bytes& value) {
   if (value) peak = std::max(peak.value_or(0), *value);
 }
 
-// First and last known value of one series.
+// First and last known value of each kind of memory, from the start-up to the end of the run.
 struct Ends {
-  std::optional<std::uint64_t> first, last;
-  int known = 0;
+  Level first, last;
+  std::array<int, 7> known{};
 
-  void see(const Bytes& value) {
-    if (!value) return;
-    if (!first) first = value;
-    last = value;
-    ++known;
+  void see(const Level& level) {
+    for (std::size_t i = 0; i < kKinds.size(); ++i) {
+      const Bytes& value = level.*kKinds[i];
+      if (!value) continue;
+      if (known[i]++ == 0) first.*kKinds[i] = value;
+      last.*kKinds[i] = value;
+    }
   }
-  [[nodiscard]] std::optional<std::int64_t> growth() const {
-    if (known < 2) return std::nullopt;
-    return static_cast<std::int64_t>(*last - *first);
+  [[nodiscard]] std::optional<std::int64_t> growth(std::size_t kind) const {
+    if (known[kind] < 2) return std::nullopt;
+    return static_cast<std::int64_t>(*(last.*kKinds[kind]) - *(first.*kKinds[kind]));
   }
+
+  static constexpr std::array<Bytes Level::*, 7> kKinds{
+      &Level::rss,         &Level::anon,       &Level::file,       &Level::shmem,
+      &Level::page_tables, &Level::page_cache, &Level::group_usage};
 };
+
+Level level_of(const Reading& reading) {
+  const Sums sums = sums_of(reading);
+  return {.rss = sums.rss,
+          .anon = sums.anon,
+          .file = sums.file,
+          .shmem = sums.shmem,
+          .page_tables = sums.page_tables,
+          .page_cache = cached_of(reading),
+          .group_usage = reading.group ? reading.group->usage.value : std::nullopt};
+}
+
+Ends ends_of(const Trace& trace) {
+  Ends ends;
+  if (trace.readings.empty()) return ends;
+  const std::size_t end = last_whole(trace, lives_of(trace));
+  for (std::size_t i = first_settled(trace); i <= end; ++i) ends.see(level_of(trace.readings[i]));
+  return ends;
+}
 
 }  // namespace
 
@@ -91,38 +118,31 @@ double seconds_of(const Trace& trace) {
   return seconds;
 }
 
+Level start_of(const Trace& trace) {
+  return ends_of(trace).first;
+}
+
 Peak peak_of(const Trace& trace) {
   Peak peak;
   for (const Reading& reading : trace.readings) {
-    const Sums sums = sums_of(reading);
-    raise(peak.rss, sums.rss);
-    raise(peak.anon, sums.anon);
-    raise(peak.file, sums.file);
-    raise(peak.shmem, sums.shmem);
-    raise(peak.page_tables, sums.page_tables);
-    raise(peak.page_cache, cached_of(reading));
-    if (reading.group) raise(peak.group_usage, reading.group->usage.value);
+    const Level level = level_of(reading);
+    for (const auto kind : Ends::kKinds) raise(peak.*kind, level.*kind);
   }
   return peak;
 }
 
+Level end_of(const Trace& trace) {
+  return ends_of(trace).last;
+}
+
 Growth growth_of(const Trace& trace) {
-  Ends rss, anon, file, shmem, page_tables, page_cache;
-  for (std::size_t i = first_settled(trace); i < trace.readings.size(); ++i) {
-    const Sums sums = sums_of(trace.readings[i]);
-    rss.see(sums.rss);
-    anon.see(sums.anon);
-    file.see(sums.file);
-    shmem.see(sums.shmem);
-    page_tables.see(sums.page_tables);
-    page_cache.see(cached_of(trace.readings[i]));
-  }
-  return {.rss = rss.growth(),
-          .anon = anon.growth(),
-          .file = file.growth(),
-          .shmem = shmem.growth(),
-          .page_tables = page_tables.growth(),
-          .page_cache = page_cache.growth()};
+  const Ends ends = ends_of(trace);
+  return {.rss = ends.growth(0),
+          .anon = ends.growth(1),
+          .file = ends.growth(2),
+          .shmem = ends.growth(3),
+          .page_tables = ends.growth(4),
+          .page_cache = ends.growth(5)};
 }
 
 }  // namespace lowtide

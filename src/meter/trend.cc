@@ -106,6 +106,14 @@ bool levels_off(const std::vector<Point>& floor) {
 
 }  // namespace
 
+void Course::see(double seconds, const std::optional<std::uint64_t>& value) {
+  if (!value) return;
+  if (points.empty()) first = *value;
+  points.push_back({seconds, static_cast<double>(*value)});
+  peak = std::max(peak, *value);
+  last = *value;
+}
+
 std::optional<Trend> trend_of(const std::vector<Point>& points) {
   if (points.size() < kFewestPoints) return std::nullopt;
   if (points.back().seconds - points.front().seconds < kShortestSeconds) return std::nullopt;
@@ -119,6 +127,12 @@ std::optional<Trend> trend_of(const std::vector<Point>& points) {
   trend.steady = trend.slope > kSureErrors * trend.error && rises_evenly(floor, trend.growth) &&
                  !levels_off(floor);
   return trend;
+}
+
+bool is_leak(const std::optional<Trend>& trend, std::uint64_t peak_bytes) {
+  constexpr double kLeastLeak = 4 << 20;  // less matters to nobody, whatever its shape
+  if (!trend || !trend->steady) return false;
+  return trend->growth >= std::max(kLeastLeak, 0.005 * static_cast<double>(peak_bytes));
 }
 
 }  // namespace lowtide

@@ -5,6 +5,7 @@
 // under either has a rising one.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,16 @@ namespace lowtide {
 struct Point {
   double seconds = 0;
   double bytes = 0;
+};
+
+// A series and what a reader wants first of it.
+struct Course {
+  std::vector<Point> points;
+  std::uint64_t first = 0, peak = 0, last = 0;
+
+  void see(double seconds, const std::optional<std::uint64_t>& value);
+  [[nodiscard]] bool known() const { return !points.empty(); }
+  [[nodiscard]] std::uint64_t rise() const { return peak - first; }  // to its peak
 };
 
 struct Trend {
@@ -24,5 +35,8 @@ struct Trend {
 
 // Points in order of time. Empty where there are too few to say: fewer than 12, or within 1 s.
 [[nodiscard]] std::optional<Trend> trend_of(const std::vector<Point>& points);
+
+// Whether that is a leak: it grows steadily, by enough to matter beside its peak.
+[[nodiscard]] bool is_leak(const std::optional<Trend>& trend, std::uint64_t peak_bytes);
 
 }  // namespace lowtide

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/quote.h"
+#include "meter/lives.h"
 
 namespace lowtide {
 namespace {
@@ -21,15 +22,8 @@ void note(Unknowns& unknowns, const char* what, const Figure& figure, const Name
   if (names.size() < 3) names.insert(whose());  // more are not named
 }
 
-// Empty for the command of a .dat, which tells neither name nor pid.
-std::string name_of(const ProcessReading& process) {
-  const std::string number = "pid " + std::to_string(process.pid);
-  if (process.name.empty()) return process.pid == 0 ? "" : number;
-  return shown(process.name) + " (" + number + ")";
-}
-
 void note_process(Unknowns& unknowns, const ProcessReading& process, bool asked_files) {
-  const auto whose = [&process] { return name_of(process); };
+  const auto whose = [&process] { return process_text(process.name, process.pid); };
   note(unknowns, "heap", process.anon, whose);
   note(unknowns, "mapped pages", process.file, whose);
   note(unknowns, "shared memory", process.shmem, whose);

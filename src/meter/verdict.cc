@@ -12,8 +12,6 @@ namespace lowtide {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-// Less growth than this matters to nobody, whatever its shape.
-constexpr std::uint64_t kLeastLeak = 4 * kMiB;
 constexpr std::uint64_t kLeastRise = 16 * kMiB;
 constexpr std::uint64_t kLeastShared = 64 * kMiB;
 
@@ -31,10 +29,7 @@ constexpr const char* kCountPss =
     "page once";
 
 bool leaks(const Course& course, const std::optional<Trend>& trend) {
-  if (!trend || !trend->steady) return false;
-  const double least =
-      std::max(static_cast<double>(kLeastLeak), 0.005 * static_cast<double>(course.peak));
-  return trend->growth >= least;
+  return is_leak(trend, course.peak);
 }
 
 // Forked processes count the same private pages each: then the sum grows and PSS does not.

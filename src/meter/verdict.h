@@ -12,7 +12,9 @@
 namespace lowtide {
 
 [[nodiscard]] Verdict judge(const Trace& trace);
+[[nodiscard]] Level start_of(const Trace& trace);
 [[nodiscard]] Peak peak_of(const Trace& trace);
+[[nodiscard]] Level end_of(const Trace& trace);
 [[nodiscard]] Growth growth_of(const Trace& trace);
 
 }  // namespace lowtide
