@@ -8,6 +8,7 @@
 #include "failure.h"
 #include "help.h"
 #include "options.h"
+#include "program.h"
 #include "terminal.h"
 #include "verb.h"
 
@@ -21,15 +22,18 @@ class Formatter : public CLI::FormatterBase {
   }
 };
 
-// Behind "--" of a verb that wraps a program all belongs to the program; elsewhere "--" only ends
-// the options.
-Call split_program(std::vector<std::string>* words) {
+// Takes the program that a verb wraps off `words`, the verb first; elsewhere "--" only ends the
+// options.
+Call split_program(const CLI::App& app, std::vector<std::string>* words) {
   Call call;
   const Verb* const verb = words->empty() ? nullptr : find_verb(words->front());
-  const auto mark = std::ranges::find(*words, "--");
-  if (verb == nullptr || !verb->wraps_program || mark == words->end()) return call;
-  call.command.assign(mark + 1, words->end());
-  words->erase(mark, words->end());
+  if (verb == nullptr || !verb->wraps_program) return call;
+  const std::vector<std::string> behind(words->begin() + 1, words->end());
+  const std::size_t at = program_at(*app.get_subcommand(verb->name), behind);
+  const bool marked = at < behind.size() && behind[at] == "--";
+  const auto from = behind.begin() + static_cast<std::ptrdiff_t>(at) + (marked ? 1 : 0);
+  call.command.assign(from, behind.end());
+  words->resize(1 + at);
   return call;
 }
 
@@ -64,7 +68,7 @@ int parse_and_run(std::vector<std::string> words) {
   if (words.empty()) words = {"--help"};
   const std::string name = words.front().starts_with('-') ? "" : words.front();
   if (!name.empty() && find_verb(name) == nullptr) return refuse_verb(name);
-  const Call call = split_program(&words);
+  const Call call = split_program(app, &words);
   keep_whole(&words);
   std::ranges::reverse(words);  // as CLI11 takes them
   try {

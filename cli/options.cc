@@ -66,14 +66,15 @@ std::vector<const CLI::App*> subcommands_of(const CLI::App& app) {
 std::string usage_of(const CLI::App& app) {
   const CLI::App* const parent = app.get_parent();
   if (parent == nullptr) return "lowtide VERB [options]";
+  const Verb* const verb = find_verb(app.get_name());
+  const bool wraps = verb != nullptr && verb->wraps_program;
   std::string text = "lowtide " + app.get_name() + " [options]";
+  if (wraps) text += " PROGRAM [arguments]";
   for (const CLI::Option* const option : app.get_options()) {
     if (!option->get_positional()) continue;
     const std::string name = words_of(*option).names.front();
-    text += option->get_required() ? " " + name : " [" + name + "]";
+    text += wraps ? " | " + name : option->get_required() ? " " + name : " [" + name + "]";
   }
-  const Verb* const verb = find_verb(app.get_name());
-  if (verb != nullptr && verb->wraps_program) text += " -- PROGRAM [arguments]";
   return text;
 }
 

@@ -178,14 +178,16 @@ int show_trace(const ProfileWords& words) {
 
 Run add_profile(CLI::App& app) {
   const auto words = std::make_shared<ProfileWords>();
-  app.add_option("TRACE", words->trace,
-                 "A trace or a .dat of mprof to look at, instead of a program")
+  app.add_option(
+         "TRACE", words->trace,
+         "A recording to look at: a first word that ends in .trace, .dat (mprof) or .json. Any "
+         "other begins the program, and all words after it are the program's; -- before it "
+         "is needed only where a program is called so")
       ->type_name("");
   app.add_option("-o,--output", words->outputs,
                  "Write the report: .html, .svg, .json, .dat (mprof) or .trace; may be repeated")
       ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);  // one each time: what follows is the program
   app.add_option("--interval", words->interval_s, "Seconds between readings; chosen if not given")
       ->type_name("S");
   app.add_flag("--no-children", words->no_children, "Only the program, not what it starts");
@@ -194,8 +196,8 @@ Run add_profile(CLI::App& app) {
     const bool program = !call.command.empty();
     if (program == !words->trace.empty()) {
       throw std::invalid_argument(program ? "a trace and a program: name one of them"
-                                          : "no program: write it behind --, as in lowtide profile "
-                                            "-- python train.py");
+                                          : "no program: name one, as in lowtide profile python "
+                                            "train.py");
     }
     const double interval_s = words->interval_s.value_or(1);
     if (!(interval_s >= 0.001 && interval_s <= 3600)) {  // nor NaN

@@ -19,7 +19,7 @@ inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 2;
 
 struct Call {
-  std::vector<std::string> command;  // behind "--", of a verb that wraps a program
+  std::vector<std::string> command;  // of a verb that wraps a program: all words from it on
 };
 
 // Called once the options are parsed; returns the exit code. May throw: IoError and FormatError
@@ -31,7 +31,7 @@ struct Verb {
   const char* name;
   const char* summary;  // one line, no full stop
   const char* example;  // shown by --help: "lowtide info train.bin"; lines are separate examples
-  bool wraps_program;   // takes "-- PROGRAM ARGUMENTS..."
+  bool wraps_program;   // takes PROGRAM ARGUMENTS... (program.h)
   // Adds options and files to `app`. What they are parsed into is held by the Run that it returns.
   Run (*add)(CLI::App& app);
 };

@@ -12,11 +12,10 @@ constexpr Verb kVerbs[] = {
     {"cache", "Which parts of a file are in the page cache; put it out or bring it in",
      "lowtide cache train.bin\nlowtide cache --evict train.bin", false, add_cache},
     {"profile", "Where the memory of a program went, over time, with a verdict in words",
-     "lowtide profile -o memory.html -- python train.py\nlowtide profile memory.trace -o "
-     "memory.svg",
+     "lowtide profile -o memory.html python train.py\nlowtide profile memory.trace -o memory.svg",
      true, add_profile},
     {"guard", "Run a program under a limit on the pages of files that it maps",
-     "lowtide guard --limit 512MiB -- python train.py", true, add_guard},
+     "lowtide guard --limit 512MiB python train.py", true, add_guard},
     {"bench", "What a file gives on this disk: cold and hot, engine beside engine",
      "lowtide bench train.bin\nlowtide bench --warm --memory 1GiB m.npy", false, add_bench},
     {"doctor", "What this machine allows, what a path lies on, what would make it faster",

@@ -25,6 +25,34 @@ def test_the_program_runs_as_without_it():
     assert "of a core" in told.stderr
 
 
+SHOW = "import sys; print(sys.argv[1:])"
+
+
+@pytest.mark.parametrize("mark", [[], ["--"]])
+def test_the_first_word_that_is_no_option_begins_the_program(mark, tmp_path):
+    """Its own options stay its own, also those that profile has too, and a second --."""
+    own = ["--json", "-o", "x.html", "--", "--interval=0"]
+    words = ["-o", tmp_path / "r.html", "--interval", "0.1", f"--output={tmp_path / 'r.svg'}"]
+    told = lowtide("profile", *words, *mark, sys.executable, "-c", SHOW, *own)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout == f"{own}\n"
+    assert sorted(os.listdir(tmp_path)) == ["r.html", "r.svg"]
+
+
+def test_an_output_takes_one_word_and_a_recording_may_follow_it(trace, tmp_path):
+    told = lowtide("profile", "-o", tmp_path / "a.svg", trace, "--json")
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["readings"] > 0
+    assert (tmp_path / "a.svg").exists()
+
+
+def test_a_program_that_is_called_as_a_recording_is_run_behind_the_mark(tmp_path):
+    program = tmp_path / "run.dat"
+    program.write_text("#!/bin/sh\necho ran\n")
+    program.chmod(0o755)
+    assert lowtide("profile", "--", program).stdout == "ran\n"
+
+
 def test_json_is_the_last_line_and_has_the_peaks():
     code = HOLD + "; import time; time.sleep(1); print('mine')"
     told = lowtide("profile", "--json", "--", sys.executable, "-c", code, "64")
@@ -202,10 +230,10 @@ def test_names_that_are_no_text_are_taken_and_shown_on_one_line(tmp_path):
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout.splitlines()[-1])["command"] == ["echo", "\ufffd\n"]
     assert lowtide("profile", trace).returncode == 0
-    missing = lowtide("profile", trace + b"2")
+    missing = lowtide("profile", trace + b"2.trace")
     assert missing.returncode == 2
     assert missing.stderr.splitlines() == [
-        f"lowtide profile: no such file: {tmp_path}/two\\nlines \\xff.trace2"
+        f"lowtide profile: no such file: {tmp_path}/two\\nlines \\xff.trace2.trace"
     ]
     no_program = lowtide("profile", "--", bytes(tmp_path) + b"/no\n\xff")
     assert no_program.returncode == 127
@@ -213,9 +241,9 @@ def test_names_that_are_no_text_are_taken_and_shown_on_one_line(tmp_path):
 
 
 def test_what_is_no_trace_is_refused(tmp_path):
-    (tmp_path / "x").write_bytes(b"\xff\x00 no trace")
-    assert lowtide("profile", tmp_path / "x").returncode == 1
-    assert lowtide("profile", tmp_path / "none").returncode == 2
+    (tmp_path / "x.trace").write_bytes(b"\xff\x00 no trace")
+    assert lowtide("profile", tmp_path / "x.trace").returncode == 1
+    assert lowtide("profile", tmp_path / "none.trace").returncode == 2
 
 
 def test_a_bad_interval_is_exit_2():
