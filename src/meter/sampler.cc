@@ -1,5 +1,6 @@
 #include "meter/sampler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "meter/files.h"
@@ -39,6 +40,20 @@ ProcessReading read_process(const SystemRoot& root, const ProcessStat& stat) {
   reading.threads = Figure::known(stat.threads);
   if (!memory.anon && memory.rss) reading.rss_alone = *memory.rss;
   return reading;
+}
+
+// A process that ends gives its memory up before it is gone: what is asked of it then is no figure
+// of its life, and that it was not told is no news.
+bool is_ending(const SystemRoot& root, const ProcessReading& process) {
+  bool gone = false;
+  const Told<ProcessStat> now = read_stat(root, process.pid, &gone);
+  if (!now) return gone;
+  return now->exiting || now->state == 'Z' || now->state == 'X' ||
+         now->start_ticks != process.start_ticks;
+}
+
+bool is_unread(const ProcessReading& process) {
+  return !process.anon.value && !process.rss_alone;
 }
 
 // What walking the pages of the tree will cost, before it was tried: a guess, on the high side.
@@ -85,7 +100,9 @@ Reading Sampler::take(double seconds, bool last) {
   timed(&plain_, seconds, [&] {
     if (!discover) alive = tree_.look(false);
     for (const ProcessStat& stat : alive) {
-      reading.processes.push_back(read_process(options_.root, stat));
+      ProcessReading process = read_process(options_.root, stat);
+      if (is_unread(process) && is_ending(options_.root, process)) continue;
+      reading.processes.push_back(std::move(process));
     }
   });
   if (!reading.processes.empty()) {
@@ -98,9 +115,15 @@ Reading Sampler::take(double seconds, bool last) {
       timed(&pss_, seconds, [&] { take_pss(&reading); });
     }
   }
+  if (reading.processes.empty() && last && !options_.watch_files.empty()) {
+    take_files(&reading);  // the page cache stays when the processes go
+  }
   if (wanted(group_, 0) && !tree_.ended()) {
     const int pid = reading.processes.empty() ? tree_.root_pid() : reading.processes.front().pid;
-    timed(&group_, seconds, [&] { reading.group = read_group(options_.root, pid); });
+    timed(&group_, seconds, [&] {
+      GroupReading group = read_group(options_.root, pid);
+      if (group.usage.value || read_stat(options_.root, pid)) reading.group = std::move(group);
+    });
   }
   return reading;
 }
@@ -109,9 +132,16 @@ double Sampler::wait_s(double seconds) const {
   return options_.interval_s > 0 ? options_.interval_s : plain_.wait_s(seconds);
 }
 
+// Why the PSS of a process that has ended meanwhile is unknown is no news either.
+void Sampler::forgive_ending(ProcessReading* process) const {
+  if (process->pss.value || !is_ending(options_.root, *process)) return;
+  process->pss = Figure::unknown(kNotAsked);
+}
+
 void Sampler::take_pss(Reading* reading) const {
   for (ProcessReading& process : reading->processes) {
     process.pss = to_figure(read_pss(options_.root, process.pid));
+    forgive_ending(&process);
   }
 }
 
@@ -119,7 +149,19 @@ void Sampler::take_files(Reading* reading) const {
   std::vector<int> pids;
   for (const ProcessReading& process : reading->processes) pids.push_back(process.pid);
   FilesReading files = read_files(options_.root, pids, options_.watch_files);
-  for (ProcessReading& process : reading->processes) process.pss = files.pss[process.pid];
+  bool one = false;
+  for (ProcessReading& process : reading->processes) {
+    process.pss = files.pss[process.pid];
+    one = one || process.pss.value;
+    forgive_ending(&process);
+  }
+  const auto not_asked = [](const ProcessReading& p) { return p.pss.why == kNotAsked; };
+  if (!one && std::ranges::all_of(reading->processes, not_asked)) {
+    if (options_.watch_files.empty()) return;  // nobody was left to ask
+    for (FileReading& file : files.files) {    // watched ones: who maps them is not known
+      if (!file.mapped.value) file.mapped = file.pss = Figure::unknown(kNotAsked);
+    }
+  }
   reading->files = std::move(files.files);
 }
 

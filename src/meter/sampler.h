@@ -45,6 +45,7 @@ class Sampler {
  private:
   template <typename Work>
   void timed(Turn* turn, double seconds, Work work);
+  void forgive_ending(ProcessReading* process) const;
   void take_pss(Reading* reading) const;
   void take_files(Reading* reading) const;
 

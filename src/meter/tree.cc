@@ -13,7 +13,8 @@ namespace {
 
 // The leader of a program may end while its other threads work on.
 bool lives(const ProcessStat& process) {
-  return (process.state != 'Z' && process.state != 'X') || process.threads > 1;
+  const bool over = process.exiting || process.state == 'Z' || process.state == 'X';
+  return !over || process.threads > 1;
 }
 
 }  // namespace

@@ -63,19 +63,33 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
   constexpr std::size_t kStart = 19;  // field 22 of the manual's numbers; fields[0] is the third
   if (fields.size() <= kStart) return std::nullopt;
   const auto number = [&fields](std::size_t at) { return leading_number(fields[at]); };
-  const auto parent = number(1), minor = number(7), major = number(9), threads = number(17),
-             start = number(kStart);
+  const auto parent = number(1), flags = number(6), minor = number(7), major = number(9),
+             threads = number(17), start = number(kStart);
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
   if (!parent || *parent > kMost || !minor || !major || !threads || !start) return std::nullopt;
   ProcessStat stat;
   stat.parent = static_cast<int>(*parent);
+  constexpr std::uint64_t kExiting = 4;  // PF_EXITING
   stat.state = fields[0].front();
+  stat.exiting = flags && (*flags & kExiting) != 0;
   stat.name = text.substr(open + 1, close - open - 1);
   stat.start_ticks = *start;
   stat.minor_faults = *minor;
   stat.major_faults = *major;
   stat.threads = *threads;
   return stat;
+}
+
+// The status of a thread that still has the memory of the process, though the first one has ended.
+std::optional<std::string> other_thread_status(const SystemRoot& root, int pid) {
+  bool readable = false;
+  const std::string tasks = folder_of(root, pid) + "/task";
+  for (const int thread : numbers_in(tasks, &readable)) {
+    if (thread == pid) continue;
+    auto text = read_text(tasks + "/" + std::to_string(thread) + "/status");
+    if (text && number_of(*text, "VmRSS")) return text;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -111,7 +125,10 @@ Told<ProcessStat> read_stat(const SystemRoot& root, int pid, bool* gone) {
 
 ProcessMemory read_memory(const SystemRoot& root, int pid) {
   int err = 0;
-  const std::optional<std::string> text = read_text(folder_of(root, pid) + "/status", &err);
+  std::optional<std::string> text = read_text(folder_of(root, pid) + "/status", &err);
+  if (text && !number_of(*text, "VmRSS")) {
+    if (auto other = other_thread_status(root, pid)) text = std::move(other);
+  }
   if (!text) {
     const ToldBytes none = ToldBytes::unknown(proc_reason(root, pid, "status", err));
     return {none, none, none, none, none, none};
@@ -145,6 +162,16 @@ ToldBytes read_pss(const SystemRoot& root, int pid) {
   const std::optional<std::string> text = read_text(folder_of(root, pid) + "/smaps_rollup", &err);
   if (!text) return ToldBytes::unknown(proc_reason(root, pid, "smaps_rollup", err));
   return kib_of(*text, "Pss", "the process has no memory of its own any more");
+}
+
+std::vector<std::string> read_command_line(const SystemRoot& root, int pid) {
+  const std::optional<std::string> text = read_text(folder_of(root, pid) + "/cmdline");
+  std::vector<std::string> words;
+  for (std::size_t at = 0; text && at < text->size();) {
+    words.emplace_back(text->c_str() + at);
+    at += words.back().size() + 1;
+  }
+  return words;
 }
 
 std::vector<int> list_processes(const SystemRoot& root) {

@@ -17,8 +17,9 @@ namespace lowtide {
 struct ProcessStat {
   int pid = 0;
   int parent = 0;
-  char state = '?';  // 'Z': ended, and its parent has not asked yet
-  std::string name;  // comm: any bytes but 0, at most 15
+  char state = '?';      // 'Z': ended, and its parent has not asked yet
+  bool exiting = false;  // its first thread is on its way out, and has no memory any more
+  std::string name;      // comm: any bytes but 0, at most 15
   std::uint64_t start_ticks = 0;
   std::uint64_t minor_faults = 0, major_faults = 0;
   std::uint64_t threads = 0;
@@ -28,7 +29,7 @@ struct ProcessStat {
 [[nodiscard]] Told<ProcessStat> read_stat(const SystemRoot& root, int pid, bool* gone = nullptr);
 
 // /proc/PID/status, bytes. A line that is missing is unknown: the kernel does not count it, or the
-// process has no memory any more.
+// process has no memory any more. Where only its first thread has ended, another one tells.
 struct ProcessMemory {
   ToldBytes rss;  // VmRSS: the sum of the next three, and all that kernels before 4.5 tell
   ToldBytes anon, file, shmem;
@@ -45,6 +46,9 @@ struct ProcessIo {
 
 // Pss of /proc/PID/smaps_rollup. The kernel walks all pages: milliseconds for gigabytes.
 [[nodiscard]] ToldBytes read_pss(const SystemRoot& root, int pid);
+
+// The words it was started with; empty where that is not told, and for a process that ends.
+[[nodiscard]] std::vector<std::string> read_command_line(const SystemRoot& root, int pid);
 
 // Every process that /proc shows, in no order.
 [[nodiscard]] std::vector<int> list_processes(const SystemRoot& root);

@@ -69,6 +69,53 @@ class SamplerTest : public testing::Test {
   FakeProc proc_;
 };
 
+// Its stat as it is between exit_mm() and the end: PF_EXITING, and no memory in its status.
+void begin_to_end(const FakeProc& proc, int threads) {
+  proc.file(kPid, "stat",
+            std::to_string(kPid) + " (job) R 1 1 1 0 -1 4 11 0 22 0 0 0 0 0 20 0 " +
+                std::to_string(threads) + " 0 77 1000 200\n");
+  proc.file(kPid, "status", "Name:\tjob\n");
+}
+
+TEST_F(SamplerTest, LeavesOutAProcessThatIsEnding) {
+  for (const int threads : {1, 3}) {
+    proc_.process(kPid, 1, 77, "job");
+    Sampler sampler = this->sampler();
+    EXPECT_EQ(sampler.take(0).processes.size(), 1u);
+    begin_to_end(proc_, threads);
+    const Reading last = sampler.take(1, true);
+    EXPECT_TRUE(last.processes.empty()) << threads;
+    EXPECT_FALSE(last.files) << threads;
+  }
+}
+
+TEST_F(SamplerTest, KeepsAProcessWhoseFirstThreadEnded) {
+  Sampler sampler = this->sampler();
+  begin_to_end(proc_, 2);
+  proc_.file(kPid, "task/2000000001/status", "Name:\tjob\nVmRSS:\t60 kB\nRssAnon:\t10 kB\n");
+  const Reading reading = sampler.take(1);
+  ASSERT_EQ(reading.processes.size(), 1u);
+  EXPECT_EQ(reading.processes[0].anon.value, 10u * 1024);
+}
+
+TEST_F(SamplerTest, LooksAtWatchedFilesOnceMoreWhenAllHaveEnded) {
+  const std::string path = proc_.folder().write("data.bin", std::string(8192, 'x'));
+  SamplerOptions options;
+  options.root = proc_.root();
+  options.pid = kPid;
+  options.watch_files = {path};
+  Sampler sampler(options);
+  (void)sampler.take(0);
+  proc_.end(kPid);
+  EXPECT_FALSE(sampler.take(1).files);
+  const Reading last = sampler.take(2, true);
+  EXPECT_TRUE(last.processes.empty());
+  ASSERT_TRUE(last.files);
+  ASSERT_EQ(last.files->size(), 1u);
+  EXPECT_EQ(last.files->front().path, path);
+  EXPECT_EQ(last.files->front().mapped.value, 0u);
+}
+
 TEST_F(SamplerTest, AnIntervalThatWasAskedForLooksAtTheFilesWhateverThatCosts) {
   const Counted chosen = run(proc_.root(), 5, 0.02), asked = run(proc_.root(), 5, 0.02, 0.05);
   EXPECT_LE(chosen.files, 2);

@@ -52,6 +52,30 @@ TEST_F(ProcessTest, ReadsStatWhateverTheNameIs) {
   }
 }
 
+TEST_F(ProcessTest, SeesThatAProcessIsOnItsWayOut) {
+  stat("x");
+  EXPECT_FALSE(read_stat(root_, kPid)->exiting);
+  file("stat", "1 (x) R 77 1 1 0 -1 4194564 1234 5 6 7 8 9 0 0 20 0 3 0 987654 1000 200\n");
+  EXPECT_TRUE(read_stat(root_, kPid)->exiting);
+}
+
+TEST_F(ProcessTest, WhoseFirstThreadEndedIsToldByAnother) {
+  const std::string number = std::to_string(kPid);
+  file("status", "Name:\tx\nThreads:\t2\n");
+  file("task/" + number + "/status", "Name:\tx\nThreads:\t2\n");
+  EXPECT_FALSE(read_memory(root_, kPid).rss);
+  file("task/2000000001/status", "Name:\tx\nVmRSS:\t60 kB\nRssAnon:\t10 kB\n");
+  EXPECT_EQ(read_memory(root_, kPid).rss.value, 60u * 1024);
+  EXPECT_EQ(read_memory(root_, kPid).anon.value, 10u * 1024);
+}
+
+TEST_F(ProcessTest, TellsTheWordsItWasStartedWith) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(read_command_line(root_, kPid), Words{});
+  file("cmdline", std::string("python\0a b\0\0x\0", 14));
+  EXPECT_EQ(read_command_line(root_, kPid), (Words{"python", "a b", "", "x"}));
+}
+
 TEST_F(ProcessTest, SurvivesStatsThatAreNone) {
   for (const char* text : {"", "\n", "1", "1 (a", ")(", "1 (a) S", "1 (a) S x 1 1 1 1 1 1"}) {
     file("stat", text);
