@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <utility>
 
 #include "core/quote.h"
 #include "lowtide/bytes.h"
@@ -18,48 +16,56 @@ std::string rise_text(const char* what, const Course& course) {
          format_bytes(course.peak) + " at its peak, " + format_bytes(course.last) + " at the end";
 }
 
-// The process whose private memory grew most between its first reading and its last.
-std::optional<std::string> grown_process(const Trace& trace) {
-  struct Ends {
-    std::string name;
-    std::uint64_t first = 0, last = 0;
-  };
-  std::map<std::pair<int, std::uint64_t>, Ends> ends;
-  for (const Reading& reading : trace.readings) {
-    for (const ProcessReading& process : reading.processes) {
-      if (!process.anon.value) continue;
-      const auto [at, added] = ends.try_emplace({process.pid, process.start_ticks});
-      if (added) at->second.first = *process.anon.value;
-      at->second.name = process.name;
-      at->second.last = *process.anon.value;
-    }
-  }
-  if (ends.size() < 2) return std::nullopt;
-  const auto rise = [](const auto& entry) {
-    return entry.second.last - std::min(entry.second.first, entry.second.last);
-  };
-  const auto most = std::ranges::max_element(ends, {}, rise);
-  if (rise(*most) == 0) return std::nullopt;
-  return "the process whose heap grew most: " + shown(most->second.name) + " (pid " +
-         std::to_string(most->first.first) + "), by " + format_bytes(rise(*most));
-}
-
-void add_files(std::vector<std::string>& evidence, const Facts& facts) {
-  int told = 0;
-  for (const GrownFile& file : facts.files) {
-    if (file.library || file.rise == 0 || told == 3) continue;
-    ++told;
-    evidence.push_back("mapped: " + shown(file.path) + ", grew by " + format_bytes(file.rise) +
-                       " to " + format_bytes(file.peak));
-  }
-}
-
 std::string seconds_text(double seconds) {
   if (seconds < 0.1) return format_fixed(seconds * 1e3, 0) + " ms";
   if (seconds < 10) return format_fixed(seconds, 1) + " s";
   if (seconds < 120) return format_fixed(seconds, 0) + " s";
   if (seconds < 7200) return format_fixed(seconds / 60, 1) + " min";
   return format_fixed(seconds / 3600, 1) + " h";
+}
+
+// What is less than a twentieth of all that is resident explains nothing that a curve shows; and
+// what is less than 4 MiB, nobody looks for (a leak begins there, too).
+bool matters(std::uint64_t bytes, std::uint64_t whole) {
+  return bytes >= std::max(static_cast<std::uint64_t>(4 * kMiB), whole / 20);
+}
+
+// Each process that leaks; where none does, the one whose heap grew most.
+void add_processes(std::vector<std::string>& evidence, const Facts& facts) {
+  constexpr std::size_t kMost = 4;
+  if (facts.lives.size() < 2) return;
+  const auto text = [](const Life& life) {
+    return "heap of " + process_text(life.name, life.pid) + ": " + format_bytes(life.heap.first) +
+           " to " + format_bytes(life.heap.last) + " within " +
+           seconds_text(life.end_s - life.begin_s);
+  };
+  std::size_t told = 0;
+  for (const Life& life : facts.lives) {
+    if (!life.leaks || told++ >= kMost) continue;
+    evidence.push_back(text(life) + ", by " + rate_text(*life.heap_trend) + ", steadily");
+  }
+  if (told > kMost) {
+    evidence.push_back("and " + std::to_string(told - kMost) + " more processes that leak");
+  }
+  if (told > 0) return;
+  const auto grown = [](const Life& life) {
+    return life.heap.last - std::min(life.heap.first, life.heap.last);
+  };
+  const auto most = std::ranges::max_element(facts.lives, {}, grown);
+  if (matters(grown(*most), facts.rss.peak)) evidence.push_back(text(*most) + ", the most of all");
+}
+
+void add_files(std::vector<std::string>& evidence, const Facts& facts) {
+  constexpr int kMost = 3;
+  const std::uint64_t all = facts.mapped_rise();
+  if (!matters(all, facts.rss.peak)) return;
+  int told = 0;
+  for (const GrownFile& file : facts.files) {
+    if (file.library || !matters(file.rise, all) || told == kMost) continue;
+    ++told;
+    evidence.push_back("mapped: " + shown(file.path) + ", grew by " + format_bytes(file.rise) +
+                       " to " + format_bytes(file.peak));
+  }
 }
 
 }  // namespace
@@ -83,32 +89,28 @@ std::string readings_text(const Facts& facts) {
          " within " + seconds_text(facts.seconds);
 }
 
-std::vector<std::string> evidence_of(const Trace& trace, const Facts& facts, const Trends& trends) {
+std::vector<std::string> evidence_of(const Facts& facts, const Trends& trends) {
   std::vector<std::string> evidence;
   if (facts.readings == 0) return evidence;
   evidence.push_back(readings_text(facts));
-  if (facts.heap.known()) evidence.push_back(rise_text("heap", facts.heap));
   if (trends.heap) {
     evidence.push_back("floor of the heap: " + rate_text(*trends.heap) +
                        (trends.heap->steady ? ", steadily" : ", not steadily"));
   }
-  if (const auto process = grown_process(trace)) evidence.push_back(*process);
-  if (facts.file.known()) evidence.push_back(rise_text("pages of mapped files", facts.file));
+  add_processes(evidence, facts);
+  const auto add = [&](const char* what, const Course& course) {
+    if (course.known() && matters(course.rise(), facts.rss.peak)) {
+      evidence.push_back(rise_text(what, course));
+    }
+  };
   add_files(evidence, facts);
-  if (facts.shmem.known() && facts.shmem.peak > 0) {
-    evidence.push_back(rise_text("shared memory of the largest process", facts.shmem));
-  }
-  if (facts.shared) {
+  add("shared memory of the largest process", facts.shmem);
+  if (facts.shared && matters(facts.shared->rss - facts.shared->pss, facts.rss.peak)) {
     evidence.push_back("RSS of " + std::to_string(facts.shared->processes) +
                        " processes: " + format_bytes(facts.shared->rss) + " summed, " +
                        format_bytes(facts.shared->pss) + " with shared pages divided (PSS)");
   }
-  if (facts.page_tables.known()) evidence.push_back(rise_text("page tables", facts.page_tables));
-  if (facts.cached.known()) evidence.push_back(rise_text("page cache of the files", facts.cached));
-  if (facts.group_file.known()) {
-    evidence.push_back(rise_text("page cache charged to the memory group", facts.group_file));
-  }
-  if (!facts.heap.known() && facts.rss.known()) evidence.push_back(rise_text("RSS", facts.rss));
+  add("page cache charged to the memory group", facts.group_file);
   return evidence;
 }
 

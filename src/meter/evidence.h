@@ -20,8 +20,8 @@ struct Trends {
 // "40 readings within 12 s", in ms, s, min or h.
 [[nodiscard]] std::string readings_text(const Facts& facts);
 
-// One sentence for each kind of memory that was seen, the most telling first.
-[[nodiscard]] std::vector<std::string> evidence_of(const Trace& trace, const Facts& facts,
-                                                   const Trends& trends);
+// What the table of start, peak and end does not tell, and of that only what moved by a twentieth
+// of the peak of RSS: less explains nothing that the curve shows.
+[[nodiscard]] std::vector<std::string> evidence_of(const Facts& facts, const Trends& trends);
 
 }  // namespace lowtide

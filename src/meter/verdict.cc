@@ -22,6 +22,11 @@ constexpr const char* kReadInstead =
     "PROGRAM for a program that you cannot change";
 constexpr const char* kFindAllocations =
     "find who allocates it with an allocation profiler (Python: memray or tracemalloc)";
+constexpr const char* kFindInChildren =
+    "find who allocates it with an allocation profiler that follows child processes (Python: "
+    "memray run --follow-fork)";
+constexpr const char* kEndProcesses =
+    "find what starts processes and neither ends them nor waits for them";
 constexpr const char* kShareTables =
     "map less at a time, or read instead of mapping: lt.open and lt.tokens need no page tables";
 constexpr const char* kCountPss =
@@ -40,6 +45,21 @@ bool only_forked(const Facts& facts) {
   return facts.shared && summed > 0 && grown < summed / 4;
 }
 
+// More and more of them, and none that grows by itself.
+bool more_processes(const Facts& facts) {
+  return facts.processes.last > facts.processes.first;
+}
+
+std::vector<const Life*> leaking(const Facts& facts) {
+  std::vector<const Life*> found;
+  for (const Life& life : facts.lives) {
+    if (life.leaks) found.push_back(&life);
+  }
+  std::ranges::sort(found, std::ranges::greater{},
+                    [](const Life* life) { return life->heap_trend->slope; });
+  return found;
+}
+
 bool counted_twice(const Facts& facts) {
   return facts.shared && facts.shared->rss - facts.shared->pss >= kLeastShared &&
          facts.shared->pss <= facts.shared->rss / 2;
@@ -56,6 +76,7 @@ std::uint64_t cache_rise(const Facts& facts) {
 VerdictKind decide(const Facts& facts, const Trends& trends) {
   const bool seen = facts.heap.known() || facts.file.known();
   if (!seen || (!trends.heap && !trends.file)) return VerdictKind::too_short;
+  if (!leaking(facts).empty()) return VerdictKind::heap_leak;
   if (leaks(facts.heap, trends.heap)) {
     return only_forked(facts) ? VerdictKind::shared_twice : VerdictKind::heap_leak;
   }
@@ -86,9 +107,24 @@ std::string flat_headline(const Facts& facts, const Trends& trends) {
 }
 
 std::string leak_headline(const Facts& facts, const Trends& trends) {
+  constexpr const char* kLooksLike = " and does not level off: this looks like a leak.";
+  const std::vector<const Life*> found = leaking(facts);
+  if (!found.empty()) {
+    const Life& most = *found.front();
+    const std::string who = process_text(most.name, most.pid), rate = rate_text(*most.heap_trend);
+    if (facts.lives.size() == 1 || who.empty()) return "The heap grows by " + rate + kLooksLike;
+    if (found.size() == 1) return "The heap of " + who + " grows by " + rate + kLooksLike;
+    return "The heaps of " + std::to_string(found.size()) +
+           " processes grow and do not level off, that of " + who + " fastest, by " + rate +
+           ": this looks like a leak.";
+  }
   if (leaks(facts.heap, trends.heap)) {
-    return "The heap grows by " + rate_text(*trends.heap) +
-           " and does not level off: this looks like a leak.";
+    const std::string rate = rate_text(*trends.heap);
+    if (!more_processes(facts)) return "The heap of all processes grows by " + rate + kLooksLike;
+    return "The heap of all processes grows by " + rate +
+           " because there are more and more of them: " + std::to_string(facts.processes.first) +
+           " after the start, " + std::to_string(facts.processes.last) +
+           " at the end; none was seen to leak by itself.";
   }
   return "Shared memory grows by " + rate_text(*trends.shmem) +
          " and does not level off: this looks like a leak.";
@@ -129,8 +165,12 @@ std::string headline(VerdictKind kind, const Facts& facts, const Trends& trends)
 
 std::vector<std::string> advice(VerdictKind kind, const Facts& facts) {
   switch (kind) {
-    case VerdictKind::heap_leak:
-      return {kFindAllocations};
+    case VerdictKind::heap_leak: {
+      const std::vector<const Life*> found = leaking(facts);
+      if (found.empty() && more_processes(facts)) return {kEndProcesses};
+      const bool in_child = !found.empty() && found.front() != &facts.lives.front();
+      return {in_child ? kFindInChildren : kFindAllocations};
+    }
     case VerdictKind::mapped_files: {
       const auto data = std::ranges::find_if_not(facts.files, &GrownFile::library);
       if (data == facts.files.end() || data->rise == 0) return {kReadInstead};
@@ -185,7 +225,7 @@ Verdict judge(const Trace& trace) {
   const VerdictKind kind = decide(facts, trends);
   return {.kind = kind,
           .headline = headline(kind, facts, trends),
-          .evidence = evidence_of(trace, facts, trends),
+          .evidence = evidence_of(facts, trends),
           .unknown = facts.unknown,
           .advice = advice(kind, facts)};
 }

@@ -161,6 +161,102 @@ TEST(Verdict, SeesALeakInOneChild) {
   EXPECT_TRUE(says(verdict, "python (pid 117)")) << all_of(verdict);
 }
 
+// DataLoader workers end a moment before their parent: the tree shrinks at its end.
+TEST(Verdict, NamesAWorkerThatLeaksAndEndsBeforeItsParent) {
+  Program run(7);
+  run.seconds = 48;
+  run.count = 400;
+  const Trace trace = run.make([&](double part, Reading& reading) {
+    reading.processes.push_back(process_of(100, 300 * kMiB));
+    for (int worker = 0; worker < 3 && part > 0.05 && part < 0.965; ++worker) {
+      const double kept = worker == 1 ? 305 * part : 0;
+      reading.processes.push_back(process_of(201 + worker, (150 + kept) * kMiB));
+      reading.processes.back().name = "pt_data_worker";
+    }
+  });
+  const Verdict verdict = judge(trace);
+  EXPECT_EQ(verdict.kind, VerdictKind::heap_leak) << all_of(verdict);
+  EXPECT_TRUE(verdict.headline.starts_with("The heap of pt_data_worker (pid 202) grows by 6.3"))
+      << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "--follow-fork")) << all_of(verdict);
+  EXPECT_FALSE(says(verdict, "pid 201")) << all_of(verdict);
+  EXPECT_GT(growth_of(trace).anon.value(), 250 * static_cast<std::int64_t>(kMiB));
+}
+
+TEST(Verdict, CountsTheProcessesThatLeak) {
+  Program run(8);
+  const Trace trace = run.make([&](double part, Reading& reading) {
+    reading.processes.push_back(process_of(100, 300 * kMiB));
+    for (int worker = 1; worker <= 6; ++worker) {
+      reading.processes.push_back(process_of(100 + worker, (100 + 100 * worker * part) * kMiB));
+    }
+  });
+  const Verdict verdict = judge(trace);
+  EXPECT_EQ(verdict.kind, VerdictKind::heap_leak) << all_of(verdict);
+  EXPECT_TRUE(verdict.headline.starts_with("The heaps of 6 processes grow")) << verdict.headline;
+  EXPECT_TRUE(says(verdict, "that of python (pid 106) fastest")) << verdict.headline;
+  EXPECT_TRUE(says(verdict, "and 2 more processes that leak")) << all_of(verdict);
+}
+
+// Each epoch has workers of its own, which fill up and end.
+TEST(Verdict, DoesNotTakeWorkersThatAreRestartedForALeak) {
+  for (const double epochs : {4, 10, 40}) {
+    Program run(9);
+    run.count = 600;
+    const Trace trace = run.make([&](double part, Reading& reading) {
+      const double epoch = std::floor(part * epochs), within = part * epochs - epoch;
+      reading.processes.push_back(process_of(100, 300 * kMiB));
+      for (int worker = 0; worker < 2 && within < 0.95; ++worker) {
+        const int pid = 200 + 2 * static_cast<int>(epoch) + worker;
+        reading.processes.push_back(process_of(pid, (50 + 200 * within) * kMiB));
+      }
+    });
+    const Verdict verdict = judge(trace);
+    EXPECT_EQ(verdict.kind, VerdictKind::flat) << epochs << "\n" << all_of(verdict);
+  }
+}
+
+TEST(Verdict, DoesNotTakeAChildThatLoadsForAMomentForALeak) {
+  Program run(10);
+  run.count = 600;
+  const Trace trace = run.make([&](double part, Reading& reading) {
+    reading.processes.push_back(process_of(100, 300 * kMiB));
+    if (part > 0.4 && part < 0.6) {
+      reading.processes.push_back(process_of(101, (part - 0.4) * 5000 * kMiB));
+    }
+  });
+  const Verdict verdict = judge(trace);
+  EXPECT_EQ(verdict.kind, VerdictKind::flat) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "python (pid 101)")) << all_of(verdict);  // told, not blamed
+}
+
+TEST(Verdict, SaysThatThereAreMoreAndMoreProcesses) {
+  Program run(11);
+  const Trace trace = run.make([&](double part, Reading& reading) {
+    reading.processes.push_back(process_of(100, 300 * kMiB));
+    const int children = 2 + static_cast<int>(part * 60);
+    for (int i = 0; i < children; ++i) {
+      reading.processes.push_back(process_of(101 + i, 40 * kMiB));
+    }
+  });
+  const Verdict verdict = judge(trace);
+  EXPECT_EQ(verdict.kind, VerdictKind::heap_leak) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "because there are more and more of them: ")) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "neither ends them nor waits")) << all_of(verdict);
+}
+
+TEST(Verdict, NamesNoFileThatHardlyGrew) {
+  Program run(12);
+  const Trace trace = run.make([&](double part, Reading& reading) {
+    reading.processes.push_back(process_of(100, 300 * kMiB));
+    reading.files = {file_of("/usr/lib/gconv/gconv-modules.cache", 28 * 1024 * part, 0, 28 * 1024),
+                     file_of("/data/x.bin", 9 * kMiB * part, 9 * kMiB, 9 * kMiB)};
+  });
+  const Verdict verdict = judge(trace);
+  EXPECT_FALSE(says(verdict, "gconv")) << all_of(verdict);
+  EXPECT_FALSE(says(verdict, "x.bin")) << all_of(verdict);  // 3 % of what is resident
+}
+
 TEST(Verdict, SeesALeakThatIsSwappedOut) {
   Program run(8);
   const Trace trace = run.make([&](double part, Reading& reading) {
