@@ -1,5 +1,5 @@
-// trace_fuzz.cc - any bytes as a trace: a FormatError, or a Trace that is written and read back as
-// it is. Seeds: tests/golden/trace.
+// trace_fuzz.cc - any bytes as a trace or a JSON report: a FormatError, or a Trace that is written
+// and read back as it is. Seeds: tests/golden/trace.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lowtide/error.h"
+#include "meter/report.h"
 #include "meter/trace.h"
 
 namespace lowtide {
@@ -23,7 +24,8 @@ bool is_time(double seconds) {
 
 void fuzz(std::string_view text) {
   try {
-    Trace trace = parse_trace(text, "f.trace");
+    const bool json = text.starts_with('{');  // a report has a trace in it
+    Trace trace = json ? parse_json(text, "f.json") : parse_trace(text, "f.trace");
     double before = 0;
     for (const Reading& reading : trace.readings) {
       require(is_time(reading.seconds) && reading.seconds >= before);

@@ -1,9 +1,11 @@
 #include "lowtide/json.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "meter/file_rows.h"
+#include "meter/lives.h"
 #include "meter/report.h"
 #include "meter/sums.h"
 #include "meter/verdict.h"
@@ -34,12 +36,56 @@ void add_verdict(JsonWriter& json, const Verdict& verdict) {
   json.field("advice", verdict.advice).end_object();
 }
 
+// The largest first; a build starts thousands, of which the least tell nothing.
+void add_processes(JsonWriter& json, const Trace& trace) {
+  constexpr std::size_t kMost = 100;
+  std::vector<Life> lives = lives_of(trace);
+  std::ranges::stable_sort(lives, std::ranges::greater{},
+                           [](const Life& life) { return life.heap.peak; });
+  if (lives.size() > kMost) lives.resize(kMost);
+  json.key("processes").begin_array();
+  for (const Life& life : lives) {
+    const bool known = life.heap.known();
+    const auto bytes = [known](std::uint64_t value) {
+      return known ? std::optional(value) : std::nullopt;
+    };
+    json.begin_object().field("pid", life.pid).field("parent", life.parent);
+    json.field("name", life.name).field("began", life.begin_s);
+    json.key("ended");
+    life.ended ? json.value(life.end_s) : json.null();
+    json.key("heap").begin_object().field("start", bytes(life.heap.first));
+    json.field("peak", bytes(life.heap.peak)).field("end", bytes(life.heap.last)).end_object();
+    json.key("bytes_per_second");
+    life.heap_trend ? json.value(life.heap_trend->slope) : json.null();
+    json.field("leaks", life.leaks).end_object();
+  }
+  json.end_array();
+}
+
+// What each look at the files saw of one.
+struct Looks {
+  std::vector<double> seconds;
+  std::vector<std::optional<std::uint64_t>> mapped, cached;
+};
+
 void add_files(JsonWriter& json, const Trace& trace) {
+  std::map<std::string, Looks> looks;
+  for (const Reading& reading : trace.readings) {
+    for (const FileReading& file : reading.files.value_or(std::vector<FileReading>{})) {
+      Looks& all = looks[file.path];
+      all.seconds.push_back(reading.seconds);
+      all.mapped.push_back(file.mapped.value);
+      all.cached.push_back(file.cached.value);
+    }
+  }
   json.key("files").begin_array();
   for (const FileRow& row : file_rows(trace)) {
     json.begin_object().field("path", row.path).field("deleted", row.deleted);
     json.field("peak_mapped", row.peak_mapped).field("peak_cached", row.peak_cached);
-    json.field("size", row.size).field("mapped_now", row.mapped_now).end_object();
+    json.field("size", row.size).field("mapped_now", row.mapped_now);
+    const Looks& all = looks[row.path];
+    json.key("looks").begin_object().field("seconds", all.seconds);
+    json.field("mapped", all.mapped).field("cached", all.cached).end_object().end_object();
   }
   json.end_array();
 }
@@ -119,12 +165,14 @@ std::string json_report(const Trace& trace) {
   add_level(json, "end", end_of(trace));
   add_growth(json, growth_of(trace));
   add_verdict(json, judge(trace));
+  add_processes(json, trace);
   add_files(json, trace);
   add_group(json, trace);
   json.key("cost_cpu_seconds");
   trace.ending ? json.value(trace.ending->cost_cpu_seconds) : json.null();
   add_marks(json, trace);
   add_readings(json, trace);
+  json.field("trace", trace_text(trace));
   json.end_object();
   return json.text() + "\n";
 }

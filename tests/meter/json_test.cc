@@ -1,6 +1,7 @@
 // The report for other programs; tests/core/json_test.cc: the writer of it.
 #include <gtest/gtest.h>
 
+#include "lowtide/error.h"
 #include "meter/report.h"
 #include "meter/traces.h"
 
@@ -37,12 +38,13 @@ TEST(JsonReport, HasAllThatWasSeen) {
            R"("verdict":{"kind":"too-short","headline":"Too short to say: 2 readings )",
            R"("files":[{"path":"/c","deleted":false,"peak_mapped":8192,"peak_cached":null,)",
            R"({"path":"/a b","deleted":false,"peak_mapped":4096,"peak_cached":8192,)",
-           R"("size":12288,"mapped_now":4096}])",
+           R"("size":12288,"mapped_now":4096,)",
+           R"("looks":{"seconds":[1.5],"mapped":[4096],"cached":[8192]}}])",
            R"("group":null,"cost_cpu_seconds":0.25,)",
            R"("marks":[{"seconds":0.75,"text":"epoch \"1\""}],)",
            R"("readings":{"seconds":[0.5,1.5],"processes":[1,1],"rss":[12288,16384],)",
            R"("page_tables":[null,null],"swap":[0,0],"pss":[null,null],)",
-           R"("page_cache":[null,8192],"group_usage":[null,null]}})",
+           R"("page_cache":[null,8192],"group_usage":[null,null]},)",
        }) {
     EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
   }
@@ -71,6 +73,48 @@ TEST(JsonReport, HasTheLastOfTheGroup) {
             std::string::npos);
   EXPECT_NE(json.find(R"("limit":null,)"), std::string::npos);
   EXPECT_NE(json.find(R"("group_usage":7})"), std::string::npos);
+}
+
+TEST(JsonReport, ComesBackAsItWas) {
+  Trace trace = small_trace();
+  trace.readings[0].processes[0].name = "a \"b\" \\ \n\xff";
+  EXPECT_EQ(parse_json(json_report(trace), "r.json"), trace);
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const Trace run = fork_server_trace(seed);
+    EXPECT_EQ(parse_json(json_report(run), "r.json"), run);
+  }
+}
+
+TEST(JsonReport, ComesBackFromAnyLayout) {
+  const Trace trace = parse_json(
+      "{ \"a\" : [1, {\"trace\": \"}\"}, \"]\"],\n \"b\": -1.5e3, \"c\":{}, \"d\": null,\n"
+      " \"trace\" : \"lowtide-trace 1 7 5 \\u0022m\\\"\\n\" }",
+      "r.json");
+  EXPECT_EQ(trace.root_pid, 7);
+  EXPECT_EQ(trace.machine, "m");
+}
+
+TEST(JsonReport, OfOthersIsRefused) {
+  const std::string whole = json_report(small_trace());
+  for (const std::string& text :
+       {std::string("{}"), std::string("{\"trace\": 3}"), std::string("{"),
+        std::string("{\"a\": [1, 2"), std::string("{\"trace\": \"x\"}"), whole.substr(0, 300),
+        std::string("{\"a\" 1}"), std::string("{\"a\\"), std::string("{\"a\\u12")}) {
+    EXPECT_THROW((void)parse_json(text, "r.json"), FormatError) << text;
+  }
+}
+
+TEST(JsonReport, TellsEachProcess) {
+  Program run(3);
+  run.count = 200;
+  const Trace trace = run.make([&](double part, Reading& reading) {
+    reading.processes.push_back(process_of(100, 50 * kMiB));
+    if (part < 0.9) reading.processes.push_back(process_of(117, (100 + 400 * part) * kMiB));
+  });
+  const std::string json = json_report(trace);
+  EXPECT_NE(json.find(R"("processes":[{"pid":117,"parent":100,"name":"python","began":)"),
+            std::string::npos);
+  EXPECT_NE(json.find(R"("leaks":true},{"pid":100,"parent":1,)"), std::string::npos);
 }
 
 }  // namespace

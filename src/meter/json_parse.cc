@@ -1,0 +1,116 @@
+#include <string>
+#include <string_view>
+
+#include "core/quote.h"
+#include "lowtide/error.h"
+#include "meter/report.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+// The top level of one object, just well enough to find a text in it: other values are skipped,
+// brackets counted, not judged.
+class Fields {
+ public:
+  Fields(std::string_view text, const std::string& path) : text_(text), path_(path) {}
+
+  // The text with this name, \u escapes only for ASCII: ours has no others.
+  std::string text_of(std::string_view name) {
+    expect('{');
+    while (!at_end() && peek() != '}') {
+      const std::string key = string();
+      expect(':');
+      blanks();
+      if (key == name) return string();
+      skip();
+      blanks();
+      if (peek() == ',') ++at_;
+      blanks();
+    }
+    throw FormatError(path_ + ": no report of lowtide profile: it has no \"" + std::string(name) +
+                      "\"; reports of lowtide before it wrote that cannot be read back");
+  }
+
+ private:
+  [[nodiscard]] bool at_end() const { return at_ >= text_.size(); }
+  [[nodiscard]] char peek() const {
+    if (at_end()) fail("it ends too early");
+    return text_[at_];
+  }
+  [[noreturn]] void fail(const std::string& why) const {
+    throw FormatError(path_ + ": byte " + std::to_string(at_) + ": " + why);
+  }
+  void blanks() { at_ = std::min(text_.find_first_not_of(kBlanks, at_), text_.size()); }
+  void expect(char wanted) {
+    blanks();
+    if (peek() != wanted) {
+      fail(std::string("expected ") + wanted + ", found " + excerpt(text_.substr(at_, 20)));
+    }
+    ++at_;
+    blanks();
+  }
+
+  std::string string() {
+    expect_quote();
+    std::string out;
+    while (peek() != '"') {
+      const char c = text_[at_++];
+      out += c == '\\' ? escaped() : c;
+    }
+    ++at_;
+    return out;
+  }
+  void expect_quote() {
+    if (peek() != '"') fail("expected a text, found " + excerpt(text_.substr(at_, 20)));
+    ++at_;
+  }
+  char escaped() {
+    constexpr std::string_view kNames = "\"\\/bfnrt", kBytes = "\"\\/\b\f\n\r\t";
+    const char c = peek();
+    ++at_;
+    if (const std::size_t found = kNames.find(c); found != std::string_view::npos) {
+      return kBytes[found];
+    }
+    if (c != 'u' || text_.size() - at_ < 4) fail("no such escape");
+    unsigned code = 0;
+    for (int i = 0; i < 4; ++i) {
+      const std::size_t digit =
+          std::string_view("0123456789abcdef").find(static_cast<char>(text_[at_] | 0x20));
+      if (digit == std::string_view::npos) fail("no such escape");
+      code = code * 16 + static_cast<unsigned>(digit);
+      ++at_;
+    }
+    return code < 0x80 ? static_cast<char>(code) : '?';
+  }
+
+  void skip() {
+    std::size_t depth = 0;
+    do {
+      const char c = peek();
+      if (c == '"') {
+        (void)string();
+        continue;
+      }
+      if (c == '{' || c == '[') ++depth;
+      if (c == '}' || c == ']' || c == ',') {
+        if (depth == 0) return;
+        if (c != ',') --depth;
+      }
+      ++at_;
+    } while (depth > 0 || (peek() != ',' && peek() != '}'));
+  }
+
+  std::string_view text_;
+  const std::string& path_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+Trace parse_json(std::string_view text, const std::string& path) {
+  return parse_trace(Fields(text, path).text_of("trace"), path + ", field \"trace\"");
+}
+
+}  // namespace lowtide
