@@ -2,17 +2,23 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "failure.h"
+#include "live.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command.h"
+#include "lowtide/error.h"
 #include "lowtide/json.h"
 #include "outputs.h"
+#include "stop.h"
 #include "terminal.h"
 #include "verb.h"
 
@@ -22,34 +28,39 @@ namespace {
 struct ProfileWords {
   std::string trace;
   std::vector<std::string> outputs;
+  std::vector<std::string> watch;
   std::optional<double> interval_s;
+  std::optional<int> pid;
+  std::string fail_above;
   bool no_children = false;
   bool json = false;
 };
 
-std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
+using Bytes = std::optional<std::uint64_t>;
+
+std::string bytes_text(const Bytes& bytes) {
   return bytes ? format_bytes(*bytes) : "unknown";
 }
 
-std::string growth_text(const std::optional<std::int64_t>& bytes) {
-  if (!bytes) return "unknown";
-  const bool down = *bytes < 0;
-  const auto size = static_cast<std::uint64_t>(down ? -*bytes : *bytes);
-  return (down ? "-" : "+") + format_bytes(size);
-}
-
-std::string table_of(const Recording& recording, const Terminal& on) {
-  const Peak peak = recording.peak();
-  const Growth growth = recording.growth();
-  Table table({{"memory"}, {"peak", Table::Align::right}, {"growth", Table::Align::right}});
-  table.add_row({"resident (RSS)", bytes_text(peak.rss), growth_text(growth.rss)});
-  table.add_row({"  heap (anonymous)", bytes_text(peak.anon), growth_text(growth.anon)});
-  table.add_row({"  mapped files", bytes_text(peak.file), growth_text(growth.file)});
-  table.add_row({"  shared", bytes_text(peak.shmem), growth_text(growth.shmem)});
-  table.add_row({"page tables", bytes_text(peak.page_tables), growth_text(growth.page_tables)});
-  table.add_row(
-      {"page cache of its files", bytes_text(peak.page_cache), growth_text(growth.page_cache)});
-  if (peak.group_usage) table.add_row({"memory group", bytes_text(peak.group_usage), ""});
+std::string table_of(const Recording& recording, const ProfileWords& words, const Terminal& on) {
+  const Level start = recording.start(), peak = recording.peak(), end = recording.end();
+  constexpr Table::Align kRight = Table::Align::right;
+  Table table({{"memory"}, {"start", kRight}, {"peak", kRight}, {"end", kRight}});
+  const auto add = [&](const std::string& name, const Bytes& first, const Bytes& most,
+                       const Bytes& last) {
+    table.add_row({name, bytes_text(first), bytes_text(most), bytes_text(last)});
+  };
+  add("resident (RSS)", start.rss, peak.rss, end.rss);
+  add("  heap (anonymous)", start.anon, peak.anon, end.anon);
+  add("  mapped files", start.file, peak.file, end.file);
+  add("  shared", start.shmem, peak.shmem, end.shmem);
+  add("page tables", start.page_tables, peak.page_tables, end.page_tables);
+  add("page cache of its files", start.page_cache, peak.page_cache, end.page_cache);
+  for (const std::string& path : words.watch) {
+    const FileCache cache = recording.page_cache_of(path);
+    add("  cached of " + shown(path, on), cache.start, cache.peak, cache.end);
+  }
+  if (peak.group_usage) add("memory group", start.group_usage, peak.group_usage, end.group_usage);
   return table.text(on);
 }
 
@@ -67,12 +78,12 @@ Tone tone_of(VerdictKind kind) {
   }
 }
 
-std::string text_of(const Recording& recording, const Terminal& on) {
+std::string text_of(const Recording& recording, const ProfileWords& words, const Terminal& on) {
   const Verdict verdict = recording.verdict();
   const auto line = [&](const std::string& text) {
     return "  " + wrapped(shown(text, on), on.columns > 2 ? on.columns - 2 : 0, 2) + "\n";
   };
-  std::string text = table_of(recording, on) + "\n";
+  std::string text = table_of(recording, words, on) + "\n";
   text += paint(wrapped(shown(verdict.headline, on), on.columns, 0), tone_of(verdict.kind), on);
   text += "\n";
   for (const std::string& fact : verdict.evidence) text += line(fact);
@@ -89,29 +100,40 @@ std::string text_of(const Recording& recording, const Terminal& on) {
   return text;
 }
 
-std::string json_of(const Recording& recording, const std::vector<std::string>& command,
-                    std::optional<int> exit_code) {
-  const Peak peak = recording.peak();
+void add_level(JsonWriter& json, const char* name, const Level& level) {
+  json.key(name).begin_object();
+  json.field("rss", level.rss).field("anon", level.anon).field("file", level.file);
+  json.field("shmem", level.shmem).field("page_tables", level.page_tables);
+  json.field("page_cache", level.page_cache).field("group_usage", level.group_usage).end_object();
+}
+
+std::string json_of(const Recording& recording, const ProfileWords& words) {
   const Growth growth = recording.growth();
   const Verdict verdict = recording.verdict();
   JsonWriter json;
-  json.begin_object().field("command", command).field("seconds", recording.seconds());
+  json.begin_object().field("command", recording.command()).field("seconds", recording.seconds());
   json.field("readings", static_cast<std::uint64_t>(recording.readings()))
       .field("cost", recording.cost())
       .field("cut", recording.cut());
-  json.key("peak").begin_object();
-  json.field("rss", peak.rss).field("anon", peak.anon).field("file", peak.file);
-  json.field("shmem", peak.shmem).field("page_tables", peak.page_tables);
-  json.field("page_cache", peak.page_cache).field("group_usage", peak.group_usage).end_object();
+  add_level(json, "start", recording.start());
+  add_level(json, "peak", recording.peak());
+  add_level(json, "end", recording.end());
   json.key("growth").begin_object();
   json.field("rss", growth.rss).field("anon", growth.anon).field("file", growth.file);
   json.field("shmem", growth.shmem).field("page_tables", growth.page_tables);
   json.field("page_cache", growth.page_cache).end_object();
-  json.key("verdict").begin_object();
+  json.key("watched").begin_array();
+  for (const std::string& path : words.watch) {
+    const FileCache cache = recording.page_cache_of(path);
+    json.begin_object().field("path", path).field("size", cache.size);
+    json.field("start", cache.start).field("peak", cache.peak).field("end", cache.end);
+    json.end_object();
+  }
+  json.end_array().key("verdict").begin_object();
   json.field("kind", verdict_word(verdict.kind)).field("headline", verdict.headline);
   json.field("evidence", verdict.evidence).field("unknown", verdict.unknown);
   json.field("advice", verdict.advice).end_object();
-  json.field("exit", exit_code).end_object();
+  json.field("exit", recording.exit_code()).end_object();
   return json.text() + "\n";
 }
 
@@ -136,42 +158,122 @@ std::string first_trace(const std::vector<std::string>& outputs) {
   return found == outputs.end() ? "" : *found;
 }
 
+std::string live_text(const Moment& now) {
+  std::string text = format_fixed(now.seconds, 0) + " s   RSS " + bytes_text(now.level.rss) +
+                     "   heap " + bytes_text(now.level.anon) + "   mapped files " +
+                     bytes_text(now.level.file);
+  if (now.group_page_cache)
+    text += "   page cache of the group " + bytes_text(now.group_page_cache);
+  return text + "   " + count_text(now.processes) +
+         (now.processes == 1 ? " process" : " processes");
+}
+
+ProfileOptions options_of(const ProfileWords& words, int pid, LiveLine* line) {
+  ProfileOptions options;
+  options.pid = pid;
+  options.interval_s = words.interval_s.value_or(0);
+  options.children = !words.no_children;
+  options.watch_files = words.watch;
+  options.trace_path = first_trace(words.outputs);  // readable even if we are killed
+  if (words.json) return options;
+  options.on_reading = [line](const Moment& now) {
+    if (line->is_due()) line->show(live_text(now));
+  };
+  return options;
+}
+
+// For CI. Who cannot tell how much it was does not let it pass.
+int check_peak(const Recording& recording, const ProfileWords& words) {
+  if (words.fail_above.empty()) return kDone;
+  const Bytes peak = recording.peak().rss;
+  if (peak && *peak <= parse_bytes(words.fail_above)) return kDone;
+  tell("profile", "--fail-above " + words.fail_above + ": the peak of RSS is " +
+                      (peak ? bytes_text(peak) : "unknown, so it may be above"));
+  return kFailed;
+}
+
+// Writes the reports and tells what was seen; the exit code of that alone.
+int finish(const Recording& recording, const ProfileWords& words, bool beside_program) {
+  const int saved = save_all(recording, words.outputs);
+  if (words.json) {
+    print(json_of(recording, words));
+  } else if (beside_program) {
+    print_error(text_of(recording, words, error_output()));  // stdout is the program's
+  } else {
+    print(text_of(recording, words, output()));
+  }
+  return std::max(saved, check_peak(recording, words));
+}
+
+int stop(Profile& profile, std::optional<int> exit_code) {
+  try {
+    profile.stop(exit_code);
+  } catch (...) {  // the trace has a hole; what is in memory is whole
+    return tell_failure("profile");
+  }
+  return kDone;
+}
+
 int profile_program(const Call& call, const ProfileWords& words) {
+  std::optional<LiveLine> line(std::in_place);
   std::optional<Profile> profile;
   const CommandEnd end = run_command({.arguments = call.command, .variables = {}}, [&](int pid) {
-    ProfileOptions options;
-    options.pid = pid;
-    options.interval_s = words.interval_s.value_or(0);
-    options.children = !words.no_children;
+    ProfileOptions options = options_of(words, pid, &*line);
     options.command = call.command;
-    options.trace_path = first_trace(words.outputs);  // readable even if we are killed
     profile.emplace(options);
   });
   if (!end.error.empty()) {
     tell("profile", end.error);
     return end.exit_code;
   }
-  int saved = kDone;
-  try {
-    profile->stop(end.exit_code);
-  } catch (...) {  // the trace has a hole; what is in memory is whole
-    saved = tell_failure("profile");
-  }
-  const Recording recording = profile->recording();
-  saved = std::max(saved, save_all(recording, words.outputs));
-  if (words.json) {
-    print(json_of(recording, call.command, end.exit_code));
-  } else {
-    print_error(text_of(recording, error_output()));  // stdout is the program's
-  }
-  return end.exit_code != 0 ? end.exit_code : saved;
+  const int stopped = stop(*profile, end.exit_code);
+  line.reset();
+  const int finished = finish(profile->recording(), words, true);
+  return end.exit_code != 0 ? end.exit_code : std::max(stopped, finished);
 }
 
-int show_trace(const ProfileWords& words) {
-  const Recording recording = Recording::load(words.trace);
-  const int saved = save_all(recording, words.outputs);
-  print(words.json ? json_of(recording, {}, std::nullopt) : text_of(recording, output()));
-  return saved;
+Profile attach(const ProfileOptions& options) {
+  try {
+    return Profile(options);
+  } catch (const IoError& error) {
+    if (error.err != ESRCH) throw;
+    throw std::invalid_argument("--pid " + std::to_string(options.pid) +
+                                ": no such process, or /proc hides it (hidepid)");
+  }
+}
+
+// Until the process ends or Ctrl-C: it is somebody else's, and goes on.
+int profile_process(const ProfileWords& words) {
+  const StopSignals signals;
+  std::optional<LiveLine> line(std::in_place);
+  Profile profile = attach(options_of(words, *words.pid, &*line));
+  while (!profile.ended() && !signals.came()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  const int stopped = stop(profile, std::nullopt);
+  line.reset();
+  return std::max(stopped, finish(profile.recording(), words, false));
+}
+
+void check_words(const Call& call, const ProfileWords& words) {
+  const int subjects =
+      (call.command.empty() ? 0 : 1) + (words.trace.empty() ? 0 : 1) + (words.pid ? 1 : 0);
+  if (subjects == 0) {
+    throw std::invalid_argument("no program: name one, as in lowtide profile python train.py");
+  }
+  if (subjects > 1) {
+    throw std::invalid_argument("name one of them: a program, a recording or --pid");
+  }
+  if (words.pid && *words.pid <= 0) {
+    throw std::invalid_argument("--pid " + std::to_string(*words.pid) +
+                                ": expected a number above 0");
+  }
+  const double interval_s = words.interval_s.value_or(1);
+  if (!(interval_s >= 0.001 && interval_s <= 3600)) {  // nor NaN
+    throw std::invalid_argument("--interval: expected seconds from 0.001 to 3600");
+  }
+  if (!words.fail_above.empty()) (void)parse_bytes(words.fail_above);
+  for (const std::string& output : words.outputs) check_output(output);
 }
 
 }  // namespace
@@ -188,23 +290,26 @@ Run add_profile(CLI::App& app) {
                  "Write the report: .html, .svg, .json, .dat (mprof) or .trace; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);  // one each time: what follows is the program
+  app.add_option("--pid", words->pid,
+                 "Watch a process that runs already, and all below it, until it ends or Ctrl-C")
+      ->type_name("PID");
+  app.add_option("--watch", words->watch,
+                 "Tell how much of this file is in the page cache, also if nobody maps it; may be "
+                 "repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--fail-above", words->fail_above,
+                 "Exit 1 if the peak of RSS, summed over the processes, is above this: 2GiB")
+      ->type_name("SIZE");
   app.add_option("--interval", words->interval_s, "Seconds between readings; chosen if not given")
       ->type_name("S");
   app.add_flag("--no-children", words->no_children, "Only the program, not what it starts");
   app.add_flag("--json", words->json, "One JSON object as the last line of stdout");
   return [words](const Call& call) {
-    const bool program = !call.command.empty();
-    if (program == !words->trace.empty()) {
-      throw std::invalid_argument(program ? "a trace and a program: name one of them"
-                                          : "no program: name one, as in lowtide profile python "
-                                            "train.py");
-    }
-    const double interval_s = words->interval_s.value_or(1);
-    if (!(interval_s >= 0.001 && interval_s <= 3600)) {  // nor NaN
-      throw std::invalid_argument("--interval: expected seconds from 0.001 to 3600");
-    }
-    for (const std::string& output : words->outputs) check_output(output);
-    return program ? profile_program(call, *words) : show_trace(*words);
+    check_words(call, *words);
+    if (words->pid) return profile_process(*words);
+    if (!call.command.empty()) return profile_program(call, *words);
+    return finish(Recording::load(words->trace), *words, false);
   };
 }
 

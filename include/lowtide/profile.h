@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,13 +41,29 @@ struct Growth {
   std::optional<std::int64_t> rss, anon, file, shmem, page_tables, page_cache;
 };
 
+// The page cache of one file over the run, whether or not a process maps it.
+struct FileCache {
+  std::optional<std::uint64_t> size, start, peak, end;
+};
+
+// One reading as it comes. What is asked rarely (page_cache, group_usage, group_page_cache) is as
+// last seen.
+struct Moment {
+  double seconds = 0;
+  std::size_t processes = 0;
+  Level level;
+  std::optional<std::uint64_t> group_page_cache;  // charged to the memory group
+};
+
 struct ProfileOptions {
   int pid = 0;                       // the root of the tree; 0: this process
   double interval_s = 0;             // 0: adaptive, under 1 % of a core
   bool children = true;              // follow the tree
   std::string trace_path;            // also written there while it runs; empty: kept in memory only
-  std::vector<std::string> command;  // told in the report
+  std::vector<std::string> command;  // told in the report; empty: what `pid` was started as
   std::vector<std::string> watch_files;  // told of their page cache though nobody maps them
+  // Called with each reading by the thread that watches; the first time in the constructor.
+  std::function<void(const Moment& now)> on_reading = {};
 };
 
 // How a picture is drawn. Pictures of several recordings compare where their axes reach equally
@@ -63,8 +80,8 @@ struct PictureOptions {
 // A finished recording. Cheap to copy.
 class Recording {
  public:
-  // Reads a trace of ours or memory_profiler's .dat, told apart by their first bytes. IoError,
-  // FormatError.
+  // Reads a trace of ours, a JSON report of ours or memory_profiler's .dat, told apart by their
+  // first bytes. IoError, FormatError.
   [[nodiscard]] static Recording load(const std::string& path);
 
   // After the start-up, which is the first tenth of the run.
@@ -73,7 +90,10 @@ class Recording {
   // Before the processes ended: the last reading in which those that had lasted were all whole.
   [[nodiscard]] Level end() const;
   [[nodiscard]] Growth growth() const;
+  [[nodiscard]] FileCache page_cache_of(const std::string& path) const;
   [[nodiscard]] Verdict verdict() const;
+  [[nodiscard]] std::vector<std::string> command() const;
+  [[nodiscard]] std::optional<int> exit_code() const;  // empty: unknown, or not a command of ours
   [[nodiscard]] double seconds() const;
   [[nodiscard]] std::size_t readings() const;
   [[nodiscard]] double cost() const;  // CPU seconds of sampling by second of run
@@ -109,6 +129,8 @@ class Profile {
   // Ends the watching; the first call decides, later ones change nothing. Throws IoError where the
   // trace could not be written to its end (no space): the recording is whole all the same.
   void stop(std::optional<int> exit_code = std::nullopt);
+  // Whether all processes that were watched have ended.
+  [[nodiscard]] bool ended() const;
   [[nodiscard]] Recording recording() const;  // what was seen so far
 
  private:

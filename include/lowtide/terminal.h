@@ -9,7 +9,8 @@ namespace lowtide {
 // Whether descriptor 0, 1, 2, ... is a terminal. False where it is closed.
 [[nodiscard]] bool is_terminal(int descriptor) noexcept;
 
-// Its width; 0 where it is no terminal or does not tell.
+// Its width and height; 0 where it is no terminal or does not tell.
 [[nodiscard]] std::uint32_t terminal_columns(int descriptor) noexcept;
+[[nodiscard]] std::uint32_t terminal_rows(int descriptor) noexcept;
 
 }  // namespace lowtide

@@ -75,7 +75,7 @@ class Profile:
 
     @classmethod
     def load(cls, path: Path) -> Profile:
-        """A finished one from a file: a trace of ours, or memory_profiler's .dat.
+        """A finished one from a file: a .trace or .json of ours, or memory_profiler's .dat.
 
         Raises OSError, FormatError.
         """

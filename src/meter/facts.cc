@@ -25,12 +25,6 @@ Bytes largest_shmem(const Reading& reading) {
   return largest;
 }
 
-Bytes group_file(const Reading& reading) {
-  if (!reading.group || !reading.group->active_file.value) return std::nullopt;
-  if (!reading.group->inactive_file.value) return std::nullopt;
-  return plus(reading.group->active_file.value, reading.group->inactive_file.value);
-}
-
 void see_processes(Facts& facts, const Reading& reading, const Sums& sums) {
   const double seconds = reading.seconds;
   facts.processes.see(seconds, reading.processes.size());
@@ -44,7 +38,7 @@ void see_processes(Facts& facts, const Reading& reading, const Sums& sums) {
 
 void see_cache(Facts& facts, const Reading& reading) {
   facts.cached.see(reading.seconds, cached_of(reading));
-  facts.group_file.see(reading.seconds, group_file(reading));
+  facts.group_file.see(reading.seconds, group_cache_of(reading));
 }
 
 void see_shared(std::optional<SharedMoment>& shared, const Reading& reading, const Sums& sums) {
@@ -109,13 +103,13 @@ Facts facts_of(const Trace& trace) {
   std::optional<double> begin;
   for (std::size_t i = 0; i < trace.readings.size(); ++i) {
     const Reading& reading = trace.readings[i];
+    if (i >= settled) see_cache(facts, reading);
     if (reading.processes.empty()) continue;
     ++facts.readings;
     if (!begin) begin = reading.seconds;
     facts.seconds = reading.seconds - *begin;
     const Sums sums = sums_of(reading);
     if (i >= settled && i <= end) see_processes(facts, reading, sums);
-    if (i >= settled) see_cache(facts, reading);
     see_shared(facts.shared, reading, sums);
   }
   facts.files = grown_files(trace);

@@ -16,7 +16,11 @@ std::vector<FileRow> file_rows(const Trace& trace) {
   std::map<std::string, FileRow> by_path;
   for (const Reading& reading : trace.readings) {
     if (!reading.files) continue;
-    for (auto& [path, row] : by_path) row.mapped_now = 0;
+    // The last look at watched files, after all processes, says nothing about maps.
+    const bool mapped = !reading.processes.empty();
+    for (auto& [path, row] : by_path) {
+      if (mapped) row.mapped_now = 0;
+    }
     for (const FileReading& seen : *reading.files) {
       FileRow& row = by_path[seen.path];
       row.path = seen.path;
@@ -24,7 +28,7 @@ std::vector<FileRow> file_rows(const Trace& trace) {
       if (seen.size.value) row.size = seen.size.value;
       raise(row.peak_mapped, seen.mapped);
       raise(row.peak_cached, seen.cached);
-      row.mapped_now = seen.mapped.value;
+      if (mapped) row.mapped_now = seen.mapped.value;
     }
   }
   std::vector<FileRow> rows;

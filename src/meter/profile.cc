@@ -9,6 +9,7 @@
 #include "meter/recording.h"
 #include "meter/watch.h"
 #include "os/limits.h"
+#include "os/process.h"
 
 namespace lowtide {
 namespace {
@@ -63,7 +64,9 @@ Watch::Options watch_options(const ProfileOptions& options) {
   made.sampler.interval_s = options.interval_s;
   made.sampler.watch_files = options.watch_files;
   made.command = options.command;
+  if (made.command.empty() && options.pid != 0) made.command = read_command_line({}, options.pid);
   made.trace_path = options.trace_path;
+  made.on_reading = options.on_reading;
   return made;
 }
 
@@ -107,6 +110,10 @@ void Profile::stop(std::optional<int> exit_code) {
   if (!impl_->watch.is_ours()) return;
   end(&impl_->watch);
   impl_->watch.stop(exit_code);
+}
+
+bool Profile::ended() const {
+  return impl_->watch.ended();
 }
 
 Recording Profile::recording() const {

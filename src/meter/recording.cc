@@ -72,7 +72,10 @@ Recording Recording::load(const std::string& path) {
   const std::string text = read_all(path);
   if (text.starts_with(kTraceMagic)) return recording_of(parse_trace(text, path));
   if (is_dat(text)) return recording_of(parse_dat(text, path));
-  throw FormatError(path + ": neither a trace of lowtide nor a .dat of mprof: it begins with " +
+  if (text.starts_with('{')) return recording_of(parse_json(text, path));
+  throw FormatError(path +
+                    ": neither a trace or a JSON report of lowtide nor a .dat of mprof: it begins "
+                    "with " +
                     excerpt(std::string_view(text).substr(0, 20)));
 }
 
@@ -88,8 +91,17 @@ Level Recording::end() const {
 Growth Recording::growth() const {
   return growth_of(impl_->trace);
 }
+FileCache Recording::page_cache_of(const std::string& path) const {
+  return file_cache_of(impl_->trace, path);
+}
 Verdict Recording::verdict() const {
   return judge(impl_->trace);
+}
+std::vector<std::string> Recording::command() const {
+  return impl_->trace.command;
+}
+std::optional<int> Recording::exit_code() const {
+  return impl_->trace.ending ? impl_->trace.ending->exit_code : std::nullopt;
 }
 double Recording::seconds() const {
   return seconds_of(impl_->trace);

@@ -98,6 +98,12 @@ Column limit_of(const Trace& trace) {
   return column;
 }
 
+// The last look at watched files, when all processes have ended, is no point of a stack.
+bool ends_without_processes(const Trace& trace) {
+  return !trace.readings.empty() && trace.readings.back().files &&
+         trace.readings.back().processes.empty();
+}
+
 void keep(Column& column, const std::vector<std::size_t>& rows) {
   Column kept;
   for (const std::size_t row : rows) kept.push_back(column[row]);
@@ -137,6 +143,11 @@ std::optional<std::uint64_t> total_at(const View& view, std::size_t point) {
 }
 
 Series series_of(const Trace& trace, std::size_t max_points) {
+  if (ends_without_processes(trace)) {
+    Trace alive = trace;
+    alive.readings.pop_back();
+    return series_of(alive, max_points);
+  }
   Series series;
   series.tree = view_of(trace, true);
   series.has_children = std::ranges::any_of(

@@ -45,22 +45,20 @@ struct Ends {
       &Level::page_tables, &Level::page_cache, &Level::group_usage};
 };
 
-Level level_of(const Reading& reading) {
-  const Sums sums = sums_of(reading);
-  return {.rss = sums.rss,
-          .anon = sums.anon,
-          .file = sums.file,
-          .shmem = sums.shmem,
-          .page_tables = sums.page_tables,
-          .page_cache = cached_of(reading),
-          .group_usage = reading.group ? reading.group->usage.value : std::nullopt};
-}
-
 Ends ends_of(const Trace& trace) {
   Ends ends;
   if (trace.readings.empty()) return ends;
   const std::size_t end = last_whole(trace, lives_of(trace));
-  for (std::size_t i = first_settled(trace); i <= end; ++i) ends.see(level_of(trace.readings[i]));
+  for (std::size_t i = first_settled(trace); i < trace.readings.size(); ++i) {
+    Level level = level_of(trace.readings[i]);
+    if (i > end) {  // the page cache stays when processes go
+      Level stays;
+      stays.page_cache = level.page_cache;
+      stays.group_usage = level.group_usage;
+      level = stays;
+    }
+    ends.see(level);
+  }
   return ends;
 }
 
@@ -96,8 +94,16 @@ Sums sums_of(const Reading& reading) {
 
 std::optional<std::uint64_t> cached_of(const Reading& reading) {
   Bytes cached;
-  if (!reading.files) return cached;
+  // When the processes have ended only watched files are looked at: no sum to compare with.
+  if (!reading.files || reading.processes.empty()) return cached;
   for (const FileReading& file : *reading.files) add(cached, file.cached.value);
+  return cached;
+}
+
+std::optional<std::uint64_t> group_cache_of(const Reading& reading) {
+  if (!reading.group || !reading.group->inactive_file.value) return std::nullopt;
+  Bytes cached = reading.group->active_file.value;
+  if (cached) add(cached, reading.group->inactive_file.value);
   return cached;
 }
 
@@ -116,6 +122,17 @@ double seconds_of(const Trace& trace) {
   if (!trace.readings.empty()) seconds = std::max(seconds, trace.readings.back().seconds);
   for (const Mark& mark : trace.marks) seconds = std::max(seconds, mark.seconds);
   return seconds;
+}
+
+Level level_of(const Reading& reading) {
+  const Sums sums = sums_of(reading);
+  return {.rss = sums.rss,
+          .anon = sums.anon,
+          .file = sums.file,
+          .shmem = sums.shmem,
+          .page_tables = sums.page_tables,
+          .page_cache = cached_of(reading),
+          .group_usage = reading.group ? reading.group->usage.value : std::nullopt};
 }
 
 Level start_of(const Trace& trace) {
@@ -143,6 +160,22 @@ Growth growth_of(const Trace& trace) {
           .shmem = ends.growth(3),
           .page_tables = ends.growth(4),
           .page_cache = ends.growth(5)};
+}
+
+FileCache file_cache_of(const Trace& trace, const std::string& path) {
+  FileCache cache;
+  const std::size_t settled = first_settled(trace);
+  for (std::size_t i = 0; i < trace.readings.size(); ++i) {
+    if (!trace.readings[i].files) continue;
+    for (const FileReading& file : *trace.readings[i].files) {
+      if (file.path != path || !file.cached.value) continue;
+      if (!cache.start || i <= settled) cache.start = file.cached.value;
+      raise(cache.peak, file.cached.value);
+      cache.end = file.cached.value;
+      if (file.size.value) cache.size = file.size.value;
+    }
+  }
+  return cache;
 }
 
 }  // namespace lowtide

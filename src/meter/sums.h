@@ -22,8 +22,12 @@ struct Sums {
 
 [[nodiscard]] std::optional<std::uint64_t> rss_of(const ProcessReading& process);
 
-// The page cache of all files of a reading that asked for them; empty where none is known.
+// The page cache of all files of a reading that asked for them; empty where none is known, and in a
+// reading without processes.
 [[nodiscard]] std::optional<std::uint64_t> cached_of(const Reading& reading);
+
+// The page cache that is charged to the memory group; empty where it is not known.
+[[nodiscard]] std::optional<std::uint64_t> group_cache_of(const Reading& reading);
 
 // The first reading after the start-up, which is the first tenth of the run.
 [[nodiscard]] std::size_t first_settled(const Trace& trace);

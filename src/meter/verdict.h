@@ -12,9 +12,12 @@
 namespace lowtide {
 
 [[nodiscard]] Verdict judge(const Trace& trace);
+[[nodiscard]] Level level_of(const Reading& reading);
 [[nodiscard]] Level start_of(const Trace& trace);
 [[nodiscard]] Peak peak_of(const Trace& trace);
 [[nodiscard]] Level end_of(const Trace& trace);
 [[nodiscard]] Growth growth_of(const Trace& trace);
+// The first look after the start-up, the highest and the last.
+[[nodiscard]] FileCache file_cache_of(const Trace& trace, const std::string& path);
 
 }  // namespace lowtide

@@ -7,6 +7,8 @@
 
 #include "core/clock.h"
 #include "lowtide/error.h"
+#include "meter/sums.h"
+#include "meter/verdict.h"
 #include "os/limits.h"
 #include "os/process.h"
 
@@ -29,7 +31,8 @@ Watch::Watch(Options options)
     : owner_(process_id()),
       began_ns_(now_ns()),
       sampler_(std::move(options.sampler)),
-      root_pid_(sampler_.root_pid()) {
+      root_pid_(sampler_.root_pid()),
+      on_reading_(std::move(options.on_reading)) {
   trace_.command = std::move(options.command);
   trace_.root_pid = root_pid_;
   trace_.started_unix_ms = unix_time_ms();
@@ -84,14 +87,35 @@ void Watch::run() {
 
 void Watch::step(bool last) {
   Reading reading = sampler_.take(seconds(), last);
+  ended_ = sampler_.ended();
+  if (on_reading_ && !reading.processes.empty()) tell(reading);
   const std::lock_guard lock(mutex_);
   sampling_cpu_s_ = sampler_.cost_cpu_s();
   // Of a tree that has ended there is nothing to tell, and it did not shrink to nothing.
-  if (!reading.processes.empty()) add_locked(std::move(reading));
+  if (!reading.processes.empty() || reading.files) add_locked(std::move(reading));
+}
+
+void Watch::tell(const Reading& reading) {
+  const Level before = now_.level;
+  now_.seconds = reading.seconds;
+  now_.processes = reading.processes.size();
+  now_.level = level_of(reading);
+  if (!now_.level.page_cache) now_.level.page_cache = before.page_cache;
+  if (!now_.level.group_usage) now_.level.group_usage = before.group_usage;
+  if (const auto cached = group_cache_of(reading)) now_.group_page_cache = cached;
+  on_reading_(now_);
+}
+
+void Watch::flush_locked() {
+  if (const std::optional<Reading> kept = readings_.flush()) {
+    if (file_) write_locked(reading_line(*kept));
+  }
 }
 
 void Watch::add_locked(Reading reading) {
   const std::uint64_t before = thread_cpu_ns();
+  // The last look at watched files, after all processes, becomes one with no other reading.
+  if (reading.processes.empty()) flush_locked();
   if (const std::optional<Reading> kept = readings_.add(std::move(reading))) {
     if (file_) write_locked(reading_line(*kept));
   }
@@ -137,9 +161,7 @@ void Watch::stop(std::optional<int> exit_code) {
   thread_.join();
   step(true);
   const std::lock_guard lock(mutex_);
-  if (const std::optional<Reading> kept = readings_.flush()) {
-    if (file_) write_locked(reading_line(*kept));
-  }
+  flush_locked();
   trace_.ending = Ending{seconds(), exit_code, cost_locked()};
   if (!file_) return;
   write_locked(ending_line(*trace_.ending));

@@ -5,13 +5,16 @@
 // such thread: there it must be neither asked nor destroyed (is_ours() tells).
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "lowtide/profile.h"
 #include "meter/sampler.h"
 #include "meter/thinned.h"
 #include "meter/trace.h"
@@ -24,7 +27,8 @@ class Watch {
   struct Options {
     SamplerOptions sampler;
     std::vector<std::string> command;
-    std::string trace_path;  // empty: in memory only
+    std::string trace_path;                             // empty: in memory only
+    std::function<void(const Moment& now)> on_reading;  // called without the lock
   };
 
   // Throws IoError: no such process, or the trace cannot be written.
@@ -44,12 +48,15 @@ class Watch {
   [[nodiscard]] Trace trace() const;
 
   [[nodiscard]] int root_pid() const { return root_pid_; }
-  [[nodiscard]] bool is_ours() const;  // false in a forked child
+  [[nodiscard]] bool is_ours() const;                  // false in a forked child
+  [[nodiscard]] bool ended() const { return ended_; }  // nobody is left to look at
 
  private:
   void run();
   void step(bool last);
+  void tell(const Reading& reading);
   void add_locked(Reading reading);
+  void flush_locked();
   void write_locked(const std::string& line);
   void mark_locked(double now, std::string text);
   [[nodiscard]] double seconds() const;
@@ -59,6 +66,9 @@ class Watch {
   const std::uint64_t began_ns_;
   Sampler sampler_;  // of the thread, and before and after it of the constructor and stop()
   int root_pid_;
+  const std::function<void(const Moment& now)> on_reading_;
+  Moment now_;  // of whoever steps, as the sampler is
+  std::atomic<bool> ended_ = false;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

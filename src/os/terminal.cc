@@ -14,4 +14,9 @@ std::uint32_t terminal_columns(int descriptor) noexcept {
   return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+std::uint32_t terminal_rows(int descriptor) noexcept {
+  struct winsize size {};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
 }  // namespace lowtide

@@ -161,6 +161,134 @@ def test_one_program_or_one_trace(words):
     assert "program" in told.stderr
 
 
+def test_a_json_report_comes_back_as_it_was(tmp_path):
+    outputs = [word for name in ["r.json", "r.html"] for word in ("-o", tmp_path / name)]
+    told = lowtide("profile", "--json", "--interval", "0.02", *outputs, "sleep", "0.6")
+    assert told.returncode == 0, told.stderr
+    again = lowtide("profile", "--json", "-o", tmp_path / "b.html", tmp_path / "r.json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout) == json.loads(told.stdout)
+    assert (tmp_path / "b.html").read_bytes() == (tmp_path / "r.html").read_bytes()
+    (tmp_path / "other.json").write_text('{"trace": []}')
+    assert lowtide("profile", tmp_path / "other.json").returncode == 1
+
+
+def test_start_peak_and_end_are_told_and_the_end_is_before_the_exit():
+    code = HOLD + "; import time; time.sleep(1); del b"
+    told = lowtide("profile", "--json", "--interval", "0.02", sys.executable, "-c", code, "64")
+    found = json.loads(told.stdout)
+    assert set(found["start"]) == set(found["peak"]) == set(found["end"])
+    assert found["end"]["anon"] - found["start"]["anon"] == found["growth"]["anon"]
+    assert found["end"]["anon"] > 64 * MIB
+    assert found["verdict"]["unknown"] == []
+
+
+def test_the_page_cache_of_a_watched_file_is_told_though_nobody_maps_it(tmp_path):
+    data = tmp_path / "data.bin"
+    data.write_bytes(bytes(MIB))
+    code = "import sys, time; open(sys.argv[1], 'rb').read(); time.sleep(0.5)"
+    words = ["--watch", data, "--watch", tmp_path / "none", "--json", "-o", tmp_path / "r.json"]
+    told = lowtide("profile", *words, sys.executable, "-c", code, data)
+    assert told.returncode == 0, told.stderr
+    found, missing = json.loads(told.stdout)["watched"]
+    assert found["path"] == str(data) and found["size"] == MIB
+    assert missing["peak"] is None
+    if found["peak"] is None:
+        pytest.skip("this kernel does not tell the page cache")
+    assert found["end"] <= found["peak"] <= MIB
+    files = {file["path"]: file for file in json.loads((tmp_path / "r.json").read_text())["files"]}
+    looks = files[str(data)]["looks"]
+    assert len(looks["seconds"]) == len(looks["cached"]) >= 2
+    assert looks["cached"][-1] == found["end"]
+    assert f"cached of {data}" in lowtide("profile", "--watch", data, tmp_path / "r.json").stdout
+
+
+@pytest.mark.parametrize(
+    "limit, code, expected", [("1MiB", 0, 1), ("1TiB", 0, 0), ("1MiB", 3, 3), ("much", 0, 2)]
+)
+def test_a_peak_above_the_limit_fails_unless_the_program_did(limit, code, expected, tmp_path):
+    words = ["-o", tmp_path / "r.trace", sys.executable, "-c", f"raise SystemExit({code})"]
+    told = lowtide("profile", "--fail-above", limit, *words)
+    assert told.returncode == expected, told.stderr
+    assert ("--fail-above 1MiB: the peak of RSS is" in told.stderr) == (limit == "1MiB")
+    if expected != 2:
+        again = lowtide("profile", "--fail-above", limit, tmp_path / "r.trace")
+        assert again.returncode == (1 if limit == "1MiB" else 0)
+
+
+@pytest.fixture
+def stranger():
+    code = HOLD + "; print('held', flush=True); sys.stdin.read()"
+    words = [sys.executable, "-c", code, "64"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+
+
+def attach(process, *words):
+    profiler = subprocess.Popen(
+        [command_path(), "profile", "--pid", str(process.pid), "--json", *words],
+        stdout=subprocess.PIPE,
+        env=environment(),
+        preexec_fn=hear_signals,
+    )
+    return profiler
+
+
+def wait_for_lines(path, count):
+    end = time.monotonic() + 60
+    while not path.exists() or len(path.read_bytes().splitlines()) < count:
+        assert time.monotonic() < end, "nothing was written"
+        time.sleep(0.01)
+
+
+def test_a_process_that_runs_already_is_watched_until_it_ends(stranger, tmp_path):
+    profiler = attach(stranger, "-o", tmp_path / "r.trace")
+    wait_for_lines(tmp_path / "r.trace", 4)
+    stranger.stdin.close()
+    assert stranger.wait(60) == 0
+    out, _ = profiler.communicate(timeout=60)
+    assert profiler.returncode == 0
+    found = json.loads(out)
+    assert found["peak"]["anon"] > 64 * MIB
+    assert found["command"] == stranger.args
+    assert found["exit"] is None
+
+
+def test_an_interrupt_ends_the_watching_and_not_the_process(stranger, tmp_path):
+    profiler = attach(stranger, "-o", tmp_path / "r.trace")
+    wait_for_lines(tmp_path / "r.trace", 4)
+    profiler.send_signal(signal.SIGINT)
+    out, _ = profiler.communicate(timeout=60)
+    assert profiler.returncode == 0
+    assert json.loads(out)["peak"]["anon"] > 64 * MIB
+    assert stranger.poll() is None
+    stranger.stdin.close()
+
+
+@pytest.mark.parametrize("pid", ["0", "-3", "x", "999999999", "99999999999"])
+def test_no_such_process_is_exit_2(pid):
+    told = lowtide("profile", f"--pid={pid}")
+    assert told.returncode == 2
+    assert "--pid" in told.stderr
+
+
+def test_a_line_at_the_foot_of_the_terminal_tells_while_it_runs():
+    words = ["profile", "sh", "-c", "echo one; sleep 2; echo two"]
+    code, text = on_terminal(*words, columns=120)
+    assert code == 0
+    assert re.search(r"\x1b\[24;1H[^\n]*RSS .* heap .* \d process", text)
+    foot = text.index("\x1b[24;1H")
+    assert text.index("one") < foot < text.index("two")
+    assert text.rindex("\x1b[r") < text.rindex("\x1b[24;1H\x1b[K") < text.index("resident (RSS)")
+    for quiet in [["profile", "--json", *words[1:]], words]:
+        dumb = {} if "--json" in quiet else {"TERM": "dumb"}
+        code, text = on_terminal(*quiet, **dumb)
+        assert code == 0
+        assert "\x1b7" not in text
+
+
 def test_a_program_that_is_not_there_is_127():
     told = lowtide("profile", "--", "no-such-program-here")
     assert told.returncode == 127

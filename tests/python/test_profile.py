@@ -46,6 +46,43 @@ def seen() -> lt.Profile:
     return p
 
 
+LEAKING_WORKER = """
+import os, time
+import lowtide as lt, torch
+from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+kept = []
+
+class Items(Dataset):
+    def __len__(self):
+        return 320
+
+    def __getitem__(self, index):
+        time.sleep(0.015)
+        leaks = get_worker_info().id == 1
+        if leaks:
+            kept.append(torch.ones(64 << 10))  # 256 KiB
+        return os.getpid() if leaks else 0
+
+with lt.profile(interval=0.02) as p:
+    pid = max(int(batch.max()) for batch in DataLoader(Items(), batch_size=4, num_workers=2))
+    time.sleep(0.3)  # the workers have ended
+print(pid, p.verdict.kind, p.growth["anon"] > 0, p.verdict, sep="\\n")
+"""
+
+
+def test_a_data_loader_worker_that_leaks_is_named_though_it_ends_before_its_parent() -> None:
+    pytest.importorskip("torch")
+    run = subprocess.run(
+        [sys.executable, "-c", LEAKING_WORKER], capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    pid, kind, grew, headline = run.stdout.splitlines()
+    assert kind == "heap-leak", run.stdout
+    assert f"(pid {pid}) grows by" in headline
+    assert grew == "True"
+
+
 def test_peak_shows_what_was_allocated(seen: lt.Profile) -> None:
     peak, columns = seen.peak, json.loads(seen.json())["readings"]
     anon = [value for value in columns["anon"] if value is not None]
@@ -83,8 +120,10 @@ def test_writes_every_suffix(seen: lt.Profile, tmp_path: Path) -> None:
     assert {key: told["peak"][key] for key in ("rss", "anon")} == {
         key: seen.peak[key] for key in ("rss", "anon")
     }
-    again = lt.Profile.load(tmp_path / "m.trace")
-    assert again.peak == seen.peak and again.verdict == seen.verdict
+    for name in ("m.trace", "m.json"):
+        again = lt.Profile.load(tmp_path / name)
+        assert again.peak == seen.peak and again.verdict == seen.verdict
+        assert again.at_start == seen.at_start and again.at_end == seen.at_end
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"m.{suffix}" for suffix in ("dat", "html", "json", "svg", "trace")
     ], "and nothing else"
