@@ -93,7 +93,9 @@ std::vector<std::string> evidence_of(const Facts& facts, const Trends& trends) {
   std::vector<std::string> evidence;
   if (facts.readings == 0) return evidence;
   evidence.push_back(readings_text(facts));
-  if (trends.heap) {
+  // Beside a process that leaks, the sum over all only confuses.
+  const bool named = facts.lives.size() > 1 && std::ranges::any_of(facts.lives, &Life::leaks);
+  if (trends.heap && !named) {
     evidence.push_back("floor of the heap: " + rate_text(*trends.heap) +
                        (trends.heap->steady ? ", steadily" : ", not steadily"));
   }

@@ -35,7 +35,8 @@ std::size_t before_its_fall(const std::vector<Seen>& seen, const Life& life) {
   std::size_t at = seen.size() - 1;
   if (!life.ended) return at;
   const double earliest = life.end_s - kTearDownPart * (life.end_s - life.begin_s);
-  while (at > 0 && seen[at - 1].seconds >= earliest && seen[at - 1].rss > seen[at].rss) --at;
+  while (at > 0 && seen[at - 1].seconds >= earliest && seen[at - 1].rss >= seen[at].rss) --at;
+  while (at + 1 < seen.size() && seen[at + 1].rss == seen[at].rss) ++at;  // it fell after these
   return at;
 }
 

@@ -70,6 +70,11 @@ TEST(Lives, LeaveOutTheFallOfAProgramThatEnds) {
   EXPECT_GT(life.heap.last, 296 * kMiB);
   EXPECT_GT(end_of(trace).anon.value(), 296 * kMiB);
   EXPECT_GT(growth_of(trace).anon.value(), 80 * static_cast<std::int64_t>(kMiB));
+  Trace pausing = trace;  // it falls, rests and falls again
+  for (std::size_t i = 1; i < pausing.readings.size(); i += 2) {
+    pausing.readings[i].processes = pausing.readings[i - 1].processes;
+  }
+  EXPECT_GT(end_of(pausing).anon.value(), 296 * kMiB);
   trace.ending->exit_code.reset();  // it lives on: what it freed is freed
   EXPECT_LT(end_of(trace).anon.value(), 160 * kMiB);
 }

@@ -61,7 +61,7 @@ def test_wrong_usage_is_exit_2_with_the_way_out(words):
     assert told.stdout == ""
 
 
-@pytest.mark.parametrize("verb", ["info", "check", "cache", "doctor", "bench", "profile"])
+@pytest.mark.parametrize("verb", ["info", "check", "cache", "doctor", "bench"])
 def test_a_missing_file_is_exit_2(verb, tmp_path):
     told = lowtide(verb, tmp_path / "x")
     assert told.returncode == 2
