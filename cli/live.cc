@@ -8,22 +8,22 @@ namespace {
 
 constexpr int kError = 2;
 constexpr std::uint32_t kFewestRows = 4;
+constexpr const char* kSave = "\0337";  // where the cursor is
+constexpr const char* kRestore = "\0338";
+constexpr const char* kDown = "\033D";  // in the same column; scrolls at the foot
+constexpr const char* kUp = "\033[A";
 
-// Setting the region moves the cursor: it is saved before and restored behind.
+// Sets the rows that scroll, which moves the cursor.
 std::string region(std::uint32_t rows) {
-  return "\x1b"
-         "7\x1b[1;" +
-         std::to_string(rows - 1) +
-         "r\x1b"
-         "8";
+  return kSave + ("\033[1;" + std::to_string(rows - 1)) + "r" + kRestore;
+}
+
+std::string all_scroll() {
+  return std::string(kSave) + "\033[r" + kRestore;
 }
 
 std::string at_foot(std::uint32_t rows, const std::string& text) {
-  return "\x1b"
-         "7\x1b[" +
-         std::to_string(rows) + ";1H" + text +
-         "\x1b[K\x1b"
-         "8";
+  return kSave + ("\033[" + std::to_string(rows)) + ";1H" + text + "\033[K" + kRestore;
 }
 
 }  // namespace
@@ -31,12 +31,7 @@ std::string at_foot(std::uint32_t rows, const std::string& text) {
 LiveLine::LiveLine() : next_(Clock::now() + std::chrono::seconds(1)) {}
 
 LiveLine::~LiveLine() {
-  if (rows_ == 0) return;
-  print_error(
-      "\x1b"
-      "7\x1b[r\x1b"
-      "8" +
-      at_foot(rows_, ""));
+  if (rows_ != 0) print_error(all_scroll() + at_foot(rows_, ""));
 }
 
 bool LiveLine::is_due() {
@@ -49,16 +44,9 @@ void LiveLine::show(const std::string& text) {
   const std::uint32_t rows = terminal_rows(kError), columns = terminal_columns(kError);
   if (rows < kFewestRows || columns < 2) return;
   std::string out;
-  if (rows_ == 0) {
-    // Down by a line that scrolls at the foot, and up again: the cursor is then above the line, in
-    // the column where the program left it.
-    out =
-        "\x1b"
-        "D" +
-        region(rows) + "\x1b[A";
-  } else if (rows != rows_) {
-    out = region(rows);
-  }
+  if (rows_ != 0 && rows != rows_) out = all_scroll();  // the window has another size now
+  // Then the cursor is above the line, in the column where the program left it.
+  if (rows != rows_) out += kDown + region(rows) + kUp;
   rows_ = rows;
   const Terminal& on = error_output();
   print_error(out + at_foot(rows, paint(text.substr(0, columns - 1), Tone::dim, on)));

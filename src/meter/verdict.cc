@@ -120,6 +120,7 @@ std::string leak_headline(const Facts& facts, const Trends& trends) {
   }
   if (leaks(facts.heap, trends.heap)) {
     const std::string rate = rate_text(*trends.heap);
+    if (facts.lives.size() == 1) return "The heap grows by " + rate + kLooksLike;
     if (!more_processes(facts)) return "The heap of all processes grows by " + rate + kLooksLike;
     return "The heap of all processes grows by " + rate +
            " because there are more and more of them: " + std::to_string(facts.processes.first) +

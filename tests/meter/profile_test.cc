@@ -85,6 +85,40 @@ TEST(Profile, OfAnotherProcessDoesNotHearOurMarks) {
   EXPECT_TRUE(marks_at(folder / "a.trace").empty());
 }
 
+TEST(Profile, TellsEachReadingAndThatAllHaveEnded) {
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not support this fork";
+  const TempFolder folder;
+  int go[2];
+  ASSERT_EQ(::pipe(go), 0);
+  const pid_t child = start_child([&] {
+    ::close(go[1]);
+    char sign = 0;
+    return ::read(go[0], &sign, 1) == 0 ? 0 : 1;
+  });
+  ::close(go[0]);
+  std::atomic<int> told{0};
+  ProfileOptions options;
+  options.pid = child;
+  options.interval_s = 0.01;
+  options.watch_files = {folder.write("watched", std::string(4096, 'x'))};
+  options.on_reading = [&](const Moment& now) {
+    if (now.processes == 1 && now.level.rss) ++told;
+  };
+  Profile profile(options);
+  EXPECT_EQ(told, 1);  // before the constructor returned
+  EXPECT_FALSE(profile.ended());
+  while (told < 3) std::this_thread::yield();
+  ::close(go[1]);
+  expect_success(child);
+  while (!profile.ended()) std::this_thread::yield();
+  profile.stop();
+  const Recording recording = profile.recording();
+  EXPECT_FALSE(recording.exit_code());
+  EXPECT_FALSE(recording.command().empty());
+  EXPECT_EQ(recording.page_cache_of(options.watch_files[0]).size.value_or(4096), 4096u);
+  EXPECT_FALSE(recording.page_cache_of("/another").peak);
+}
+
 TEST(Profile, MayBeOneOfTwo) {
   const TempFolder folder;
   Profile outer(traced(folder));
