@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "meter/sums.h"
 #include "meter/unknowns.h"
@@ -47,13 +48,21 @@ void see_shared(std::optional<SharedMoment>& shared, const Reading& reading, con
   shared = {*sums.rss, *sums.pss, reading.processes.size()};
 }
 
+// Whether the file is a program that ran: cc1plus lies in no bin.
+bool is_program(const std::string& path, const std::set<std::string>& names) {
+  constexpr std::size_t kMostName = 15;  // the kernel cuts longer ones
+  return names.contains(path.substr(path.rfind('/') + 1, kMostName));
+}
+
 std::vector<GrownFile> grown_files(const Trace& trace) {
   struct Seen {
     std::uint64_t first, peak;
   };
   std::map<std::string, Seen> seen;
+  std::set<std::string> names;
   bool first_list = true;
   for (const Reading& reading : trace.readings) {
+    for (const ProcessReading& process : reading.processes) names.insert(process.name);
     if (!reading.files) continue;
     for (const FileReading& file : *reading.files) {
       if (!file.mapped.value) continue;
@@ -66,7 +75,8 @@ std::vector<GrownFile> grown_files(const Trace& trace) {
   }
   std::vector<GrownFile> files;
   for (const auto& [path, one] : seen) {
-    files.push_back({path, one.peak - std::min(one.first, one.peak), one.peak, is_library(path)});
+    files.push_back({path, one.peak - std::min(one.first, one.peak), one.peak,
+                     is_library(path) || is_program(path, names)});
   }
   std::ranges::stable_sort(files, [](const GrownFile& a, const GrownFile& b) {
     return a.rise != b.rise ? a.rise > b.rise : a.peak > b.peak;

@@ -18,7 +18,6 @@ constexpr std::uint64_t kLeastShared = 64 * kMiB;
 constexpr const char* kReadInstead =
     "read arrays with lt.open and token files with lt.tokens: they hold no more than their budget; "
     "where a map must stay, lt.memmap gives it a ceiling, and so does lowtide guard --limit 512MiB "
-    "-- "
     "PROGRAM for a program that you cannot change";
 constexpr const char* kFindAllocations =
     "find who allocates it with an allocation profiler (Python: memray or tracemalloc)";

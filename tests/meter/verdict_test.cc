@@ -66,6 +66,13 @@ TEST(Verdict, TellsDataFromProgramsAndLibraries) {
   }
 }
 
+TEST(Verdict, DoesNotTakeAProgramThatRanForData) {
+  EXPECT_TRUE(says(judge(memmap_scan(2, 4096, "/usr/lib/gcc/cc1plus")), "cc1plus"));
+  Trace trace = memmap_scan(2, 4096, "/usr/lib/gcc/cc1plus");
+  for (Reading& reading : trace.readings) reading.processes[0].name = "cc1plus";
+  EXPECT_FALSE(says(judge(trace), "/usr/lib/gcc/cc1plus")) << all_of(judge(trace));
+}
+
 TEST(Verdict, DoesNotSayMostOfAFileThatWasLookedAtTooEarly) {
   EXPECT_TRUE(says(judge(memmap_scan(2, 4096, "/data/x.bin")), "most of it is /data/x.bin"));
   Trace trace = memmap_scan(2, 4096, "/data/x.bin");
