@@ -50,6 +50,10 @@ struct OpenOptions {
   std::uint64_t memory_bytes = 0;
   EngineKind engine = EngineKind::automatic;
   CacheMode cache = CacheMode::automatic;
+  // Reads from the disk that lie at most this many bytes apart may share one request. Empty: as
+  // many as the disk's own prices suggest (Stats::gap_bytes). 0: only reads that touch or overlap.
+  // What lies between two reads is read and thrown away, so this bounds bytes_read per byte asked.
+  std::optional<std::uint64_t> gap_bytes = std::nullopt;
   // To measure the disk: what is cached is neither used nor dropped. Needs direct I/O to mean it.
   bool past_cache = false;
 };

@@ -86,7 +86,7 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                 std::optional<std::vector<std::uint64_t>> shape,
                 std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
                 std::uint64_t memory_bytes, const std::string& engine, const std::string& cache,
-                bool headerless) {
+                bool headerless, std::optional<std::uint64_t> gap_bytes) {
   const std::vector<std::string> names = from_python(paths);
   const OpenOptions options{.dtype = std::move(dtype),
                             .shape = std::move(shape),
@@ -95,7 +95,8 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                             .headerless = headerless,
                             .memory_bytes = memory_bytes,
                             .engine = parse_engine(engine),
-                            .cache = parse_cache(cache)};
+                            .cache = parse_cache(cache),
+                            .gap_bytes = gap_bytes};
   const Unlocked unlocked;
   return expand ? Array::open(names.at(0), options) : Array::open(names, options);
 }
@@ -159,7 +160,7 @@ void bind_array(nb::module_& module) {
   nb::class_<OwnedArray>(module, "Array")
       .def_static("open", &open, "paths"_a, "expand"_a, "dtype"_a.none(), "shape"_a.none(),
                   "offset_bytes"_a.none(), "fortran_order"_a.none(), "memory_bytes"_a, "engine"_a,
-                  "cache"_a, "headerless"_a = false)
+                  "cache"_a, "headerless"_a = false, "gap_bytes"_a = nb::none())
       .def_prop_ro("descr", [](const OwnedArray& array) { return array.dtype().descr(); })
       .def_prop_ro(
           "shape", [](const OwnedArray& array) { return nb::tuple(nb::cast(array.shape())); },

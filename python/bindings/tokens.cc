@@ -21,14 +21,16 @@ namespace {
 
 OwnedTokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
                  std::optional<std::string> format, std::optional<std::uint64_t> eot,
-                 std::uint64_t memory_bytes, const std::string& engine, const std::string& cache) {
+                 std::uint64_t memory_bytes, const std::string& engine, const std::string& cache,
+                 std::optional<std::uint64_t> gap_bytes) {
   const std::vector<std::string> names = from_python(paths);
   const TokensOptions options{.dtype = std::move(dtype),
                               .format = std::move(format),
                               .eot = eot,
                               .memory_bytes = memory_bytes,
                               .engine = parse_engine(engine),
-                              .cache = parse_cache(cache)};
+                              .cache = parse_cache(cache),
+                              .gap_bytes = gap_bytes};
   const Unlocked unlocked;
   return expand ? Tokens::open(names.at(0), options) : Tokens::open(names, options);
 }
@@ -141,7 +143,8 @@ void bind_tokens(nb::module_& module) {
            nb::sig("def cu_seqlens(self) -> NDArray[numpy.int32] | None"));
   nb::class_<OwnedTokens>(module, "Tokens")
       .def_static("open", &open, "paths"_a, "expand"_a, "dtype"_a.none(), "format"_a.none(),
-                  "eot"_a.none(), "memory_bytes"_a, "engine"_a, "cache"_a)
+                  "eot"_a.none(), "memory_bytes"_a, "engine"_a, "cache"_a,
+                  "gap_bytes"_a = nb::none())
       .def_prop_ro("size", &Tokens::size)
       .def_prop_ro("descr", [](const OwnedTokens& tokens) { return tokens.dtype().descr(); })
       .def_prop_ro("format", [](const OwnedTokens& tokens) { return tokens.format(); })

@@ -37,6 +37,13 @@ def memory_bytes(memory: int | str | None) -> int:
     return size
 
 
+def gap_bytes(gap: int | str | None) -> int | None:
+    """`gap` in bytes; None stays None (fitted to the disk). Raises ValueError, TypeError."""
+    if gap is None:
+        return None
+    return _core.parse_bytes(gap) if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
+
+
 def integer(value: Any, name: str, low: int, high: int) -> int:
     """`value` as an int from `low` to `high`. Raises TypeError (bool, float), ValueError."""
     if type(value) is int and low <= value <= high:

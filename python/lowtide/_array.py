@@ -48,6 +48,7 @@ class Array(Closing):
         memory: int | str | None = None,
         engine: str = "auto",
         cache: str = "auto",
+        gap: int | str | None = None,
     ) -> None:
         names, expand = _arguments.path_list(path)
         descr, given = _arguments.descr(dtype)
@@ -57,7 +58,10 @@ class Array(Closing):
         fortran = _arguments.is_fortran(order)
         budget = _arguments.memory_bytes(memory)
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
-        core = _core.Array.open(names, expand, descr, axes, offset, fortran, budget, engine, cache)
+        most = _arguments.gap_bytes(gap)
+        core = _core.Array.open(
+            names, expand, descr, axes, offset, fortran, budget, engine, cache, gap_bytes=most
+        )
         self._core = core
         self._shape = core.shape
         found = _arguments.dtype_of(core.descr)
@@ -67,7 +71,7 @@ class Array(Closing):
         self._columns: FileColumns | None = None
         self._paths = [os.path.abspath(os.fsdecode(name)) for name in core.paths]
         asked = None if dtype is None else np.dtype(dtype)
-        self._asked = (asked, axes, offset, order, memory, engine, cache)
+        self._asked = (asked, axes, offset, order, memory, engine, cache, gap)
         if core.fortran_order and self.nbytes:
             flat = core.flat(min(core.memory_bytes, _COLUMNS_BYTES))
             self._columns = FileColumns(flat, core.file_rows(), self._shape, self._dtype)

@@ -23,6 +23,7 @@ def open(
     memory: int | str | None = None,
     engine: str = "auto",
     cache: str = "auto",
+    gap: int | str | None = None,
 ) -> Array:
     """Opens an array on disk; only headers are read.
 
@@ -33,9 +34,12 @@ def open(
     memory: what Lowtide may hold, in bytes or as "64KiB", "256MiB", "1.5GiB". Default: 256 MiB, or
         an eighth of the memory that this process may use if that is less.
     engine: "auto", "pread", "uring" or "memory". cache: "auto", "keep" or "drop".
+    gap: the most bytes between two reads from the disk that may share one request, as a number or
+        as "4KiB". None fits it to the disk; 0 shares only where reads touch. What lies between is
+        read for nothing: docs/engines.md tells how much.
 
     Raises OSError (a missing file: FileNotFoundError; an engine asked for by name that is not
     there), FormatError (the bytes are not what was promised), ValueError (a bad argument; a budget
     too small for one row) and TypeError.
     """
-    return Array(path, dtype, shape, offset, order, memory, engine, cache)
+    return Array(path, dtype, shape, offset, order, memory, engine, cache, gap)

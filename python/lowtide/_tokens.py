@@ -33,6 +33,7 @@ def tokens(
     memory: int | str | None = None,
     engine: str = "auto",
     cache: str = "auto",
+    gap: int | str | None = None,
 ) -> Tokens:
     """Opens token files as one stream; only headers are read, and Megatron's index once.
 
@@ -44,11 +45,14 @@ def tokens(
     memory: what Lowtide may hold, in bytes or as "64KiB", "256MiB", "1.5GiB". Default: 256 MiB, or
         an eighth of the memory that this process may use if that is less.
     engine: "auto", "pread", "uring" or "memory". cache: "auto", "keep" or "drop".
+    gap: the most bytes between two reads from the disk that may share one request, as a number or
+        as "4KiB". None fits it to the disk; 0 shares only where reads touch. What lies between is
+        read for nothing: docs/engines.md tells how much.
 
     Raises OSError (a missing file: FileNotFoundError; an engine asked for by name that is not
     there), FormatError (the bytes are not what was promised), ValueError and TypeError.
     """
-    return Tokens(path, dtype, format, eot, memory, engine, cache)
+    return Tokens(path, dtype, format, eot, memory, engine, cache, gap)
 
 
 class Tokens(Closing):
@@ -69,6 +73,7 @@ class Tokens(Closing):
         memory: int | str | None = None,
         engine: str = "auto",
         cache: str = "auto",
+        gap: int | str | None = None,
     ) -> None:
         given, expand = _arguments.path_list(path)
         # A pickle is opened in another process, which may stand in another folder.
@@ -80,14 +85,17 @@ class Tokens(Closing):
             eot = _arguments.integer(eot, "eot", 0, 2**64 - 1)
         budget = _arguments.memory_bytes(memory)
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
-        self._core = _core.Tokens.open(names, expand, descr, format, eot, budget, engine, cache)
+        most = _arguments.gap_bytes(gap)
+        self._core = _core.Tokens.open(
+            names, expand, descr, format, eot, budget, engine, cache, most
+        )
         self._dtype = _arguments.dtype_of(self._core.descr)
         self._source = TokenSource(self._core, self._dtype)
         # What was named, not what was found: ten thousand shards of a glob travel as one text.
         where = [os.fsdecode(name) for name in names]
         self._where: str | list[str] = where[0] if expand else where
         asked = None if dtype is None else np.dtype(dtype)
-        self._asked = (asked, format, eot, memory, engine, cache)
+        self._asked = (asked, format, eot, memory, engine, cache, gap)
 
     def __len__(self) -> int:
         return self._core.size

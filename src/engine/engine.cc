@@ -26,10 +26,14 @@ unsigned hot_threads() {
   return std::clamp(std::thread::hardware_concurrency(), 2U, kMostHotThreads);
 }
 
-std::unique_ptr<Lane> cold_lane(const std::shared_ptr<Files>& files, CacheMode cache, bool ring,
-                                std::uint64_t bounce_bytes) {
+std::unique_ptr<Lane> cold_lane(const std::shared_ptr<Files>& files, const EngineOptions& wanted,
+                                bool ring, std::uint64_t bounce_bytes) {
   LaneOptions options;
-  options.access = cache == CacheMode::drop ? Access::direct : Access::buffered;
+  if (wanted.gap_bytes) {
+    options.most_gap_bytes =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(*wanted.gap_bytes, UINT32_MAX));
+  }
+  options.access = wanted.cache == CacheMode::drop ? Access::direct : Access::buffered;
   options.bounce_bytes = bounce_bytes;
   if (ring) {
     options.width = kRingDepth;
@@ -97,7 +101,7 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
   RoutedEngineOptions routed;
   routed.claim = std::move(budget.claim_all({entry}).front());
   routed.hot = hot_lane(files, ring, wants_ring, buffers / 8);
-  routed.cold = cold_lane(files, options.cache, ring, buffers - buffers / 8);
+  routed.cold = cold_lane(files, options, ring, buffers - buffers / 8);
   routed.hot_name = wants_ring ? "uring" : "pread";
   routed.cold_name = ring ? "uring" : "pread";
   routed.past_cache = options.past_cache;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -99,6 +100,7 @@ struct EngineOptions {
   CacheMode cache = CacheMode::keep;  // decided by the caller: keep or drop
   bool allow_memory = true;           // automatic may hold all of the data if it fits
   bool past_cache = false;            // as if nothing were in the page cache
+  std::optional<std::uint64_t> gap_bytes = std::nullopt;  // at most; as OpenOptions
 };
 
 // What an engine other than memory claims for its buffers under a budget of this size.

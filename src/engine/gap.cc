@@ -51,7 +51,7 @@ void LaneGap::ended(const Tally& tally, bool counts) {
   const std::uint64_t now = now_ns();
   if (merge_ && counts) {
     model_.observe(tally.requests, tally.bytes, now - std::max(tally.started_ns, ended_ns_));
-    best_.store(model_.best(), std::memory_order_relaxed);
+    best_.store(std::min(model_.best(), most_bytes_), std::memory_order_relaxed);
   }
   ended_ns_ = now;
 }

@@ -5,6 +5,7 @@
 // older ones fading out. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -42,10 +43,13 @@ struct Tally {
 // best().
 class LaneGap {
  public:
-  // A lane that does not `merge` has a gap of 0.
-  explicit LaneGap(bool merge) : merge_(merge), best_(merge ? GapModel::kStartBytes : 0) {}
+  // A lane that does not `merge` has a gap of 0; `most_bytes` is the caller's bound.
+  LaneGap(bool merge, std::uint32_t most_bytes)
+      : merge_(merge),
+        most_bytes_(merge ? most_bytes : 0),
+        best_(std::min(GapModel::kStartBytes, most_bytes_)) {}
 
-  [[nodiscard]] std::uint32_t next() { return merge_ ? model_.next() : 0; }
+  [[nodiscard]] std::uint32_t next() { return std::min(model_.next(), most_bytes_); }
   [[nodiscard]] std::uint32_t best() const noexcept {
     return best_.load(std::memory_order_relaxed);
   }
@@ -54,6 +58,7 @@ class LaneGap {
 
  private:
   const bool merge_;
+  const std::uint32_t most_bytes_;
   GapModel model_;
   std::atomic<std::uint32_t> best_;
   std::uint64_t ended_ns_ = 0;  // the last set

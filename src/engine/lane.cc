@@ -65,6 +65,11 @@ int ShardOpener::open(std::uint32_t shard, const OpenShard** out) noexcept try {
   return ENOMEM;
 }
 
+std::uint64_t OpenShard::aligned_bytes(const Span& span) const noexcept {
+  return round_up(span.end_bytes(), alignment_bytes) -
+         round_down(span.offset_bytes, alignment_bytes);
+}
+
 std::uint64_t end_of(const File& file, std::uint64_t reached_bytes) noexcept try {
   return std::min(reached_bytes, file.stat_now().size_bytes);
 } catch (...) {

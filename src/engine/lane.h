@@ -30,9 +30,10 @@ enum class Access {
 
 struct LaneOptions {
   Access access = Access::buffered;
-  bool rings = false;            // threads of a pool may read short ones by a ring each
-  bool merge = true;             // sort the set and fetch neighbours together
-  unsigned width = 4;            // threads of a pool, reads in flight of a ring
+  bool rings = false;  // threads of a pool may read short ones by a ring each
+  bool merge = true;   // sort the set and fetch neighbours together
+  std::uint32_t most_gap_bytes = UINT32_MAX;  // that a merged read may bring for nobody
+  unsigned width = 4;                         // threads of a pool, reads in flight of a ring
   std::size_t bounce_bytes = 0;  // room for reads that cannot go straight to their targets
 };
 
@@ -72,6 +73,8 @@ struct OpenShard {
   std::uint32_t alignment_bytes = 1;
 
   [[nodiscard]] explicit operator bool() const { return file != nullptr; }
+  // What is asked of the operating system for a span: whole units of the alignment.
+  [[nodiscard]] std::uint64_t aligned_bytes(const Span& span) const noexcept;
 };
 
 // Opens shards for one thread, which mostly wants the same one again.

@@ -60,7 +60,7 @@ class PreadLane final : public Lane {
       : files_(std::move(files)),
         options_(options),
         max_span_bytes_(longest_span_bytes(options.bounce_bytes / std::max(1U, options.width))),
-        gap_(options.merge) {
+        gap_(options.merge, options.most_gap_bytes) {
     spare_.reserve(kMostSpareJobs);
   }
 
@@ -218,7 +218,7 @@ class PreadLane final : public Lane {
         outcome.read = job.plan.culprit(span, span.offset_bytes);
         return outcome;
       }
-      count(1, span.size_bytes);
+      count(1, shard->aligned_bytes(span));
       outcome = read_span(*shard, job.plan, span, bounce);
     }
     return outcome;

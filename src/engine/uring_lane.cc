@@ -33,7 +33,7 @@ class UringLane final : public Lane {
         options_(options),
         max_span_bytes_(longest_span_bytes(options.bounce_bytes / 2)),
         flights_(files->shards()->size() > files->max_open() / 2 ? files->max_open() / 2 : 0),
-        gap_(options.merge) {}
+        gap_(options.merge, options.most_gap_bytes) {}
 
   ~UringLane() override {
     {
@@ -157,8 +157,7 @@ class UringLane final : public Lane {
     Flight& flight = flights_.at(slot);
     flight = {.job = &job, .span = span_, .shard = *shard};
     const std::uint64_t begin = flight.begin_bytes();
-    flight.size_bytes =
-        static_cast<std::uint32_t>(round_up(span_.end_bytes(), shard->alignment_bytes) - begin);
+    flight.size_bytes = static_cast<std::uint32_t>(shard->aligned_bytes(span_));
     flight.into = shard->direct ? nullptr : job.plan.target(span_);
     if (flight.into == nullptr) {
       flight.bounce = flight.into = arena_->allocate(flight.size_bytes);

@@ -77,9 +77,10 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                       ", but the files together have " + shape_text(rows->shape()));
   }
   const auto shard = static_cast<std::uint32_t>(rows->shards()->size() - 1);
-  auto impl = std::make_shared<Impl>(
-      rows, std::move(format),
-      StoreOptions{options.memory_bytes, options.engine, options.cache, options.past_cache});
+  auto impl =
+      std::make_shared<Impl>(rows, std::move(format),
+                             StoreOptions{options.memory_bytes, options.engine, options.cache,
+                                          options.past_cache, options.gap_bytes});
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }

@@ -120,15 +120,17 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
     if (!layout.documents) continue;
     index_shards.push_back(layout.documents->path == path ? file->shard()
                                                           : File(layout.documents->path).shard());
+    index_shards.back().path = whole_path(index_shards.back().path);
     layouts.push_back(std::move(layout));
   }
   if (stream->shards()->size() == 0) {
     throw FormatError("every one of the " + std::to_string(paths.size()) + " files is empty");
   }
   const auto shard = static_cast<std::uint32_t>(stream->shards()->size() - 1);
-  auto impl = std::make_shared<Impl>(
-      stream, std::move(layouts), std::move(index_shards), options.eot,
-      StoreOptions{options.memory_bytes, options.engine, options.cache, options.past_cache});
+  auto impl =
+      std::make_shared<Impl>(stream, std::move(layouts), std::move(index_shards), options.eot,
+                             StoreOptions{options.memory_bytes, options.engine, options.cache,
+                                          options.past_cache, options.gap_bytes});
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }

@@ -36,9 +36,12 @@ Store::Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, 
   // Checked and given back: what is read by index lies in the caller's memory.
   (void)budget_.claim_all({std::move(least), engine_buffers(budget_.limit_bytes())});
   decide_cache();
-  engine_ = open_engine(
-      files_, {.kind = options_.engine, .cache = cache_, .past_cache = options_.past_cache},
-      budget_);
+  engine_ = open_engine(files_,
+                        {.kind = options_.engine,
+                         .cache = cache_,
+                         .past_cache = options_.past_cache,
+                         .gap_bytes = options_.gap_bytes},
+                        budget_);
 }
 
 void Store::decide_cache() {
@@ -57,9 +60,12 @@ void Store::decide_cache() {
 std::shared_ptr<Engine> Store::engine() {
   const std::lock_guard lock(mutex_);
   if (!engine_)
-    engine_ = open_engine(
-        files_, {.cache = cache_, .allow_memory = false, .past_cache = options_.past_cache},
-        budget_);
+    engine_ = open_engine(files_,
+                          {.cache = cache_,
+                           .allow_memory = false,
+                           .past_cache = options_.past_cache,
+                           .gap_bytes = options_.gap_bytes},
+                          budget_);
   return engine_;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct StoreOptions {
   EngineKind engine = EngineKind::automatic;
   CacheMode cache = CacheMode::automatic;
   bool past_cache = false;  // as OpenOptions
+  std::optional<std::uint64_t> gap_bytes = std::nullopt;
 };
 
 // Any thread.

@@ -263,6 +263,40 @@ TEST_P(EngineCache, PastTheCacheReadsTheDiskWhateverIsCachedAndDropsNothing) {
   }
 }
 
+TEST_P(EngineCache, AGapBoundsWhatIsReadForNobody) {
+  constexpr std::uint64_t kRow = 512, kSpacing = 4096;  // 3.5 KiB between two rows
+  const auto read = [&](std::optional<std::uint64_t> gap_bytes) {
+    Budget budget(64 * kMiB);
+    const std::unique_ptr<Engine> engine = open_engine(files_of({path_}),
+                                                       {.kind = GetParam(),
+                                                        .cache = CacheMode::drop,
+                                                        .allow_memory = false,
+                                                        .past_cache = true,
+                                                        .gap_bytes = gap_bytes},
+                                                       budget);
+    std::vector<Extent> extents;
+    for (std::uint64_t i = 0; i < 4096; ++i) {
+      extents.push_back({.offset_bytes = i * kSpacing, .size_bytes = kRow, .shard = 0});
+    }
+    const CheckedReads wanted(std::move(extents));
+    EXPECT_TRUE(engine->read(wanted.reads()).ok());
+    wanted.expect_bytes({&held_});
+    return std::pair(engine->traffic(), engine->prospect().gap_bytes);
+  };
+  const auto [fitted, fitted_gap] = read(std::nullopt);
+  EXPECT_GT(fitted.merged, 3500U);
+  EXPECT_GT(fitted_gap, 0U);
+  const auto [none, no_gap] = read(0);
+  EXPECT_EQ(none.merged, 0U);
+  EXPECT_EQ(none.reads, 4096U);
+  EXPECT_EQ(no_gap, 0U);
+  EXPECT_LE(none.bytes_read, 4096 * std::max<std::uint64_t>(kRow, 4096));
+  const auto [wide, wide_gap] = read(1 << 30);
+  EXPECT_GT(wide.merged, 3500U);
+  EXPECT_LE(wide_gap, 128U * 1024) << "it bounds, it does not widen";
+  EXPECT_GE(fitted.bytes_read, none.bytes_read);
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, EngineCache,
                          testing::Values(EngineKind::pread, EngineKind::uring,
                                          EngineKind::automatic),

@@ -97,5 +97,19 @@ TEST(GapModel, StandsAbsurdNumbers) {
   }
 }
 
+TEST(LaneGap, NeverPlansWithMoreThanItsBound) {
+  LaneGap gap(true, 5000);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_LE(gap.next(), 5000U);
+    EXPECT_LE(gap.best(), 5000U);
+    gap.ended({.requests = 4096 + static_cast<std::uint64_t>(i % 7) * 300,
+               .bytes = 100'000'000 - static_cast<std::uint64_t>(i % 5) * 9'000'000,
+               .started_ns = 1},
+              true);
+  }
+  LaneGap none(true, 0), apart(false, UINT32_MAX);
+  EXPECT_EQ(none.next() + none.best() + apart.next() + apart.best(), 0U);
+}
+
 }  // namespace
 }  // namespace lowtide
