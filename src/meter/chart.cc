@@ -6,13 +6,14 @@
 
 #include "lowtide/bytes.h"
 #include "meter/axis.h"
+#include "meter/looks.h"
 #include "meter/markup.h"
 #include "meter/panel.h"
 
 namespace lowtide {
 namespace {
 
-constexpr double kLetter = 6.6;  // of a label; rather too wide than too narrow
+constexpr double kLetter = 8;  // of a label; rather too wide than too narrow
 constexpr std::size_t kMostMarks = 25;
 constexpr std::uint64_t kLeastTop = 1 << 20;  // fewer bytes on an axis would make much of nothing
 constexpr std::size_t kNameLetters = 28;
@@ -45,27 +46,6 @@ std::string path(const std::string& attributes, const std::string& d) {
   return d.empty() ? "" : "<path " + attributes + " d=\"" + d + "\"/>\n";
 }
 
-// What lies on the colour of each look: nothing, or strokes of different directions.
-std::string patterns() {
-  constexpr const char* kStrokes[] = {
-      "",       "M0 8L8 0",     "M0 0L8 8",     "M0 4H8",      "M4 0V8", "M0 8L8 0M0 0L8 8",
-      "M3 4h2", "M0 4H8M4 0V8", "M1 2h2M5 6h2", "M3 4h2M4 3v2"};
-  std::string out = "<defs>\n";
-  for (std::size_t look = 0; look < std::size(kStrokes); ++look) {
-    const std::string number = std::to_string(look);
-    out += "<pattern id=\"lt-look-" + number +
-           "\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\"><rect width=\"8\" "
-           "height=\"8\" class=\"look-" +
-           number + "\"/>";
-    if (*kStrokes[look] != 0)
-      out += std::string("<path class=\"hatch\" d=\"") + kStrokes[look] + "\"/>";
-    out += "</pattern>\n";
-  }
-  return out +
-         "<pattern id=\"lt-unknown\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
-         "<path class=\"unknown-hatch\" d=\"M0 6L6 0\"/></pattern>\n</defs>\n";
-}
-
 // Where the panels lie; a small picture has one only.
 struct Frame {
   double width = 960, height = 520;
@@ -77,7 +57,7 @@ struct Frame {
 Frame frame_of(const PictureOptions& options, double end_seconds) {
   Frame frame;
   if (options.small) {
-    frame = {kSmallChartWidth, kSmallChartHeight, {70, 428, 30, 210, 0, 1}, std::nullopt, 5};
+    frame = {kSmallChartWidth, kSmallChartHeight, {70, 428, 36, 210, 0, 1}, std::nullopt, 5};
   }
   frame.memory.end_seconds = std::max(end_seconds, options.seconds);
   if (frame.read) frame.read->end_seconds = frame.memory.end_seconds;
@@ -123,21 +103,32 @@ std::string time_axis(const Frame& frame) {
                     "time since the start");
 }
 
-std::string stack(const Panel& panel, const Series& series) {
+// A name on its band, where it has room.
+std::string band_name(const Panel& panel, const Series& series, const Band& band,
+                      const std::string& name, std::vector<Box>& taken) {
+  const double width = kLetter * static_cast<double>(name.size()) + 12;
+  const auto box = room_for(panel, series.seconds, band, width, taken);
+  if (!box) return "";
+  taken.push_back(*box);
+  return text("name mid", (box->left + box->right) / 2, (box->top + box->bottom) / 2 + 4, name);
+}
+
+// The layers, and on top of them the page cache that nobody maps.
+std::string stack(const Panel& panel, const Series& series, std::vector<Box>& taken) {
   const std::vector<Band> bands = bands_of(series.tree);
   const std::vector<int> looks = looks_of(series.tree);
   std::string areas, names;
   for (std::size_t i = 0; i < bands.size(); ++i) {
-    const Layer& layer = series.tree.layers[i];
     areas += path("class=\"area\" fill=\"url(#lt-look-" + std::to_string(looks[i]) + ")\"",
                   area_path(panel, series.seconds, bands[i]));
-    const std::string name = short_name(layer.name, kNameLetters);
-    const double width = kLetter * static_cast<double>(name.size()) + 12;
-    if (const auto place = room_for(panel, series.seconds, bands[i], width)) {
-      names += text("name mid", place->x, place->y + 4, name);
-    }
+    const std::string name = layer_name(series.tree.layers[i], kNameLetters);
+    names += band_name(panel, series, bands[i], name, taken);
   }
-  return areas + names;
+  if (highest(series.unmapped_cache) == 0) return areas + names;
+  const Band cache = band_above(series.tree, series.unmapped_cache);
+  areas += path("class=\"cache\"", area_path(panel, series.seconds, cache));
+  areas += path("class=\"cached\"", line_path(panel, series.seconds, cache.high));
+  return areas + names + band_name(panel, series, cache, kUnmappedCache, taken);
 }
 
 // Where nothing at all is known.
@@ -162,30 +153,40 @@ std::string unknown_spans(const Panel& panel, const Series& series) {
   return out;
 }
 
-std::string lines(const Panel& panel, const Series& series, std::uint64_t limit, bool small) {
-  const std::string cached = line_path(panel, series.seconds, series.cached);
-  std::string out = path("class=\"halo\"", cached) + path("class=\"cached\"", cached);
-  double cached_x = panel.right, cached_y = panel.bottom;
-  for (std::size_t i = 0; i < series.cached.size(); ++i) {
-    if (!series.cached[i]) continue;
-    cached_x = std::max(panel.x(series.seconds[i]), panel.left + 160);
-    cached_y = panel.y(*series.cached[i]);
+std::string limit_line(const Panel& panel, const Series& series, std::uint64_t limit, bool small,
+                       std::vector<Box>& taken) {
+  if (limit == 0 || (small && limit > panel.top_bytes)) return "";
+  const bool above = limit > panel.top_bytes;
+  const std::string words =
+      "memory limit " + format_bytes(limit) + (above ? ", above this picture" : "");
+  const double y = panel.y(limit), base = above || y - panel.top < 18 ? y + 14 : y - 6;
+  const double width = kLetter * static_cast<double>(words.size());
+  taken.push_back({panel.left + 4, base - 13, panel.left + 12 + width, base + 5});
+  return path("class=\"limit\"", above ? "" : line_path(panel, series.seconds, series.limit)) +
+         text("name", panel.left + 8, base, words);
+}
+
+// Its words stand at its upper end, above everything that is drawn there, or below it where there
+// is no room above.
+std::string trend_line(const Panel& panel, const Series& series, bool small,
+                       std::vector<Box>& taken) {
+  if (!series.trend || small) return "";
+  const TrendLine& trend = *series.trend;
+  const double right = panel.x(trend.to_seconds), y = panel.y(trend.to_bytes);
+  const double width = kLetter * static_cast<double>(trend.words.size());
+  const double end = std::max(right, panel.left + width + 8);
+  const Column top = band_above(series.tree, series.unmapped_cache).high;
+  double base = y - 8;
+  for (std::size_t i = 0; i < series.seconds.size(); ++i) {
+    const double x = panel.x(series.seconds[i]);
+    if (x < end - width || x > end) continue;
+    base = std::min(
+        base, panel.y(std::max(top[i].value_or(0), total_at(series.tree, i).value_or(0))) - 8);
   }
-  const double name_y = std::max(cached_y - 6, panel.top + 12);
-  // In a small picture it would lie on the names of areas, and a legend of several tells it.
-  const bool room = !small || name_y < panel.y(highest_total(series.tree));
-  if (highest(series.cached) > 0 && room) {
-    out += text("name end", cached_x - 6, name_y, "page cache of the files");
-  }
-  if (limit == 0) return out;
-  const std::string words = "memory limit " + format_bytes(limit);
-  if (limit > panel.top_bytes) {
-    if (small) return out;
-    return out + text("name", panel.left + 8, panel.top + 14, words + ", above this picture");
-  }
-  out += path("class=\"limit\"", line_path(panel, series.seconds, series.limit));
-  const double y = panel.y(limit);
-  return out + text("name", panel.left + 8, y - panel.top < 18 ? y + 14 : y - 6, words);
+  if (base < panel.top + 14) base = std::min(y + 34, panel.bottom - 6);
+  taken.push_back({end - width, base - 13, end, base + 5});
+  return line("trend", panel.x(trend.from_seconds), panel.y(trend.from_bytes), right, y) +
+         text("name end", end - 4, base, trend.words);
 }
 
 std::string mark_lines(const Panel& memory, const Panel& read, const std::vector<Mark>& marks) {
@@ -214,62 +215,37 @@ std::string read_panel(const Panel& panel, const Series& series) {
 
 }  // namespace
 
-std::vector<int> looks_of(const View& view) {
-  std::vector<int> looks;
-  int file = 0;
-  for (const Layer& layer : view.layers) {
-    switch (layer.kind) {
-      case LayerKind::heap:
-        looks.push_back(0);
-        break;
-      case LayerKind::file:
-        looks.push_back(++file);
-        break;
-      case LayerKind::other_files:
-        looks.push_back(6);
-        break;
-      case LayerKind::shared:
-        looks.push_back(7);
-        break;
-      case LayerKind::page_tables:
-        looks.push_back(8);
-        break;
-      case LayerKind::unsplit:
-        looks.push_back(9);
-        break;
-    }
-  }
-  return looks;
-}
-
-std::string layer_title(const Layer& layer) {
-  return layer.kind == LayerKind::file ? "mapped: " + short_name(layer.name, 40) : layer.name;
-}
-
 std::string draw_chart(const Series& series, const std::vector<Mark>& marks,
                        const std::string& title, const std::string& description,
                        const PictureOptions& options) {
   const std::uint64_t limit = highest(series.limit);
-  const std::uint64_t peak = std::max(
-      {highest_total(series.tree), highest(series.cached), options.memory_bytes, kLeastTop});
+  const std::uint64_t peak =
+      std::max({highest_total(series.tree), options.memory_bytes, kLeastTop,
+                highest(band_above(series.tree, series.unmapped_cache).high)});
   const bool limit_fits = static_cast<double>(limit) <= kLimitInPicture * static_cast<double>(peak);
   const ByteTicks memory_ticks = byte_ticks(limit_fits ? std::max(peak, limit) : peak, 5);
   Frame frame = frame_of(options, series.end_seconds);
   frame.memory.top_bytes = memory_ticks.at.back();
 
-  std::string out = opening(frame, title, description) + patterns() + "<g class=\"plot\">\n";
-  out += text("axis", 8, 18, "memory, resident in all processes");
+  std::string out =
+      opening(frame, title, description) + pattern_definitions() + "<g class=\"plot\">\n";
+  out += text("axis", 8, 18,
+              options.small ? "memory and page cache"
+                            : "memory of all processes, and page cache of their files");
   out += grid(frame.memory, memory_ticks, "") + time_axis(frame);
-  out += unknown_spans(frame.memory, series) + stack(frame.memory, series);
+  std::vector<Box> taken;
+  const std::string over = limit_line(frame.memory, series, limit, options.small, taken) +
+                           trend_line(frame.memory, series, options.small, taken);
+  out += unknown_spans(frame.memory, series) + stack(frame.memory, series, taken);
   if (frame.read) {
     const ByteTicks read_ticks =
         byte_ticks(std::max(kLeastTop, highest(series.tree.read_bytes_per_s)), 3);
     frame.read->top_bytes = read_ticks.at.back();
-    out += text("axis", 8, frame.read->top - 16, "read from disk, a second");
+    out += text("axis", 8, frame.read->top - 16, "read from disk per second");
     out += grid(*frame.read, read_ticks, "/s") + read_panel(*frame.read, series);
     out += mark_lines(frame.memory, *frame.read, marks);
   }
-  return out + lines(frame.memory, series, limit, options.small) + "</g>\n</svg>\n";
+  return out + over + "</g>\n</svg>\n";
 }
 
 }  // namespace lowtide

@@ -1,7 +1,7 @@
-// chart.h - a series as one SVG picture: the stack of memory, below it the bytes read a second.
+// chart.h - a series as one SVG picture: the stack of memory, below it the bytes read per second.
 //
-// No colour stands alone: areas have patterns and, where there is room, their names on them; lines
-// have dashes and names. What is unknown is left open.
+// No colour stands alone: areas have patterns and, where there is room, their names on them, of
+// which no two overlap; lines have dashes and names. What is unknown is left open.
 #pragma once
 
 #include <string>
@@ -11,13 +11,6 @@
 #include "meter/series.h"
 
 namespace lowtide {
-
-// The patterns of chart.css, `look-0` and so on: one for each layer, the same for the same kind.
-// Files have the looks 1 to 5, in order.
-[[nodiscard]] std::vector<int> looks_of(const View& view);
-
-// What the legend calls a layer.
-[[nodiscard]] std::string layer_title(const Layer& layer);
 
 inline constexpr double kSmallChartWidth = 440, kSmallChartHeight = 260;
 

@@ -2,8 +2,8 @@
 // without some layers. Classes and rules are those of the static picture.
 const lowtidePainter = (data, state) => {
   'use strict';
-  const times = data.seconds, end = data.end;
-  const CACHED = 'page cache of the files';
+  const times = data.seconds, end = data.duration;
+  const CACHE = 'page cache, not mapped';
   const LEAST = 1 << 20; // an axis of fewer bytes would make much of nothing
   let size = null; // of the last drawing
 
@@ -105,10 +105,11 @@ const lowtidePainter = (data, state) => {
     return 'M' + points.join('L');
   }).join('');
 
-  // The best place for a name on its area; the same rule as in the static picture.
-  const nameOn = (band, x, y, first, last) => {
-    const width = 6.6 * band.layer.name.length + 12;
-    let best = null, room = 14;
+  // The best place for a name on its area where no other text stands; the same rule as in the
+  // static picture.
+  const nameOn = (band, x, y, first, last, taken) => {
+    const width = 8 * band.layer.name.length + 12;
+    let best = null, room = 16;
     for (let a = first; a <= last; a += 1) {
       const left = Math.max(x(times[a]), size.left);
       let high = size.top, low = size.bottom;
@@ -117,13 +118,21 @@ const lowtidePainter = (data, state) => {
         low = Math.min(low, y(band.low[i]));
         if (low - high < room) break;
         if (Math.min(x(times[i]), size.right) - left < width) continue;
-        best = [left + width / 2, (low + high) / 2 + 4];
-        room = low - high + 0.5;
+        const box = boxAt(left, (low + high) / 2, width);
+        if (!taken.some((other) => meet(box, other))) {
+          best = box;
+          room = low - high + 0.5;
+        }
         break;
       }
     }
-    return best ? text('name mid', best[0], best[1], band.layer.name) : '';
+    if (!best) return '';
+    taken.push(best);
+    return text('name mid', (best.left + best.right) / 2, best.top + 12, band.layer.name);
   };
+
+  const boxAt = (left, middle, width) => ({ left, right: left + width, top: middle - 8, bottom: middle + 8 });
+  const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
   const grid = (ticks, top, bottom, suffix) => ticks.map((at) => {
     const y = bottom - (bottom - top) * at / ticks[ticks.length - 1];
@@ -137,7 +146,7 @@ const lowtidePainter = (data, state) => {
     const stride = Math.floor(inside.length / 25) + 1;
     inside.forEach((mark, i) => {
       if (i % stride) return;
-      const at = x(mark.seconds), half = 3.3 * mark.text.length;
+      const at = x(mark.seconds), half = 3.6 * mark.text.length;
       out += line('mark', at, size.top, at, size.bottom) + line('mark', at, size.low, at, size.floor);
       if (at - half < free || at + half > size.right) return;
       out += text('tick mid', at, size.top - 6, mark.text);
@@ -152,19 +161,35 @@ const lowtidePainter = (data, state) => {
     return top;
   };
 
-  const lines = (x, y, top, limit, first, last) => {
-    let out = '';
-    if (!state.hidden.has(CACHED)) {
-      const d = linePath(data.cached, x, y, first, last);
-      out += `<path class="halo" d="${d}"/><path class="cached" d="${d}"/>`;
-      const known = stretches(data.cached, first, last).pop();
-      if (known) out += text('name end', Math.min(Math.max(x(times[known[1]]), size.left + 160), size.right) - 6, Math.max(y(data.cached[known[1]]) - 6, size.top + 12), CACHED);
-    }
-    if (!limit) return out;
-    const words = 'memory limit ' + bytes(limit);
-    if (limit > top) return out + text('name', size.left + 8, size.top + 14, words + ', above');
-    out += `<path class="limit" d="${linePath(times.map((_, i) => limitAt(i)), x, y, first, last)}"/>`;
-    return out + text('name', size.left + 8, y(limit) - size.top < 18 ? y(limit) + 14 : y(limit) - 6, words);
+  // The page cache that nobody maps, on top of what is shown.
+  const cacheBand = (bands) => {
+    const top = bands.reduce((sum, band) => sum.map((value, i) => band.high[i] ?? value), times.map(() => 0));
+    const high = data.cache.map((value, i) => (value === null ? null : top[i] + value));
+    return { layer: { name: CACHE }, low: top.map((value, i) => (high[i] === null ? null : value)), high };
+  };
+
+  const limitLine = (x, y, top, limit, first, last, taken) => {
+    if (!limit) return '';
+    const above = limit > top, words = 'memory limit ' + bytes(limit) + (above ? ', above' : '');
+    const base = above ? size.top + 14 : y(limit) - size.top < 18 ? y(limit) + 14 : y(limit) - 6;
+    taken.push(boxAt(size.left + 4, base - 4, 8 * words.length + 8));
+    const path = above ? '' : `<path class="limit" d="${linePath(times.map((_, i) => limitAt(i)), x, y, first, last)}"/>`;
+    return path + text('name', size.left + 8, base, words);
+  };
+
+  // A leak: over the heap, which lies lowest in the stack by kind. Its words stand at its upper end.
+  const trendLine = (x, y, shown, tops, taken) => {
+    const trend = data.trend;
+    if (!trend || state.view !== 'tree' || !shown.length || shown[0].title !== 'heap') return '';
+    const to = Math.min(trend.to, state.to);
+    if (trend.from >= state.to || to <= state.from) return '';
+    const at = (s) => trend.low + (trend.high - trend.low) * (s - trend.from) / (trend.to - trend.from);
+    const width = 8 * trend.words.length, right = Math.max(x(to), size.left + width + 8);
+    let base = y(at(to)) - 8;
+    times.forEach((s, i) => { if (x(s) >= right - width && x(s) <= right) base = Math.min(base, y(tops[i]) - 8); });
+    if (base < size.top + 14) base = Math.min(y(at(to)) + 34, size.bottom - 6);
+    taken.push(boxAt(right - width, base - 4, width));
+    return line('trend', x(trend.from), y(trend.low), x(trend.to), y(trend.high)) + text('name end', right - 4, base, trend.words);
   };
 
   const readSteps = (x, y, first, last) => stretches(view().read, Math.max(first, 1), last).map(([a, b]) => {
@@ -190,8 +215,8 @@ const lowtidePainter = (data, state) => {
     size.low = size.bottom + 46;
     size.floor = size.low + (narrow ? 60 : 80);
     const [first, last] = seen(), shown = layers(), bands = bandsOf(shown);
-    const cachedTop = state.hidden.has(CACHED) ? 0 : highest(data.cached, first, last);
-    const peak = Math.max(cachedTop, ...bands.map((band) => highest(band.high, first, last)), 0);
+    const cache = cacheBand(bands), cacheShown = !state.hidden.has(CACHE) && highest(data.cache, first, last) > 0;
+    const peak = Math.max(cacheShown ? highest(cache.high, first, last) : 0, ...bands.map((band) => highest(band.high, first, last)), 0);
     const limit = Math.max(0, ...times.map((_, i) => limitAt(i) || 0));
     const ticks = byteTicks(limit <= 2 * peak ? Math.max(peak, limit) : peak, 5);
     const readTicks = byteTicks(highest(view().read, Math.max(first, 1), last), 3);
@@ -200,8 +225,8 @@ const lowtidePainter = (data, state) => {
     const y = (b) => size.bottom - (size.bottom - size.top) * b / top;
     const readY = (b) => size.floor - (size.floor - size.low) * b / readTop;
     size.x = x;
-    let out = text('axis', 8, 18, state.view === 'tree' ? 'memory, resident in all processes' : 'memory, resident in the first process') +
-      text('axis', 8, size.low - 16, 'read from disk, a second') +
+    let out = text('axis', 8, 18, `memory of ${state.view === 'root' ? 'the first process' : 'all processes'}, and page cache${narrow ? '' : ' of their files'}`) +
+      text('axis', 8, size.low - 16, 'read from disk per second') +
       grid(ticks, size.top, size.bottom, '') + grid(readTicks, size.low, size.floor, '/s');
     for (const at of timeTicks(state.from, state.to, narrow ? 3 : 8)) {
       const near = size.right - x(at) < 30;
@@ -212,9 +237,11 @@ const lowtidePainter = (data, state) => {
     out += `<clipPath id="lt-clip"><rect x="${size.left}" y="0" width="${size.right - size.left}" height="${size.floor + 1}"/></clipPath><g clip-path="url(#lt-clip)">`;
     out += unknownSpans(x, shown, first, last);
     for (const band of bands) out += `<path class="area" fill="url(#lt-look-${band.layer.look})" d="${areaPath(band, x, y, first, last)}"/>`;
+    if (cacheShown) out += `<path class="cache" d="${areaPath(cache, x, y, first, last)}"/><path class="cached" d="${linePath(cache.high, x, y, first, last)}"/>`;
     out += readSteps(x, readY, first, last) + marks(x) + '</g>';
-    for (const band of bands) out += nameOn(band, x, y, first, last);
-    out += `<g clip-path="url(#lt-clip)">${lines(x, y, top, limit, first, last)}</g><g class="over"></g>`;
+    const taken = [], lines = limitLine(x, y, top, limit, first, last, taken) + trendLine(x, y, shown, cacheShown ? cache.high : cache.low, taken);
+    for (const band of cacheShown ? [...bands, cache] : bands) out += nameOn(band, x, y, first, last, taken);
+    out += `<g clip-path="url(#lt-clip)">${lines}</g><g class="over"></g>`;
     if (!stretches(view().read, 0, times.length - 1).length) {
       out += text('name mid', (size.left + size.right) / 2, (size.low + size.floor) / 2, 'bytes read: unknown');
     }
@@ -222,5 +249,5 @@ const lowtidePainter = (data, state) => {
     return { markup: out, size };
   };
 
-  return { draw, layers, view, limitAt, bytes, span, safe, line, r, CACHED };
+  return { draw, layers, view, limitAt, bytes, span, safe, line, r, CACHE };
 };

@@ -4,26 +4,35 @@
 #include <cmath>
 #include <map>
 
+#include "meter/facts.h"
+
 namespace lowtide {
 namespace {
 
 constexpr std::size_t kMostFiles = 5;        // as many as colours that differ for every eye
-constexpr std::uint64_t kSmallestPart = 50;  // a layer is at least 1/50 of the largest
+constexpr std::uint64_t kSmallestPart = 50;  // a layer is at least 1/50 of all that is mapped
 
 std::uint64_t between(std::uint64_t from, std::uint64_t to, double part) {
   const double a = static_cast<double>(from), b = static_cast<double>(to);
   return static_cast<std::uint64_t>(std::min(a + (b - a) * part, 0x1p63));
 }
 
-std::vector<std::string> largest_files(const Trace& trace) {
+std::map<std::string, std::uint64_t> peaks_of_data(const Trace& trace) {
   std::map<std::string, std::uint64_t> peaks;
   for (const Reading& reading : trace.readings) {
     if (!reading.files) continue;
     for (const FileReading& file : *reading.files) {
+      if (is_library(file.path)) continue;
       std::uint64_t& peak = peaks[file.path];
       peak = std::max(peak, file.mapped.value.value_or(0));
     }
   }
+  return peaks;
+}
+
+// The files that get a layer: no libraries, and none that would be a hair's breadth.
+std::vector<std::string> largest_files(const Trace& trace, std::uint64_t most_mapped) {
+  const std::map<std::string, std::uint64_t> peaks = peaks_of_data(trace);
   std::vector<std::pair<std::uint64_t, std::string>> sorted;
   for (const auto& [path, peak] : peaks) sorted.emplace_back(peak, path);
   std::ranges::sort(sorted, [](const auto& a, const auto& b) {
@@ -31,9 +40,7 @@ std::vector<std::string> largest_files(const Trace& trace) {
   });
   std::vector<std::string> paths;
   for (const auto& [peak, path] : sorted) {
-    if (peak == 0 || peak < sorted.front().first / kSmallestPart || paths.size() == kMostFiles) {
-      break;
-    }
+    if (peak == 0 || peak < most_mapped / kSmallestPart || paths.size() == kMostFiles) break;
     paths.push_back(path);
   }
   return paths;
@@ -57,6 +64,65 @@ Column told_of(const Trace& trace, const std::string& path) {
   return bridged(trace, told);
 }
 
+// All libraries of a reading; unknown where one of them is, empty of value where none is mapped.
+std::optional<std::uint64_t> libraries_then(const Reading& reading) {
+  if (!reading.files) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const FileReading& file : *reading.files) {
+    if (!is_library(file.path)) continue;
+    if (!file.mapped.value) return std::nullopt;
+    if (__builtin_add_overflow(sum, *file.mapped.value, &sum)) sum = UINT64_MAX;
+  }
+  return sum;
+}
+
+Column told_of_libraries(const Trace& trace) {
+  Column told;
+  for (const Reading& reading : trace.readings) told.push_back(libraries_then(reading));
+  return bridged(trace, told);
+}
+
+std::uint64_t highest(const Column& column) {
+  std::uint64_t top = 0;
+  for (const auto& value : column) top = std::max(top, value.value_or(0));
+  return top;
+}
+
+void add(std::optional<std::uint64_t>& sum, std::uint64_t part) {
+  std::uint64_t total = 0;
+  sum = __builtin_add_overflow(sum.value_or(0), part, &total) ? UINT64_MAX : total;
+}
+
+// Bytes of the files in memory: of each what is cached, or what is mapped where that is more, as of
+// a file that several processes map. Unknown where the page cache of no file is known.
+std::optional<std::uint64_t> in_memory_then(const Reading& reading, FileSplit split) {
+  std::optional<std::uint64_t> sum;
+  if (!reading.files) return sum;
+  bool known = false;
+  for (const FileReading& file : *reading.files) {
+    const bool counts = split == FileSplit::each || !is_library(file.path);
+    known = known || (counts && file.cached.value);
+    const std::uint64_t cached = counts ? file.cached.value.value_or(0) : 0;
+    add(sum, std::max(cached, file.mapped.value.value_or(0)));
+  }
+  return known ? sum : std::nullopt;
+}
+
+// The one file that nearly all data is in, or all of them.
+std::string name_of_data(const Trace& trace) {
+  const std::map<std::string, std::uint64_t> peaks = peaks_of_data(trace);
+  std::string name = "mapped files";
+  std::uint64_t largest = 0;
+  double sum = 0;
+  for (const auto& [path, peak] : peaks) {
+    sum += static_cast<double>(peak);
+    if (peak <= largest) continue;
+    largest = peak;
+    name = path;
+  }
+  return largest > 0 && static_cast<double>(largest) >= 0.9 * sum ? name : "mapped files";
+}
+
 // The parts of one reading, made to fit into what is mapped; returns what is left of it.
 std::uint64_t fit(std::uint64_t mapped, std::vector<std::uint64_t>& parts) {
   double sum = 0;
@@ -72,6 +138,16 @@ std::uint64_t fit(std::uint64_t mapped, std::vector<std::uint64_t>& parts) {
 }
 
 }  // namespace
+
+Column unmapped_cache(const Trace& trace, const Column& mapped, FileSplit split) {
+  Column told;
+  for (const Reading& reading : trace.readings) told.push_back(in_memory_then(reading, split));
+  Column more = bridged(trace, told);
+  for (std::size_t row = 0; row < more.size(); ++row) {
+    if (more[row]) *more[row] -= std::min(*more[row], mapped[row].value_or(0));
+  }
+  return more;
+}
 
 Column bridged(const Trace& trace, const Column& asked) {
   Column out(asked.size());
@@ -95,13 +171,19 @@ Column bridged(const Trace& trace, const Column& asked) {
   return out;
 }
 
-std::vector<Layer> file_layers(const Trace& trace, const Column& mapped) {
+std::vector<Layer> file_layers(const Trace& trace, const Column& mapped, FileSplit split) {
   std::vector<Layer> layers;
-  for (const std::string& path : largest_files(trace)) {
-    layers.push_back({LayerKind::file, path, told_of(trace, path)});
+  Layer libraries{LayerKind::libraries, "libraries", told_of_libraries(trace)};
+  if (highest(libraries.bytes) > 0) layers.push_back(std::move(libraries));
+  if (split == FileSplit::each) {
+    for (const std::string& path : largest_files(trace, highest(mapped))) {
+      layers.push_back({LayerKind::file, path, told_of(trace, path)});
+    }
   }
   Layer rest{LayerKind::other_files, layers.empty() ? "mapped files" : "other mapped files",
              Column(mapped.size())};
+  if (split == FileSplit::data)
+    rest = {LayerKind::file, name_of_data(trace), std::move(rest.bytes)};
   std::vector<std::uint64_t> parts(layers.size());
   for (std::size_t row = 0; row < mapped.size(); ++row) {
     for (std::size_t i = 0; i < layers.size(); ++i) parts[i] = layers[i].bytes[row].value_or(0);

@@ -24,9 +24,10 @@ std::string section(const char* id, const char* title, const std::string& body) 
 std::string figure(const Trace& trace, const Series& series) {
   constexpr const char* kToolbar =
       "<div class=\"toolbar\" hidden>\n"
-      "<fieldset id=\"views\"><legend>processes</legend>"
-      "<label><input type=\"radio\" name=\"view\" value=\"tree\" checked> all</label>"
-      "<label><input type=\"radio\" name=\"view\" value=\"root\"> the first only</label>"
+      "<fieldset id=\"views\"><legend>show</legend>"
+      "<label><input type=\"radio\" name=\"view\" value=\"tree\" checked> by kind</label>"
+      "<label><input type=\"radio\" name=\"view\" value=\"processes\"> by process</label>"
+      "<label><input type=\"radio\" name=\"view\" value=\"root\"> first process</label>"
       "</fieldset>\n"
       "<div class=\"zoom\"><button type=\"button\" id=\"in\" aria-label=\"zoom in\">+</button>"
       "<button type=\"button\" id=\"out\" aria-label=\"zoom out\">\u2212</button>"
@@ -34,7 +35,8 @@ std::string figure(const Trace& trace, const Series& series) {
       "<p class=\"hint\">Drag to zoom. Keys: \u2190 \u2192 move, + \u2212 zoom, 0 the whole "
       "run.</p>\n"
       "</div>\n";
-  return std::string("<figure>\n") + kToolbar + "<div class=\"stage\" id=\"stage\">\n" +
+  return std::string("<figure aria-label=\"memory over time\">\n") + kToolbar +
+         "<div class=\"stage\" id=\"stage\">\n" +
          draw_chart(series, trace.marks, "Memory of " + command_of(trace, kTitleLetters),
                     picture_in_words(trace)) +
          "<div class=\"tip\" id=\"tip\" hidden></div>\n</div>\n" + page_legend(series) +
@@ -70,11 +72,13 @@ std::string html_report(const Trace& trace) {
   out += kChartCss;
   out += kPageCss;
   out += "</style>\n</head>\n<body>\n" + page_head(trace) + "<main>\n";
-  out += page_verdict(judge(trace));
-  out += section("picture", "Memory over time", figure(trace, series_of(trace, kStaticPoints)));
-  out += "<div class=\"pair\">\n" + section("peaks", "Peaks", page_peaks(trace)) +
-         section("marks", "Marks", page_marks(trace)) + "</div>\n";
+  const Verdict verdict = judge(trace);
+  out += page_verdict(verdict) + figure(trace, series_of(trace, kStaticPoints));
+  out += "<div class=\"pair\">\n" + section("levels", "Start, peak, end", page_levels(trace)) +
+         section("evidence", "Evidence", page_evidence(verdict)) + "</div>\n";
+  out += section("processes", "Processes", page_processes(trace));
   out += section("files", "Files", page_files(trace));
+  out += section("marks", "Marks", page_marks(trace));
   out += section("cost", "Cost of the measurement", page_cost(trace));
   out += page_words() + "</main>\n<script type=\"application/json\" id=\"data\">" +
          page_data(trace, series_of(trace, kScriptPoints)) + "</script>\n<script>\n";

@@ -18,11 +18,14 @@ inline constexpr std::size_t kMostFileRows = 60;
 // What was run, at most so many letters of it: a program on the command line is long.
 [[nodiscard]] std::string command_of(const Trace& trace, std::size_t most);
 
-[[nodiscard]] std::string page_head(const Trace& trace);  // command, machine, time
-[[nodiscard]] std::string page_verdict(const Verdict& verdict);
+[[nodiscard]] std::string page_head(const Trace& trace);          // command, machine, time
+[[nodiscard]] std::string page_verdict(const Verdict& verdict);   // what it is, and what to do
+[[nodiscard]] std::string page_evidence(const Verdict& verdict);  // and what is not known
 [[nodiscard]] std::string page_legend(const Series& series);
-[[nodiscard]] std::string page_peaks(const Trace& trace);  // with the growth after the start-up
-[[nodiscard]] std::string page_files(const Trace& trace);  // at most kMostFileRows
+[[nodiscard]] std::string page_levels(const Trace& trace);     // start, peak, end of each kind
+[[nodiscard]] std::string page_processes(const Trace& trace);  // empty where there is only one
+// At most kMostFileRows; libraries are one row, which unfolds.
+[[nodiscard]] std::string page_files(const Trace& trace);
 [[nodiscard]] std::string page_marks(const Trace& trace);  // at most 100; empty without marks
 [[nodiscard]] std::string page_cost(const Trace& trace);   // of the measurement
 [[nodiscard]] std::string page_words();                    // what the words mean

@@ -6,11 +6,11 @@
   const data = JSON.parse(byId('data').textContent);
   const stage = byId('stage'), tip = byId('tip'), told = byId('told'), legend = byId('legend');
   const svg = stage.querySelector('svg'), plot = svg.querySelector('.plot');
-  const times = data.seconds, end = data.end;
+  const times = data.seconds, end = data.duration;
   const state = { view: 'tree', from: 0, to: end, hidden: new Set(), at: null, drag: null };
   const SLIP = 8; // a hand that is not quite still does not drag
   const painter = lowtidePainter(data, state);
-  const { layers, view, limitAt, bytes, span, safe, line, r, CACHED } = painter;
+  const { layers, view, limitAt, bytes, span, safe, line, r, CACHE } = painter;
   let size = null; // of the last drawing
 
   const draw = () => {
@@ -24,15 +24,16 @@
   };
 
   const swatch = (look) => '<svg class="swatch lt-chart" width="22" height="14" aria-hidden="true">' +
-    (typeof look === 'number' ? `<rect width="22" height="14" fill="url(#lt-look-${look})"/>` : `<path class="${look}" d="M0 7H22"/>`) + '</svg>';
+    (typeof look === 'number' ? `<rect width="22" height="14" fill="url(#lt-look-${look})"/>` :
+      look === 'cache' ? '<rect class="cache" width="22" height="14"/><path class="cached" d="M0 1H22"/>' : `<path class="${look}" d="M0 7H22"/>`) + '</svg>';
   const gaps = (column) => {
     const known = column.filter((value) => value !== null).length;
     return known === 0 ? ' (unknown)' : known < column.length ? ' (in part unknown)' : '';
   };
   const drawLegend = () => {
     const entry = (look, title, more) => `<li><button type="button" class="entry" data-title="${safe(title)}" aria-pressed="${!state.hidden.has(title)}">${swatch(look)}<span>${safe(title + more)}</span></button></li>`;
-    let out = [...view().layers].reverse().map((layer) => entry(layer.look, layer.title, gaps(layer.bytes))).join('');
-    out += entry('cached', CACHED, gaps(data.cached));
+    let out = data.cache.every((value) => value === 0) ? '' : entry('cache', CACHE, gaps(data.cache));
+    out += [...view().layers].reverse().map((layer) => entry(layer.look, layer.title, gaps(layer.bytes))).join('');
     if (times.some((_, i) => limitAt(i))) out += `<li><span class="entry">${swatch('limit')}<span>memory limit</span></span></li>`;
     legend.innerHTML = out;
   };
@@ -41,8 +42,8 @@
     const shown = layers();
     const known = shown.filter((layer) => layer.bytes[i] !== null);
     const rows = [...shown].reverse().map((layer) => [swatch(layer.look), layer.title, bytes(layer.bytes[i])]);
-    rows.unshift(['', 'together', known.length ? bytes(known.reduce((sum, layer) => sum + layer.bytes[i], 0)) : 'unknown']);
-    if (!state.hidden.has(CACHED)) rows.push([swatch('cached'), CACHED, bytes(data.cached[i])]);
+    rows.unshift(['', 'held by processes', known.length ? bytes(known.reduce((sum, layer) => sum + layer.bytes[i], 0)) : 'unknown']);
+    if (!state.hidden.has(CACHE)) rows.push([swatch('cache'), CACHE, bytes(data.cache[i])]);
     if (limitAt(i)) rows.push([swatch('limit'), 'memory limit', bytes(limitAt(i))]);
     const read = view().read[i];
     rows.push(['', 'read from disk', read === null || read === undefined ? 'unknown' : bytes(read) + '/s']);

@@ -3,8 +3,8 @@
 
 #include "core/quote.h"
 #include "lowtide/json.h"
-#include "meter/chart.h"
 #include "meter/file_rows.h"
+#include "meter/looks.h"
 #include "meter/markup.h"
 #include "meter/page.h"
 
@@ -19,7 +19,7 @@ void add_view(JsonWriter& json, const char* name, const View& view) {
   for (std::size_t i = 0; i < view.layers.size(); ++i) {
     const Layer& layer = view.layers[i];
     json.begin_object().field("title", layer_title(layer));
-    json.field("name", short_name(layer.name, 28)).field("look", looks[i]);
+    json.field("name", layer_name(layer, 28)).field("look", looks[i]);
     json.field("bytes", layer.bytes).end_object();
   }
   json.end_array().field("read", view.read_bytes_per_s).end_object();
@@ -36,37 +36,51 @@ void add_limit(JsonWriter& json, const Column& limit) {
   }
 }
 
+void add_level(JsonWriter& json, const char* name, const Level& level) {
+  json.key(name).begin_object().field("rss", level.rss).field("anon", level.anon);
+  json.field("file", level.file).field("shmem", level.shmem);
+  json.field("page_tables", level.page_tables).field("page_cache", level.page_cache);
+  json.field("group_usage", level.group_usage).end_object();
+}
+
+void add_file(JsonWriter& json, const FileRow& row) {
+  json.begin_object();
+  if (!row.path.empty()) json.field("path", shown(row.path));
+  json.field("size", row.size).field("peak_mapped", row.peak_mapped);
+  json.field("peak_cached", row.peak_cached).field("mapped_now", row.mapped_now).end_object();
+}
+
 void add_tables(JsonWriter& json, const Trace& trace) {
-  const Peak peak = peak_of(trace);
-  json.key("peak").begin_object().field("rss", peak.rss).field("anon", peak.anon);
-  json.field("file", peak.file).field("shmem", peak.shmem);
-  json.field("page_tables", peak.page_tables).field("page_cache", peak.page_cache);
-  json.field("group_usage", peak.group_usage).end_object();
-  const Growth growth = growth_of(trace);
-  json.key("growth").begin_object().field("rss", growth.rss).field("anon", growth.anon);
-  json.field("file", growth.file).field("shmem", growth.shmem);
-  json.field("page_tables", growth.page_tables).field("page_cache", growth.page_cache);
-  json.end_object().key("files").begin_array();
+  add_level(json, "start", start_of(trace));
+  add_level(json, "peak", peak_of(trace));
+  add_level(json, "end", end_of(trace));
   std::vector<FileRow> rows = file_rows(trace);
+  std::erase_if(rows, [](const FileRow& row) { return row.library; });
   if (rows.size() > kMostFileRows) rows.resize(kMostFileRows);
-  for (const FileRow& row : rows) {
-    json.begin_object().field("path", shown(row.path)).field("size", row.size);
-    json.field("peak_mapped", row.peak_mapped).field("peak_cached", row.peak_cached);
-    json.field("mapped_now", row.mapped_now).end_object();
-  }
-  json.end_array();
+  json.key("files").begin_array();
+  for (const FileRow& row : rows) add_file(json, row);
+  json.end_array().key("libraries");
+  add_file(json, libraries_row(trace));
 }
 
 }  // namespace
 
 std::string page_data(const Trace& trace, const Series& series) {
   JsonWriter json;
-  json.begin_object().field("end", series.end_seconds).key("seconds").begin_array();
+  json.begin_object().field("duration", series.end_seconds).key("seconds").begin_array();
   for (const double at : series.seconds) json.value(std::round(at * 1000) / 1000);
   json.end_array();
   add_view(json, "tree", series.tree);
-  if (series.has_children) add_view(json, "root", series.root);
-  json.field("cached", series.cached);
+  if (series.has_children) {
+    add_view(json, "root", series.root);
+    add_view(json, "processes", series.processes);
+  }
+  json.field("cache", series.unmapped_cache);
+  if (series.trend) {
+    json.key("trend").begin_object().field("from", series.trend->from_seconds);
+    json.field("to", series.trend->to_seconds).field("low", series.trend->from_bytes);
+    json.field("high", series.trend->to_bytes).field("words", series.trend->words).end_object();
+  }
   add_limit(json, series.limit);
   json.key("marks").begin_array();
   const std::size_t stride = trace.marks.size() / kMostMarks + 1;

@@ -1,7 +1,8 @@
+#include <algorithm>
 #include <chrono>
 
 #include "lowtide/bytes.h"
-#include "meter/chart.h"
+#include "meter/looks.h"
 #include "meter/markup.h"
 #include "meter/page.h"
 #include "meter/sums.h"
@@ -40,11 +41,10 @@ std::string ended(const Trace& trace) {
   return "exit code " + std::to_string(code);
 }
 
-std::string list(const char* title, const std::vector<std::string>& items) {
-  if (items.empty()) return "";
-  std::string out = std::string("<div>\n<h3>") + title + "</h3>\n<ul>\n";
+std::string list(const std::vector<std::string>& items) {
+  std::string out = "<ul>\n";
   for (const std::string& item : items) out += "<li>" + escaped(item) + "</li>\n";
-  return out + "</ul>\n</div>\n";
+  return out + "</ul>\n";
 }
 
 const char* title_of(VerdictKind kind) {
@@ -84,6 +84,10 @@ std::string gaps(const Column& column) {
   return known == 0 ? " (unknown)" : known < column.size() ? " (in part unknown)" : "";
 }
 
+bool always_zero(const Column& column) {
+  return std::ranges::all_of(column, [](const auto& value) { return value == 0U; });
+}
+
 }  // namespace
 
 std::string page_head(const Trace& trace) {
@@ -103,23 +107,32 @@ std::string page_head(const Trace& trace) {
 std::string page_verdict(const Verdict& verdict) {
   return std::string("<section class=\"verdict\" aria-labelledby=\"verdict\" data-kind=\"") +
          verdict_word(verdict.kind) + "\">\n<p class=\"kind\">" + title_of(verdict.kind) +
-         "</p>\n<h2 id=\"verdict\">" + escaped(verdict.headline) +
-         "</h2>\n<div class=\"lists\">\n" + list("Evidence", verdict.evidence) +
-         list("What to do", verdict.advice) + list("Not known", verdict.unknown) +
-         "</div>\n</section>\n";
+         "</p>\n<h2 id=\"verdict\">" + escaped(verdict.headline) + "</h2>\n" +
+         (verdict.advice.empty() ? "" : "<h3>What to do</h3>\n" + list(verdict.advice)) +
+         "</section>\n";
+}
+
+std::string page_evidence(const Verdict& verdict) {
+  std::string out = verdict.evidence.empty() ? "" : list(verdict.evidence);
+  if (!verdict.unknown.empty()) out += "<h3>Not known</h3>\n" + list(verdict.unknown);
+  return out;
 }
 
 std::string page_legend(const Series& series) {
   const std::vector<int> looks = looks_of(series.tree);
   std::string out = "<ul class=\"legend\" id=\"legend\" aria-label=\"legend\">\n";
+  if (!always_zero(series.unmapped_cache)) {
+    out += legend_entry(
+        "<rect class=\"cache\" width=\"22\" height=\"14\"/><path class=\"cached\" "
+        "d=\"M0 1H22\"/>",
+        kUnmappedCache + gaps(series.unmapped_cache));
+  }
   for (std::size_t i = series.tree.layers.size(); i-- > 0;) {  // as they lie: the top first
     const Layer& layer = series.tree.layers[i];
     out += legend_entry("<rect width=\"22\" height=\"14\" fill=\"url(#lt-look-" +
                             std::to_string(looks[i]) + ")\"/>",
                         layer_title(layer) + gaps(layer.bytes));
   }
-  out += legend_entry("<path class=\"cached\" d=\"M0 7H22\"/>",
-                      "page cache of the files" + gaps(series.cached));
   if (gaps(series.limit) != " (unknown)") {
     out += legend_entry("<path class=\"limit\" d=\"M0 7H22\"/>", "memory limit");
   }
@@ -136,15 +149,17 @@ std::string page_words() {
          "<dt>mapped files</dt><dd>Pages of files that the program maps (np.memmap, shared "
          "libraries). They are part of the page cache; the kernel takes them back when memory is "
          "short, and reads them again when they are touched.</dd>\n"
+         "<dt>libraries</dt><dd>Programs, shared libraries and what comes with them (locales, "
+         "caches of the C library). They are mapped by every process and counted together.</dd>\n"
          "<dt>shared</dt><dd>Shared memory and tmpfs: there until all let go of it.</dd>\n"
          "<dt>page tables</dt><dd>The kernel\u2019s index of the mapped pages: 8 bytes for each "
          "page "
          "of 4 KiB. Not part of RSS, and it cannot be taken back while the map stands.</dd>\n"
          "<dt>page cache</dt><dd>File contents that the kernel keeps in RAM that nobody else "
          "needs. "
-         "It belongs to no process and is given up first. The dashed line is the cache of the "
-         "files "
-         "in the table below; mapped pages are part of it, so it is not added to the areas.</dd>\n"
+         "It belongs to no process and is given up first. Mapped pages are part of it; the light "
+         "area on top of the picture is the rest: what it holds of the files in the table below, "
+         "and no process maps.</dd>\n"
          "<dt>memory limit</dt><dd>The tightest limit of the memory group (cgroup), as set by a "
          "container or a job system. Page cache counts towards it, but is given up before anything "
          "is killed.</dd>\n"

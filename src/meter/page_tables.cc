@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "lowtide/bytes.h"
+#include "meter/evidence.h"
 #include "meter/file_rows.h"
+#include "meter/lives.h"
 #include "meter/markup.h"
 #include "meter/page.h"
 #include "meter/sums.h"
@@ -9,34 +13,58 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kMostMarkRows = 100;
+constexpr std::size_t kMostMarkRows = 100, kMostProcessRows = 30;
 
 using Bytes = std::optional<std::uint64_t>;
 
+// `key` is the place of the number in the data of the page; empty where it is not there.
 std::string bytes_cell(const std::string& key, const Bytes& bytes) {
-  const std::string begin = "<td class=\"number";
-  if (!bytes) return begin + " open\" data-key=\"" + key + "\">unknown</td>";
-  return begin + "\" data-key=\"" + key + "\" data-bytes=\"" + std::to_string(*bytes) +
-         "\" title=\"" + grouped(*bytes) + " bytes\">" + format_bytes(*bytes) + "</td>";
+  const std::string place = key.empty() ? "\"" : "\" data-key=\"" + key + "\"";
+  if (!bytes) return "<td class=\"number open" + place + ">unknown</td>";
+  return "<td class=\"number" + place + " data-bytes=\"" + std::to_string(*bytes) + "\" title=\"" +
+         grouped(*bytes) + " bytes\">" + format_bytes(*bytes) + "</td>";
 }
 
-std::string growth_cell(const std::string& key, const std::optional<std::int64_t>& growth) {
-  const std::string begin = "<td class=\"number";
-  if (!growth) return begin + " open\" data-key=\"" + key + "\">unknown</td>";
-  const bool down = *growth < 0;
-  const std::uint64_t size =
-      down ? 0 - static_cast<std::uint64_t>(*growth) : static_cast<std::uint64_t>(*growth);
-  const std::string sign = size == 0 ? "" : down ? "\u2212" : "+";
-  return begin + "\" data-key=\"" + key + "\" data-bytes=\"" + std::to_string(*growth) +
-         "\" title=\"" + sign + grouped(size) + " bytes\">" + sign + format_bytes(size) + "</td>";
+std::string level_row(const char* name, const char* key, const Bytes& start, const Bytes& peak,
+                      const Bytes& end) {
+  return std::string("<tr><th scope=\"row\">") + name + "</th>" +
+         bytes_cell(std::string("start.") + key, start) +
+         bytes_cell(std::string("peak.") + key, peak) + bytes_cell(std::string("end.") + key, end) +
+         "</tr>\n";
 }
 
-std::string peak_row(const char* name, const char* key, const Bytes& peak,
-                     const std::optional<std::int64_t>* growth) {
-  std::string row = std::string("<tr><th scope=\"row\">") + name + "</th>" +
-                    bytes_cell(std::string("peak.") + key, peak);
-  row += growth ? growth_cell(std::string("growth.") + key, *growth) : "<td></td>";
-  return row + "</tr>\n";
+// The cells of a file but for its name.
+std::string file_cells(const std::string& key, const FileRow& row) {
+  return bytes_cell(key + "size", row.size) + bytes_cell(key + "peak_mapped", row.peak_mapped) +
+         bytes_cell(key + "peak_cached", row.peak_cached) +
+         bytes_cell(key + "mapped_now", row.mapped_now) + "</tr>\n";
+}
+
+// One row that unfolds into names and sizes.
+std::string libraries_cells(const Trace& trace, const std::vector<FileRow>& libraries) {
+  std::string out = "<tr class=\"folded\"><th scope=\"row\"><details><summary>" +
+                    grouped(libraries.size()) +
+                    (libraries.size() == 1 ? " library" : " libraries") + "</summary>\n<ul>\n";
+  for (std::size_t i = 0; i < libraries.size() && i < kMostFileRows; ++i) {
+    const FileRow& one = libraries[i];
+    out += "<li><span class=\"path\">" + escaped(one.path) + "</span> <span class=\"number\">" +
+           (one.peak_mapped ? format_bytes(*one.peak_mapped) : "unknown") + "</span></li>\n";
+  }
+  if (libraries.size() > kMostFileRows) {
+    out += "<li>and " + grouped(libraries.size() - kMostFileRows) + " smaller ones</li>\n";
+  }
+  return out + "</ul></details></th>" + file_cells("libraries.", libraries_row(trace));
+}
+
+std::string process_row(const Life& life) {
+  const bool known = life.heap.known();
+  const auto bytes = [&](std::uint64_t value) { return known ? Bytes(value) : Bytes(); };
+  return "<tr><th scope=\"row\" class=\"path\">" + escaped(process_text(life.name, life.pid)) +
+         (life.leaks ? " <strong class=\"leaks\">leaks " + rate_text(*life.heap_trend) + "</strong>"
+                     : "") +
+         "</th><td class=\"number\">" + time_text(life.begin_s) + " \u2013 " +
+         time_text(life.end_s) + "</td>" + bytes_cell("", bytes(life.heap.first)) +
+         bytes_cell("", bytes(life.heap.peak)) + bytes_cell("", bytes(life.heap.last)) + "</tr>\n";
 }
 
 std::string percent(double part) {
@@ -46,40 +74,66 @@ std::string percent(double part) {
 
 }  // namespace
 
-std::string page_peaks(const Trace& trace) {
-  const Peak peak = peak_of(trace);
-  const Growth growth = growth_of(trace);
-  return "<table>\n<thead><tr><th scope=\"col\">all processes</th><th scope=\"col\" "
-         "class=\"number\">peak</th><th scope=\"col\" class=\"number\">growth after the "
-         "start-up</th></tr></thead>\n<tbody>\n" +
-         peak_row("resident (RSS)", "rss", peak.rss, &growth.rss) +
-         peak_row("heap", "anon", peak.anon, &growth.anon) +
-         peak_row("mapped files", "file", peak.file, &growth.file) +
-         peak_row("shared", "shmem", peak.shmem, &growth.shmem) +
-         peak_row("page tables", "page_tables", peak.page_tables, &growth.page_tables) +
-         peak_row("page cache of the files", "page_cache", peak.page_cache, &growth.page_cache) +
-         peak_row("memory group (cgroup)", "group_usage", peak.group_usage, nullptr) +
-         "</tbody>\n</table>\n";
+std::string page_levels(const Trace& trace) {
+  const Level start = start_of(trace), peak = peak_of(trace), end = end_of(trace);
+  const auto row = [&](const char* name, const char* key, Bytes Level::*kind) {
+    return level_row(name, key, start.*kind, peak.*kind, end.*kind);
+  };
+  return "<table class=\"levels\">\n<thead><tr><th scope=\"col\">all processes</th><th "
+         "scope=\"col\" class=\"number\">start</th><th scope=\"col\" "
+         "class=\"number\">peak</th><th scope=\"col\" "
+         "class=\"number\">end</th></tr></thead>\n<tbody>\n" +
+         row("resident (RSS)", "rss", &Level::rss) + row("heap", "anon", &Level::anon) +
+         row("mapped files", "file", &Level::file) + row("shared", "shmem", &Level::shmem) +
+         row("page tables", "page_tables", &Level::page_tables) +
+         row("page cache of the files", "page_cache", &Level::page_cache) +
+         row("memory group (cgroup)", "group_usage", &Level::group_usage) +
+         "</tbody>\n</table>\n<p class=\"note\">The start is taken after the first tenth of the "
+         "run, the end before the processes exit.</p>\n";
+}
+
+std::string page_processes(const Trace& trace) {
+  std::vector<Life> lives = lives_of(trace);
+  if (lives.size() < 2) return "";
+  std::ranges::stable_sort(lives, [](const Life& a, const Life& b) {
+    return a.leaks != b.leaks ? a.leaks : a.heap.peak > b.heap.peak;
+  });
+  std::string out =
+      "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+      "aria-labelledby=\"processes\">\n<table class=\"cards\" "
+      "id=\"process-table\">\n<thead><tr><th "
+      "scope=\"col\">process</th><th scope=\"col\" class=\"number\">seen</th><th scope=\"col\" "
+      "class=\"number\">heap at its start</th><th scope=\"col\" class=\"number\">peak</th><th "
+      "scope=\"col\" class=\"number\">end</th></tr></thead>\n<tbody>\n";
+  for (std::size_t i = 0; i < lives.size() && i < kMostProcessRows; ++i) {
+    out += process_row(lives[i]);
+  }
+  out += "</tbody>\n</table>\n</div>\n";
+  if (lives.size() > kMostProcessRows) {
+    out += "<p>" + grouped(lives.size() - kMostProcessRows) +
+           " smaller ones are left out here; the JSON report has them all.</p>\n";
+  }
+  return out;
 }
 
 std::string page_files(const Trace& trace) {
-  const std::vector<FileRow> rows = file_rows(trace);
+  std::vector<FileRow> rows = file_rows(trace);
   if (rows.empty()) return "<p>No mapped file was seen.</p>\n";
+  std::vector<FileRow> libraries;
+  std::ranges::copy_if(rows, std::back_inserter(libraries), &FileRow::library);
+  std::erase_if(rows, [](const FileRow& row) { return row.library; });
   std::string out =
       "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"files\">\n<table "
-      "id=\"file-table\">\n<thead><tr><th scope=\"col\">file</th><th scope=\"col\" "
-      "class=\"number\">size</th><th scope=\"col\" class=\"number\">peak mapped</th><th "
-      "scope=\"col\" class=\"number\">peak in page cache</th><th scope=\"col\" "
+      "class=\"cards\" id=\"file-table\">\n<thead><tr><th scope=\"col\">file</th><th "
+      "scope=\"col\" class=\"number\">size</th><th scope=\"col\" class=\"number\">peak "
+      "mapped</th><th scope=\"col\" class=\"number\">peak in page cache</th><th scope=\"col\" "
       "class=\"number\">mapped at the end</th></tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < rows.size() && i < kMostFileRows; ++i) {
-    const FileRow& row = rows[i];
-    const std::string key = "files." + std::to_string(i) + ".";
-    out += "<tr><th scope=\"row\" class=\"path\">" + escaped(row.path) +
-           (row.deleted ? " <small>(deleted)</small>" : "") + "</th>" +
-           bytes_cell(key + "size", row.size) + bytes_cell(key + "peak_mapped", row.peak_mapped) +
-           bytes_cell(key + "peak_cached", row.peak_cached) +
-           bytes_cell(key + "mapped_now", row.mapped_now) + "</tr>\n";
+    out += "<tr><th scope=\"row\" class=\"path\">" + escaped(rows[i].path) +
+           (rows[i].deleted ? " <small>(deleted)</small>" : "") + "</th>" +
+           file_cells("files." + std::to_string(i) + ".", rows[i]);
   }
+  if (!libraries.empty()) out += libraries_cells(trace, libraries);
   out += "</tbody>\n</table>\n</div>\n";
   if (rows.size() > kMostFileRows) {
     out += "<p>" + grouped(rows.size() - kMostFileRows) +

@@ -8,7 +8,7 @@ namespace lowtide {
 namespace {
 
 constexpr double kLonePoint = 1.5;  // half the width of a point without neighbours
-constexpr double kTextHeight = 14;
+constexpr double kTextHeight = 16;
 
 std::string point(char command, double x, double y) {
   return command + coordinate(x) + " " + coordinate(y);
@@ -44,6 +44,17 @@ std::vector<Band> bands_of(const View& view) {
     }
   }
   return bands;
+}
+
+Band band_above(const View& view, const Column& more) {
+  Band band{Column(more.size()), Column(more.size())};
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    if (!more[i]) continue;
+    std::uint64_t top = 0;
+    band.low[i] = total_at(view, i).value_or(0);
+    band.high[i] = __builtin_add_overflow(*band.low[i], *more[i], &top) ? UINT64_MAX : top;
+  }
+  return band;
 }
 
 std::string area_path(const Panel& panel, const std::vector<double>& seconds, const Band& band) {
@@ -101,9 +112,9 @@ std::string step_path(const Panel& panel, const std::vector<double>& seconds,
   return path;
 }
 
-std::optional<Place> room_for(const Panel& panel, const std::vector<double>& seconds,
-                              const Band& band, double width) {
-  std::optional<Place> best;
+std::optional<Box> room_for(const Panel& panel, const std::vector<double>& seconds,
+                            const Band& band, double width, const std::vector<Box>& taken) {
+  std::optional<Box> best;
   double best_height = kTextHeight;
   for (std::size_t first = 0; first < seconds.size(); ++first) {
     const double left = panel.x(seconds[first]);
@@ -112,11 +123,15 @@ std::optional<Place> room_for(const Panel& panel, const std::vector<double>& sec
       high = std::max(high, panel.y(*band.high[i]));
       low = std::min(low, panel.y(*band.low[i]));
       if (low - high < best_height) break;
-      if (panel.x(seconds[i]) - left >= width) {
-        best = Place{left + width / 2, (low + high) / 2};
+      if (panel.x(seconds[i]) - left < width) continue;
+      const double middle = (low + high) / 2;
+      const Box box{left, middle - kTextHeight / 2, left + width, middle + kTextHeight / 2};
+      const bool free = std::ranges::none_of(taken, [&](const Box& one) { return one.meets(box); });
+      if (free) {
+        best = box;
         best_height = low - high + 0.5;
-        break;
       }
+      break;
     }
   }
   return best;

@@ -43,11 +43,21 @@ struct Band {
 [[nodiscard]] std::string step_path(const Panel& panel, const std::vector<double>& seconds,
                                     const Column& column);
 
-// Where a text of that width fits into a band of at least 14 units: the middle of its best place.
-struct Place {
-  double x = 0, y = 0;
+// What lies on top of a stack, as one more band.
+[[nodiscard]] Band band_above(const View& view, const Column& more);
+
+// Where a text stands.
+struct Box {
+  double left = 0, top = 0, right = 0, bottom = 0;
+
+  [[nodiscard]] bool meets(const Box& other) const {
+    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+  }
 };
-[[nodiscard]] std::optional<Place> room_for(const Panel& panel, const std::vector<double>& seconds,
-                                            const Band& band, double width);
+// Where a text of that width fits into a band of at least 16 units without meeting another: its
+// best place.
+[[nodiscard]] std::optional<Box> room_for(const Panel& panel, const std::vector<double>& seconds,
+                                          const Band& band, double width,
+                                          const std::vector<Box>& taken);
 
 }  // namespace lowtide

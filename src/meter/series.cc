@@ -6,14 +6,21 @@
 #include <utility>
 
 #include "meter/file_layers.h"
+#include "meter/process_layers.h"
 #include "meter/sums.h"
 #include "meter/thin.h"
+#include "meter/trend_line.h"
 
 namespace lowtide {
 namespace {
 
 bool any_known(const Column& column) {
   return std::ranges::any_of(column, [](const auto& value) { return value.has_value(); });
+}
+
+bool nothing_to_see(const Layer& layer) {
+  return layer.kind != LayerKind::heap &&
+         std::ranges::all_of(layer.bytes, [](const auto& value) { return value == 0U; });
 }
 
 // The same trace with the first process alone, to be summed by the same rules.
@@ -65,25 +72,30 @@ Column read_so_far(const Trace& trace) {
   return column;
 }
 
-View view_of(const Trace& trace, bool split_files) {
+Column mapped_of(const Trace& trace) {
+  Column mapped;
+  for (const Reading& reading : trace.readings) mapped.push_back(sums_of(reading).file);
+  return mapped;
+}
+
+View view_of(const Trace& trace, FileSplit split) {
   Layer heap{LayerKind::heap, "heap", {}}, unsplit{LayerKind::unsplit, "resident, not split", {}},
       tables{LayerKind::page_tables, "page tables", {}}, shared{LayerKind::shared, "shared", {}};
-  Column mapped;
   for (const Reading& reading : trace.readings) {
     const Sums sums = sums_of(reading);
     heap.bytes.push_back(sums.anon);
     unsplit.bytes.push_back(unsplit_of(reading));
     tables.bytes.push_back(sums.page_tables);
     shared.bytes.push_back(sums.shmem);
-    mapped.push_back(sums.file);
   }
   View view;
   view.layers.push_back(std::move(heap));
   if (any_known(unsplit.bytes)) view.layers.push_back(std::move(unsplit));
   view.layers.push_back(std::move(tables));
   view.layers.push_back(std::move(shared));
-  std::vector<Layer> files = file_layers(split_files ? trace : Trace{}, mapped);
+  std::vector<Layer> files = file_layers(trace, mapped_of(trace), split);
   std::ranges::move(files, std::back_inserter(view.layers));
+  std::erase_if(view.layers, nothing_to_see);
   view.read_bytes_per_s = read_so_far(trace);  // becomes a rate when the points are chosen
   return view;
 }
@@ -142,24 +154,25 @@ std::optional<std::uint64_t> total_at(const View& view, std::size_t point) {
   return total;
 }
 
-Series series_of(const Trace& trace, std::size_t max_points) {
+Series series_of(const Trace& trace, std::size_t max_points, FileSplit split) {
   if (ends_without_processes(trace)) {
     Trace alive = trace;
     alive.readings.pop_back();
-    return series_of(alive, max_points);
+    return series_of(alive, max_points, split);
   }
   Series series;
-  series.tree = view_of(trace, true);
+  series.tree = view_of(trace, split);
   series.has_children = std::ranges::any_of(
       trace.readings, [](const Reading& reading) { return reading.processes.size() > 1; });
-  if (series.has_children) series.root = view_of(root_alone(trace), false);
-  Column cached;
-  for (const Reading& reading : trace.readings) {
-    series.seconds.push_back(reading.seconds);
-    cached.push_back(cached_of(reading));
+  if (series.has_children) {
+    series.root = view_of(root_alone(trace), FileSplit::each);
+    series.processes.layers = process_layers(trace);
+    series.processes.read_bytes_per_s = series.tree.read_bytes_per_s;
   }
-  series.cached = bridged(trace, cached);
+  for (const Reading& reading : trace.readings) series.seconds.push_back(reading.seconds);
+  series.unmapped_cache = unmapped_cache(trace, mapped_of(trace), split);
   series.limit = limit_of(trace);
+  series.trend = trend_line_of(trace);
   series.end_seconds = seconds_of(trace);
 
   const std::vector<std::size_t> rows = rows_to_keep(series, max_points);
@@ -168,7 +181,8 @@ Series series_of(const Trace& trace, std::size_t max_points) {
   series.seconds = std::move(seconds);
   thin_view(series.tree, rows, series.seconds);
   thin_view(series.root, rows, series.seconds);
-  keep(series.cached, rows);
+  thin_view(series.processes, rows, series.seconds);
+  keep(series.unmapped_cache, rows);
   keep(series.limit, rows);
   return series;
 }

@@ -1,10 +1,8 @@
 #include <algorithm>
-#include <map>
-#include <utility>
 
 #include "meter/assets.h"
 #include "meter/chart.h"
-#include "meter/facts.h"
+#include "meter/looks.h"
 #include "meter/markup.h"
 #include "meter/page.h"
 #include "meter/report.h"
@@ -15,7 +13,6 @@ namespace {
 constexpr std::size_t kPoints = 400, kSmallPoints = 120;
 constexpr double kWidth = 960, kChartHeight = 520, kLineHeight = 20;
 constexpr std::size_t kLettersOfLine = 98;
-constexpr const char* kLibraries = "libraries";
 
 std::vector<std::string> wrapped(const std::string& words) {
   std::vector<std::string> lines{""};
@@ -36,6 +33,10 @@ std::string text(const char* look, double x, double y, const std::string& words)
          coordinate(y) + "\">" + escaped(words) + "</text>\n";
 }
 
+bool any_above_zero(const Column& column) {
+  return std::ranges::any_of(column, [](const auto& value) { return value.value_or(0) > 0; });
+}
+
 // Two columns below the picture; returns the height that they take.
 double add_legend(const Series& series, double top, std::string& out) {
   struct Entry {
@@ -48,8 +49,14 @@ double add_legend(const Series& series, double top, std::string& out) {
                            std::to_string(looks[i]) + ")\"/>",
                        layer_title(series.tree.layers[i])});
   }
-  entries.push_back({"<path class=\"cached\" d=\"M0 6H22\"/>", "page cache of the files"});
-  entries.push_back({"<path class=\"limit\" d=\"M0 6H22\"/>", "limit of the memory group"});
+  if (any_above_zero(series.unmapped_cache)) {
+    entries.insert(entries.begin(), {"<rect class=\"cache\" width=\"22\" height=\"12\"/><path "
+                                     "class=\"cached\" d=\"M0 1H22\"/>",
+                                     kUnmappedCache});
+  }
+  if (any_above_zero(series.limit)) {
+    entries.push_back({"<path class=\"limit\" d=\"M0 6H22\"/>", "memory limit"});
+  }
   const std::size_t rows = (entries.size() + 1) / 2;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const double x = i < rows ? 76 : 510;
@@ -69,60 +76,10 @@ std::string with_style(double width, double height, const std::string& body) {
   return out + "</style>\n<rect class=\"ground\" width=\"" + size + "\"/>\n" + body + "</svg>\n";
 }
 
-// The one file that the data is, or all of them.
-std::string name_of(const std::map<std::string, std::uint64_t>& peaks) {
-  std::string name = "mapped files";
-  std::uint64_t largest = 0;
-  double sum = 0;
-  for (const auto& [path, peak] : peaks) {
-    sum += static_cast<double>(peak);
-    if (peak <= largest) continue;
-    largest = peak;
-    name = path;
-  }
-  return largest > 0 && static_cast<double>(largest) >= 0.9 * sum ? name : "mapped files";
-}
-
-// Two layers of files with the same looks in every picture. Files are looked at rarely, and the
-// libraries hardly change: they are what is drawn on between two looks, the rest is data.
-Series small_series(Trace trace) {
-  std::map<std::string, std::uint64_t> data;
-  for (Reading& reading : trace.readings) {
-    if (!reading.files) continue;
-    FileReading libraries;
-    std::uint64_t mapped = 0;
-    for (FileReading& file : *reading.files) {
-      const std::uint64_t now = file.mapped.value.value_or(0);
-      if (!is_library(file.path)) {
-        data[file.path] = std::max(data[file.path], now);
-      } else if (__builtin_add_overflow(mapped, now, &mapped)) {
-        mapped = UINT64_MAX;
-      }
-      file.mapped = Figure::known(0);
-    }
-    std::erase_if(*reading.files, [](const FileReading& file) { return is_library(file.path); });
-    libraries.path = kLibraries;
-    libraries.mapped = Figure::known(mapped);
-    reading.files->push_back(std::move(libraries));
-  }
-  Series series = series_of(trace, kSmallPoints);
-  const bool told = std::ranges::any_of(
-      series.tree.layers, [](const Layer& layer) { return layer.kind == LayerKind::file; });
-  for (Layer& layer : series.tree.layers) {
-    if (layer.kind == LayerKind::file) {
-      layer.kind = LayerKind::other_files;
-    } else if (told && layer.kind == LayerKind::other_files) {
-      layer.kind = LayerKind::file;
-      layer.name = name_of(data);
-    }
-  }
-  return series;
-}
-
 std::string small_svg(const Trace& trace, const PictureOptions& options) {
-  return with_style(
-      kSmallChartWidth, kSmallChartHeight,
-      draw_chart(small_series(trace), {}, "Memory over time", picture_in_words(trace), options));
+  return with_style(kSmallChartWidth, kSmallChartHeight,
+                    draw_chart(series_of(trace, kSmallPoints, FileSplit::data), {},
+                               "Memory over time", picture_in_words(trace), options));
 }
 
 }  // namespace

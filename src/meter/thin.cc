@@ -60,10 +60,10 @@ std::vector<std::size_t> rows_to_keep(const Series& series, std::size_t max_poin
     stretches[std::min(place, stretches.size() - 1)].see(row, total_at(series.tree, row));
   }
   for (const Stretch& stretch : stretches) stretch.keep(rows);
-  for (const View* view : {&series.tree, &series.root}) {
+  for (const View* view : {&series.tree, &series.root, &series.processes}) {
     for (const Layer& layer : view->layers) keep_highest(layer.bytes, rows);
   }
-  keep_highest(series.cached, rows);
+  keep_highest(series.unmapped_cache, rows);
   rows.insert(count - 1);
   return {rows.begin(), rows.end()};
 }

@@ -8,6 +8,7 @@
 #include "meter/panel.h"
 #include "meter/pictures.h"
 #include "meter/report.h"
+#include "meter/verdict.h"
 #include "support/xml.h"
 
 namespace lowtide {
@@ -63,8 +64,9 @@ TEST(Chart, EveryPointLiesInsideTheViewbox) {
 
 TEST(Chart, BothAxesAreLabelledWithUnits) {
   const std::string svg = drawn(scan_picture());
-  for (const char* label : {">memory, resident in all processes<", ">read from disk, a second<",
-                            ">time since the start<", ">2 GiB<", "MiB/s<", ">10 s<"}) {
+  for (const char* label :
+       {">memory of all processes, and page cache of their files<", ">read from disk per second<",
+        ">time since the start<", ">2 GiB<", "MiB/s<", ">10 s<"}) {
     EXPECT_NE(svg.find(label), std::string::npos) << label;
   }
 }
@@ -78,7 +80,7 @@ TEST(Chart, WhatIsUnknownIsLeftOpenAndToldAndNeverDrawnAsZero) {
   const std::string all = drawn(hole_picture(0, 1));
   EXPECT_TRUE(paths_of(all, "area").empty());
   EXPECT_TRUE(paths_of(all, "read").empty());
-  EXPECT_TRUE(paths_of(all, "cached").empty());
+  EXPECT_TRUE(paths_of(all, "cache").empty());
   EXPECT_NE(all.find("bytes read: unknown"), std::string::npos);
 }
 
@@ -97,7 +99,7 @@ TEST(Chart, AxesReachAtLeastAsFarAsAskedSoThatPicturesCompare) {
 TEST(Chart, ASmallPictureTellsDataFromLibrariesAndHasNoIdsThatPicturesShare) {
   const std::string svg = svg_report(scan_picture(), {.small = true});
   EXPECT_NE(svg.find(">train.bin<"), std::string::npos);
-  EXPECT_EQ(paths_of(svg, "area").size(), 5U);  // heap, tables, shared, train.bin, others
+  EXPECT_EQ(paths_of(svg, "area").size(), 5U);  // heap, tables, shared, libraries, train.bin
   EXPECT_NE(svg.find("fill=\"url(#lt-look-1)\""), std::string::npos);
   EXPECT_NE(svg.find("fill=\"url(#lt-look-6)\""), std::string::npos);
   EXPECT_EQ(svg.find("lt-title"), std::string::npos);
@@ -114,8 +116,70 @@ TEST(Chart, AreasHavePatternsAndNamesSoThatColourIsNeverAlone) {
   EXPECT_NE(svg.find("class=\"name mid\""), std::string::npos);
   EXPECT_NE(svg.find(">train.bin<"), std::string::npos);
   EXPECT_NE(svg.find("class=\"hatch\""), std::string::npos);
-  EXPECT_NE(svg.find(">page cache of the files<"), std::string::npos);
   EXPECT_NE(svg.find(">memory limit 3 GiB<"), std::string::npos);
+}
+
+// The boxes of all names within the plot, as wide as they are reckoned to be.
+std::vector<Box> name_boxes(const std::string& svg) {
+  std::vector<Box> boxes;
+  const std::regex name(
+      "<text class=\"name( mid| end)?\" x=\"([0-9.]+)\" y=\"([0-9.]+)\">([^<]*)<");
+  for (std::sregex_iterator i(svg.begin(), svg.end(), name), end; i != end; ++i) {
+    const std::string anchor = (*i)[1];
+    const double x = std::stod((*i)[2]), y = std::stod((*i)[3]);
+    const double width = 7 * static_cast<double>((*i)[4].length());
+    const double left = anchor == " mid" ? x - width / 2 : anchor == " end" ? x - width : x;
+    boxes.push_back({left, y - 11, left + width, y + 3});
+  }
+  return boxes;
+}
+
+TEST(Chart, NoNameLiesOnAnother) {
+  std::vector<std::pair<std::string, Trace>> pictures = all_pictures();
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    pictures.emplace_back("leak " + std::to_string(seed), leak_trace(seed));
+  }
+  std::size_t names = 0;
+  for (const auto& [name, trace] : pictures) {
+    for (const bool small : {false, true}) {
+      const std::vector<Box> boxes = name_boxes(drawn(trace, {.small = small}));
+      names += boxes.size();
+      for (std::size_t a = 0; a < boxes.size(); ++a) {
+        for (std::size_t b = a + 1; b < boxes.size(); ++b) {
+          EXPECT_FALSE(boxes[a].meets(boxes[b])) << name << ": " << a << " and " << b;
+        }
+      }
+    }
+  }
+  EXPECT_GT(names, 20U);
+}
+
+TEST(Chart, ALeakHasALineThatSaysHowFastItGrows) {
+  const Trace trace = leak_trace(3);
+  ASSERT_EQ(judge(trace).kind, VerdictKind::heap_leak);
+  const Series series = series_of(trace, 300);
+  ASSERT_TRUE(series.trend);
+  EXPECT_GT(series.trend->to_bytes, series.trend->from_bytes);
+  const std::string svg = drawn(trace);
+  EXPECT_EQ(paths_of(svg, "trend").size(), 1U);
+  EXPECT_NE(svg.find(">leak: "), std::string::npos);
+  EXPECT_TRUE(paths_of(drawn(scan_picture()), "trend").empty());
+  EXPECT_TRUE(paths_of(drawn(trace, {.small = true}), "trend").empty());
+}
+
+TEST(Chart, ThePageCacheThatNobodyMapsLiesOnTopOfTheStack) {
+  Trace trace = scan_picture();
+  for (Reading& reading : trace.readings) {
+    if (reading.files) reading.files->at(0).cached = Figure::known(4096ULL << 20);
+  }
+  const std::string svg = drawn(trace);
+  ASSERT_EQ(paths_of(svg, "cache").size(), 1U);
+  EXPECT_NE(svg.find(">page cache, not mapped<"), std::string::npos);
+  const Series series = series_of(trace, 300);
+  const Band cache = band_above(series.tree, series.unmapped_cache);
+  for (std::size_t i = 0; i < series.seconds.size(); ++i) {
+    EXPECT_EQ(cache.low[i], total_at(series.tree, i)) << i;
+  }
 }
 
 TEST(Chart, ALimitFarAboveIsToldInWordsAndDoesNotPressTheCurveFlat) {

@@ -7,21 +7,17 @@ import re
 import shutil
 import subprocess
 import sys
-from html import escape, unescape
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM, run_in_page
 
-CHROMIUM = shutil.which("chromium")
 MIB = 1 << 20
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
-# Runs in the page; what it returns is written into the page as JSON.
-DRIVER = """
-<script>
-(() => {
-  const result = { errors: window.faults };
+# What the scripts of these tests call.
+PRELUDE = """
   const stage = document.getElementById('stage'), svg = stage.querySelector('svg');
   const box = svg.getBoundingClientRect();
   const point = (type, part, how = {}) => stage.dispatchEvent(new PointerEvent(type, {
@@ -32,21 +28,7 @@ DRIVER = """
   const ticks = () => [...svg.querySelectorAll('.tick')].map((one) => one.textContent);
   const told = () => document.getElementById('told').textContent;
   const tip = document.getElementById('tip');
-  try {
-    %s
-  } catch (error) {
-    result.errors.push(String(error));
-  }
-  const out = document.createElement('pre');
-  out.id = 'result';
-  out.textContent = JSON.stringify(result);
-  top.document.body.append(out);
-})();
-</script>
 """
-CATCH = (
-    "<script>window.faults = []; addEventListener('error', (e) => faults.push(e.message));</script>"
-)
 
 
 def trace_text(readings: int = 120, children: int = 0, path: str = "/data/train.bin") -> str:
@@ -91,39 +73,8 @@ def make(tmp_path: Path):
 
 
 def browse(folder: Path, page: str, script: str, width: int = 1000) -> tuple[dict, str]:
-    """The result of a script run in the page, and the page afterwards."""
-    assert CHROMIUM is not None
-    file = folder / "driven.html"
-    page = page.replace("<head>", "<head>" + CATCH, 1).replace(
-        "</body>", DRIVER % script + "</body>"
-    )
-    if width < 500:  # no window of Chromium is narrower, but a frame is
-        page = f'<iframe width="{width}" height="1000" style="border:0" srcdoc="{escape(page)}">'
-    file.write_text(page, encoding="utf-8")
-    run = subprocess.run(
-        [
-            CHROMIUM,
-            *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
-            *("--hide-scrollbars", f"--user-data-dir={folder / 'browser'}"),
-            *(
-                "--enable-logging=stderr",
-                f"--window-size={width},1200",
-                "--virtual-time-budget=4000",
-            ),
-            *("--dump-dom", file.as_uri()),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    console = [line for line in run.stderr.splitlines() if "CONSOLE" in line]
-    assert not console, console
-    found = re.search(r'<pre id="result">(.*?)</pre>', run.stdout, re.DOTALL)
-    assert found, run.stdout[-2000:] + run.stderr[-2000:]
-    result = json.loads(unescape(found[1]))
-    assert result["errors"] == []
-    return result, run.stdout
+    """The result of a script run in the report, and the page afterwards."""
+    return run_in_page(folder, page, PRELUDE + script, width)
 
 
 def data_of(page: str) -> dict:
@@ -158,13 +109,14 @@ def test_the_numbers_of_the_tables_are_those_of_the_json(make, tmp_path: Path) -
     text = trace_text(children=2)
     page, facts = make(text), json.loads(make(text, ".json"))
     data = data_of(page)
-    assert data["peak"] == facts["peak"] and data["growth"] == facts["growth"]
+    for level in ("start", "peak", "end"):
+        assert data[level] == facts[level]
     for mine, other in zip(data["files"], facts["files"], strict=True):
         for key in ("path", "size", "peak_mapped", "peak_cached"):
             assert mine[key] == other[key]
     _, dom = browse(tmp_path, page, "")
     cells = re.findall(r'data-key="([\w.]+)"(?: data-bytes="(-?\d+)")?', dom)
-    assert len(cells) == 7 + 6 + 4
+    assert len(cells) == 3 * 7 + 4
     for key, shown in cells:
         value = data
         for word in key.split("."):
@@ -194,7 +146,9 @@ def test_hovering_and_keys_tell_the_values_of_a_moment(make, tmp_path: Path) -> 
     assert "heap" in result["hovered"] and "train.bin" in result["hovered"]
     assert "100 MiB" in result["hovered"]
     assert result["left"] and result["escaped"]
-    assert result["last"].startswith("59.5 s. together") and "heap 100 MiB" in result["last"]
+    assert (
+        result["last"].startswith("59.5 s. held by processes") and "heap 100 MiB" in result["last"]
+    )
     assert result["before"].startswith("59 s. ")
 
 
@@ -293,6 +247,81 @@ def test_layers_and_children_can_be_switched_off(make, tmp_path: Path) -> None:
         tmp_path, make(trace_text()), "result.h = document.getElementById('views').hidden;"
     )
     assert alone["h"]
+
+
+def test_processes_are_told_apart_and_a_leak_has_its_line(make, tmp_path: Path) -> None:
+    lines = trace_text(children=2).splitlines()
+    for i, line in enumerate(lines):  # the second child keeps 4 MiB a reading
+        if line.startswith("r "):
+            before = f'"python" {102 * MIB} '
+            assert before in line
+            lines[i] = line.replace(before, f'"python" {(102 + 4 * i) * MIB} ')
+    page = make("\n".join(lines) + "\n")
+    result, _ = browse(
+        tmp_path,
+        page,
+        """
+        const labels = () => [...svg.querySelectorAll('.name')].map((one) => one.textContent);
+        result.line = svg.querySelectorAll('.trend').length;
+        result.labels = labels();
+        document.querySelector('input[value=processes]').click();
+        result.processes = [...document.querySelectorAll('#legend button')]
+          .map((one) => one.dataset.title);
+        result.still = svg.querySelectorAll('.trend').length;
+        result.rows = [...document.querySelectorAll('#process-table tbody tr')]
+          .map((one) => one.textContent);
+        """,
+    )
+    assert result["line"] == 1 and any(one.startswith("leak: ") for one in result["labels"])
+    for pid in (100, 101, 102):
+        assert f"python (pid {pid})" in result["processes"]
+    assert result["still"] == 0  # it belongs to the heap of all
+    assert "pid 102" in result["rows"][0] and "leaks" in result["rows"][0]
+    assert len(result["rows"]) == 3
+
+
+@pytest.mark.parametrize("width", [390, 820, 1440])
+def test_no_label_of_the_picture_lies_on_another(make, tmp_path: Path, width: int) -> None:
+    script = """
+      const boxes = [...svg.querySelectorAll('text')]
+        .map((one) => [one, one.getBoundingClientRect()])
+        .filter(([, box]) => box.width > 0);
+      result.labels = boxes.length;
+      result.met = [];
+      boxes.forEach(([a, x], i) => boxes.slice(i + 1).forEach(([b, y]) => {
+        const beside = x.left >= y.right - 1 || y.left >= x.right - 1;
+        if (!beside && x.top < y.bottom - 3 && y.top < x.bottom - 3)
+          result.met.push([a.textContent, b.textContent]);
+      }));
+      result.wide = document.documentElement.scrollWidth - innerWidth;
+    """
+    result, _ = browse(tmp_path, make(trace_text(children=1)), script, width)
+    assert result["labels"] > 8 and result["met"] == [] and result["wide"] <= 0
+
+
+def test_many_libraries_are_one_row_and_the_page_of_a_phone_stays_short(
+    make, tmp_path: Path
+) -> None:
+    more = "".join(
+        f' f "/usr/lib/lib{i}.so" 1 {i + 9} {8 * MIB} {MIB} {MIB} {2 * MIB}' for i in range(45)
+    )
+    text = trace_text().replace(' F f "', " F" + more + ' f "')
+    result, _ = browse(
+        tmp_path,
+        make(text),
+        """
+        result.rows = document.querySelectorAll('#file-table tbody tr').length;
+        result.folded = !document.querySelector('#file-table details').open;
+        result.legend = [...document.querySelectorAll('#legend button')]
+          .map((one) => one.textContent);
+        result.height = document.documentElement.scrollHeight;
+        """,
+        width=390,
+    )
+    assert result["rows"] == 2 and result["folded"]
+    assert sum(".so" in one for one in result["legend"]) == 0
+    assert "mapped: libraries" in result["legend"]
+    assert result["height"] < 3000
 
 
 def test_a_hostile_name_is_text(make, tmp_path: Path) -> None:

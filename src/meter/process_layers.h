@@ -1,0 +1,15 @@
+// process_layers.h - which process holds how much, at every reading of a trace.
+#pragma once
+
+#include <vector>
+
+#include "meter/series.h"
+
+namespace lowtide {
+
+// One layer for each of the largest processes, in the order in which they came, named as "python
+// (pid 7)"; the others share one. A layer is all that the stack of the tree shows of a process:
+// resident memory and page tables. 0 where the process does not run.
+[[nodiscard]] std::vector<Layer> process_layers(const Trace& trace);
+
+}  // namespace lowtide
