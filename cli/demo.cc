@@ -1,6 +1,7 @@
 #include "lowtide/demo.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -96,7 +97,8 @@ int run_method(const DemoWords& words) {
   const DemoRate rate =
       read_demo_matrix(path, words.method, words.seconds, [&] { profile.stop(kDone); });
   profile.recording().save(name + ".trace");
-  std::ofstream(name + ".rate") << rate.rows << " " << rate.seconds << "\n";
+  std::ofstream(name + ".rate") << rate.rows << " " << rate.seconds << " " << rate.bytes_read << " "
+                                << rate.bytes_asked << "\n";
   return kDone;
 }
 
@@ -114,7 +116,8 @@ Shown show_method(const DemoWords& words, const DemoMethod& method) {
   const std::optional<std::uint64_t> after = cached_bytes(path);
   if (before && after) shown.cache_grown_bytes = *after - std::min(*after, *before);
   const std::string name = words.inside + "/" + method.word;
-  std::ifstream(name + ".rate") >> shown.rate.rows >> shown.rate.seconds;
+  std::ifstream(name + ".rate") >> shown.rate.rows >> shown.rate.seconds >> shown.rate.bytes_read >>
+      shown.rate.bytes_asked;
   shown.recording = Recording::load(name + ".trace");
   return shown;
 }
@@ -130,6 +133,16 @@ std::optional<double> rate_of(const Shown& shown) {
 
 Peak peak_of(const Shown& shown) {
   return shown.recording ? shown.recording->peak() : Peak{};
+}
+
+const Shown& shown_of(const std::vector<Shown>& all, const char* word) {
+  return *std::ranges::find(all, word, [](const Shown& shown) { return shown.method.word; });
+}
+
+// Bytes asked of the operating system per byte delivered; of ours only.
+std::optional<double> read_per_byte(const Shown& shown) {
+  if (shown.rate.bytes_asked == 0) return std::nullopt;
+  return static_cast<double>(shown.rate.bytes_read) / static_cast<double>(shown.rate.bytes_asked);
 }
 
 std::string table_of(const std::vector<Shown>& all) {
@@ -151,16 +164,22 @@ std::string table_of(const std::vector<Shown>& all) {
 }
 
 std::string sentences_of(const std::vector<Shown>& all) {
-  const Peak map = peak_of(all.at(0)), ours = peak_of(all.back());
+  const Shown &map = shown_of(all, "mmap"), &ours = shown_of(all, "lowtide");
+  const Shown& past = shown_of(all, "lowtide-drop");
+  const Peak held = peak_of(ours);
+  const std::optional<double> read = read_per_byte(past);
   return wrapped(
-      "Read in shuffled order, the map grew to " + bytes_text(map.file) +
+      "Read in shuffled order, the map grew to " + bytes_text(peak_of(map).file) +
           " of mapped file, and the ways around it left " +
-          bytes_text(all.at(1).cache_grown_bytes) + " and " +
-          bytes_text(all.at(2).cache_grown_bytes) + " in the page cache; lowtide held " +
-          bytes_text(ours.anon) + " of heap, " + bytes_text(ours.file) + " of mapped file and " +
-          bytes_text(all.back().cache_grown_bytes) +
-          " of page cache. The others are fast once the whole file is cached: a file larger than "
-          "memory never is.",
+          bytes_text(shown_of(all, "mmap-dontneed").cache_grown_bytes) + " and " +
+          bytes_text(shown_of(all, "pread").cache_grown_bytes) +
+          " in the page cache; lowtide held " + bytes_text(held.anon) + " of heap and " +
+          bytes_text(held.file) + " of mapped file. It keeps the page cache of a file that is " +
+          "small beside memory (" + bytes_text(ours.cache_grown_bytes) +
+          "); told to drop it, it left " + bytes_text(past.cache_grown_bytes) + " there and read " +
+          (read ? format_fixed(*read, 1) : "unknown") +
+          " bytes per byte delivered, because neighbours on the disk share one request. The others "
+          "are fast once the whole file is cached: a file larger than memory never is.",
       output().columns, 0);
 }
 
@@ -175,6 +194,7 @@ std::string json_of(const DemoWords& words, const std::vector<Shown>& all) {
     json.begin_object().field("method", shown.method.word).field("exit", shown.exit_code);
     json.field("rows", shown.rate.rows).field("seconds", shown.rate.seconds);
     json.field("rows_per_second", rate_of(shown));
+    json.field("read_per_byte", read_per_byte(shown));
     json.key("peak").begin_object().field("rss", peak.rss).field("anon", peak.anon);
     json.field("file", peak.file).field("page_tables", peak.page_tables).end_object();
     json.field("page_cache_grown", shown.cache_grown_bytes).key("verdict");
@@ -187,7 +207,7 @@ std::string json_of(const DemoWords& words, const std::vector<Shown>& all) {
 
 // "m.html" -> "m-mmap.html" for the problem, "m-lowtide.html" for ours.
 void save_reports(const std::string& output, const std::vector<Shown>& all) {
-  for (const Shown* const shown : {&all.front(), &all.back()}) {
+  for (const Shown* const shown : {&shown_of(all, "mmap"), &shown_of(all, "lowtide")}) {
     if (!shown->recording) continue;
     fs::path path(output);
     path.replace_filename(path.stem().string() + "-" + shown->method.word +
@@ -239,8 +259,7 @@ int run_inside(const DemoWords& words) {
 Run add_demo(CLI::App& app) {
   const auto words = std::make_shared<DemoWords>();
   app.add_option("--size", words->size, "Of the matrix that it makes (256MiB)")->type_name("SIZE");
-  app.add_option("--seconds", words->seconds, "At most, for each of the four methods (3)")
-      ->type_name("S");
+  app.add_option("--seconds", words->seconds, "At most, for each method (3)")->type_name("S");
   app.add_option("--folder", words->folder, "Where the matrix is made, and removed again")
       ->type_name("FOLDER");
   app.add_option("-o,--output", words->output,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT, HEAD, FOOT = 440, 260, 44, 34  # of a small picture, and what stands above and below
+WIDTH, HEIGHT, HEAD, FOOT = 440, 260, 50, 58  # of a small picture, and what stands above and below
 
 STYLE = """
 :root { color-scheme: light dark; --paper:#f6f8fa; --ink:#1b1f24; --soft:#57606a; --line:#d8dee4;
@@ -32,15 +32,25 @@ figcaption { font-weight:600; padding:0 6px 6px; }
 figcaption span { display:block; font-weight:400; color:var(--soft); font-size:14px;
   font-variant-numeric:tabular-nums; }
 figure p { color:var(--soft); padding:0 6px; }
-.scroll { overflow-x:auto; margin-top:18px; }
-table { border-collapse:collapse; width:100%; font-variant-numeric:tabular-nums; font-size:15px; }
+table { border-collapse:collapse; width:100%; font-variant-numeric:tabular-nums; font-size:15px;
+  margin-top:18px; }
 th,td { text-align:right; padding:8px 12px; border-bottom:1px solid var(--line);
-  white-space:nowrap; }
-th { color:var(--soft); font-weight:500; } th:first-child,td:first-child { text-align:left; }
-tr.ours td { background:var(--ours); font-weight:600; }
+  font-weight:400; vertical-align:bottom; }
+td { white-space:nowrap; }
+thead th { color:var(--soft); font-weight:500; } th:first-child { text-align:left; }
+tr.ours > * { background:var(--ours); font-weight:600; }
 footer { margin-top:44px; color:var(--soft); font-size:14px; max-width:88ch; }
-@media (max-width:500px) { main { padding:24px 14px 40px; } h1 { font-size:24px; }
-  .lead { font-size:16px; } figure { padding:12px 4px 4px; } th,td { padding:7px 8px; } }
+@media (max-width:900px) { table { font-size:14px; } th,td { padding:7px 8px; } }
+@media (max-width:640px) { main { padding:24px 14px 40px; } h1 { font-size:24px; }
+  .lead { font-size:16px; } figure { padding:12px 4px 4px; }
+  table,tbody { display:block; }
+  thead { position:absolute; width:1px; height:1px; overflow:hidden; clip-path:inset(50%); }
+  tr { display:block; padding:10px 10px; border-bottom:1px solid var(--line); }
+  tr.ours { background:var(--ours); } tr.ours > * { background:none; }
+  th,td,tr.ours td { display:flex; justify-content:space-between; border:0; padding:1px 0;
+    font-weight:400; }
+  tbody th,tr.ours th { font-weight:600; padding-bottom:3px; }
+  td::before { content:attr(data-name); color:var(--soft); } }
 """
 
 _AREA = '<rect width="22" height="12" fill="url(#lt-look-{})"/>'
@@ -49,7 +59,10 @@ LEGEND = (
     (_AREA.format(6), "mapped: libraries"),
     (_AREA.format(8), "page tables"),
     (_AREA.format(0), "heap"),
-    ('<path class="cached" d="M0 6H22"/>', "page cache of the matrix"),
+    (
+        '<rect class="cache" width="22" height="12"/><path class="cached" d="M0 1H22"/>',
+        "page cache, not mapped",
+    ),
 )
 
 
@@ -91,12 +104,16 @@ def _figure(panel: Panel) -> str:
 
 
 def _table(part: Part, columns: list[str]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in ["method", *columns])
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ["method", *columns])
     rows = []
     for panel in part.panels:
-        cells = "".join(f"<td>{escape(cell)}</td>" for cell in [panel.title, *panel.cells])
-        rows.append(f"<tr{' class=ours' if panel.ours else ''}>{cells}</tr>")
-    return f'<div class="scroll"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+        cells = "".join(
+            f'<td data-name="{escape(name)}">{escape(cell)}</td>'
+            for name, cell in zip(columns, panel.cells, strict=True)
+        )
+        kind = ' class="ours"' if panel.ours else ""
+        rows.append(f'<tr{kind}><th scope="row">{escape(panel.title)}</th>{cells}</tr>')
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def render(title: str, lead: str, parts: list[Part], columns: list[str], foot: str) -> str:
@@ -115,22 +132,25 @@ def render(title: str, lead: str, parts: list[Part], columns: list[str], foot: s
     )
 
 
-def picture(part: Part, ours_and: tuple[str, ...]) -> str:
-    """Our panel and those whose titles begin so, side by side, as an SVG file of its own."""
-    chosen = [p for p in part.panels if p.svg and (p.ours or p.title.startswith(ours_and))]
-    width, height = WIDTH * max(1, len(chosen)), HEAD + HEIGHT + FOOT
+def picture(part: Part, titles: list[str]) -> str:
+    """The panels with these titles, two in a row, as an SVG file of its own."""
+    by_title = {panel.title: panel for panel in part.panels if panel.svg}
+    chosen = [by_title[title] for title in titles if title in by_title]
+    row = HEAD + HEIGHT
+    width, height = 2 * WIDTH, row * ((len(chosen) + 1) // 2) + FOOT
     drawn = []
     for place, panel in enumerate(chosen):
-        left = place * WIDTH
+        left, top = place % 2 * WIDTH, place // 2 * row
         drawn.append(
-            f'<text class="headline" x="{left + 8}" y="22">{escape(panel.title)}</text>'
-            f'<text class="tick" x="{left + 8}" y="40">{escape(panel.rate)}</text>'
-            + panel.svg.replace("<svg ", f'<svg x="{left}" y="{HEAD}" ', 1)
+            f'<text class="headline" x="{left + 8}" y="{top + 24}">{escape(panel.title)}</text>'
+            f'<text class="tick" x="{left + 8}" y="{top + 43}">{escape(panel.rate)}</text>'
+            + panel.svg.replace("<svg ", f'<svg x="{left}" y="{top + HEAD}" ', 1)
         )
     for place, (sign, name) in enumerate(LEGEND):
-        at = f"translate({70 + place * 200} {HEAD + HEIGHT + 8})"
+        at = f"translate({70 + place % 3 * 260} {height - FOOT + 10 + place // 3 * 22})"
         drawn.append(f'<g transform="{at}">{sign}<text x="30" y="10">{escape(name)}</text></g>')
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="lt-chart" viewBox="0 0 {width} {height}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="lt-chart" viewBox="0 0 {width} {height}"'
+        f' width="{width}" height="{height}">'
         f'<rect class="ground" width="{width}" height="{height}"/>{"".join(drawn)}</svg>\n'
     )

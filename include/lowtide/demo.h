@@ -13,10 +13,10 @@ inline constexpr std::uint64_t kDemoRowBytes = 648;             // 162 float32
 inline constexpr std::uint64_t kDemoMemoryBytes = 32ULL << 20;  // the budget of ours
 
 struct DemoMethod {
-  std::string word;   // "mmap", "mmap-dontneed", "pread", "lowtide"
+  std::string word;   // "mmap", "lowtide", "lowtide-drop", "mmap-dontneed", "pread"
   std::string title;  // for people
 };
-// The problem first, ours last.
+// The problem first, ours beside it: with its defaults, and past the page cache.
 [[nodiscard]] const std::vector<DemoMethod>& demo_methods();
 
 // Makes a new folder in `parent`; in one that lies on a disk (TMPDIR, /var/tmp) where it is empty.
@@ -34,6 +34,9 @@ void write_demo_matrix(const std::string& path, std::uint64_t bytes,
 struct DemoRate {
   std::uint64_t rows = 0;
   double seconds = 0;
+  // Of ours: bytes asked of the operating system, and of those the ones that were wanted. 0 of the
+  // others, who read what they are asked for.
+  std::uint64_t bytes_read = 0, bytes_asked = 0;
 };
 
 // Two shuffled epochs in batches of 4096 rows, the same rows whatever the method, or as much of

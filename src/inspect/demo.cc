@@ -100,12 +100,12 @@ DemoRate read_plainly(const Task& task) {
   return read_rows(file, task, read, [] {});
 }
 
-DemoRate read_by_us(const Task& task) {
+DemoRate read_by_us(const Task& task, CacheMode cache) {
   const std::string& path = task.path;
   const std::uint64_t count = File(path).shard().size_bytes / kDemoRowBytes;
   OpenOptions options{.dtype = "uint8", .shape = std::vector{count, kDemoRowBytes}};
   options.memory_bytes = kDemoMemoryBytes;
-  options.cache = CacheMode::drop;
+  options.cache = cache;
   const Array array = Array::open(path, options);
   DemoRate rate;
   const Stopwatch watch({task.seconds});
@@ -122,6 +122,9 @@ DemoRate read_by_us(const Task& task) {
     }
   }
   rate.seconds = watch.seconds();
+  const Stats stats = array.stats();
+  rate.bytes_read = stats.bytes_read;
+  rate.bytes_asked = stats.bytes_asked;
   task.at_end();
   return rate;
 }
@@ -130,9 +133,10 @@ DemoRate read_by_us(const Task& task) {
 
 const std::vector<DemoMethod>& demo_methods() {
   static const std::vector<DemoMethod> kMethods{{"mmap", "mmap"},
+                                                {"lowtide", "lowtide, memory 32 MiB"},
+                                                {"lowtide-drop", "lowtide, page cache dropped"},
                                                 {"mmap-dontneed", "mmap, MADV_DONTNEED each batch"},
-                                                {"pread", "plain pread loop"},
-                                                {"lowtide", "lowtide, memory 32 MiB"}};
+                                                {"pread", "plain pread loop"}};
   return kMethods;
 }
 
@@ -176,7 +180,8 @@ DemoRate read_demo_matrix(const std::string& path, const std::string& method, do
   if (method == "mmap") return read_mapped(task, false);
   if (method == "mmap-dontneed") return read_mapped(task, true);
   if (method == "pread") return read_plainly(task);
-  if (method == "lowtide") return read_by_us(task);
+  if (method == "lowtide") return read_by_us(task, CacheMode::automatic);
+  if (method == "lowtide-drop") return read_by_us(task, CacheMode::drop);
   throw std::invalid_argument("demo: no method \"" + method + "\"");
 }
 

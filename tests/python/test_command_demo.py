@@ -12,7 +12,7 @@ import pytest
 from command import command_path, environment, hear_signals, lowtide
 
 MIB = 1 << 20
-METHODS = ["mmap", "mmap-dontneed", "pread", "lowtide"]
+METHODS = ["mmap", "lowtide", "lowtide-drop", "mmap-dontneed", "pread"]
 
 
 def test_it_prints_one_table_and_removes_its_data(tmp_path: Path) -> None:
@@ -21,6 +21,7 @@ def test_it_prints_one_table_and_removes_its_data(tmp_path: Path) -> None:
     for word in ("rows/s", "peak heap", "peak mapped", "page cache grown", "MADV_DONTNEED"):
         assert word in done.stdout
     assert "lowtide held" in done.stdout
+    assert "bytes per byte delivered" in " ".join(done.stdout.split())
     assert not list(tmp_path.iterdir())
 
 
@@ -33,12 +34,15 @@ def test_the_map_holds_the_file_and_lowtide_its_budget(tmp_path: Path) -> None:
     for method in told["methods"]:
         assert method["exit"] == 0 and 0 < method["rows"] <= 2 * told["rows"]
         assert method["rows_per_second"] > 0
-    mapped, let_go, plain, ours = told["methods"]
+    mapped, ours, past, let_go, plain = told["methods"]
     if mapped["rows"] >= told["rows"]:
         assert mapped["peak"]["file"] > 64 * MIB
+    assert past["peak"]["file"] < 32 * MIB
     assert ours["peak"]["file"] < 32 * MIB and plain["peak"]["file"] < 32 * MIB
     assert let_go["peak"]["anon"] < 32 * MIB
-    assert ours["peak"]["anon"] < 64 * MIB
+    for one in (ours, past):
+        assert one["peak"]["anon"] < 64 * MIB and one["read_per_byte"] >= 1
+    assert mapped["read_per_byte"] is None
     assert not list(tmp_path.iterdir())
 
 

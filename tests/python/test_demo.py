@@ -13,10 +13,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import lowtide as lt
+import pytest
+from browser import CHROMIUM, run_in_page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "demo"))
 
 import demo
+from page import render
 
 DEMO = Path(demo.__file__)
 SVG = "{http://www.w3.org/2000/svg}"
@@ -85,7 +88,11 @@ def test_the_demo_prints_a_table_writes_a_page_and_removes_its_data(tmp_path: Pa
     assert len(text) < 500_000
     picture = ElementTree.parse(tmp_path / "picture.svg").getroot()
     titles = [text.text for text in picture.iter(SVG + "text") if text.get("class") == "headline"]
-    assert len(titles) == 4 and titles[-1] == demo.METHODS[-1].title
+    assert titles == [method.title for method in demo.PICTURED]
+    width = float((picture.get("viewBox") or "").split()[2])
+    assert 12 * 830 / width >= 11  # px at the width of a README: no text is smaller than 12 units
+    assert "prefers-color-scheme: dark" in (tmp_path / "picture.svg").read_text(encoding="utf-8")
+    assert re.search(r"it asked for \d+\.\d bytes per byte delivered", out), out
 
 
 def test_the_pictures_of_the_page_have_the_same_axes(tmp_path: Path) -> None:
@@ -94,7 +101,7 @@ def test_the_pictures_of_the_page_have_the_same_axes(tmp_path: Path) -> None:
     with lt.profile(interval=0.01) as large:
         held = bytearray(b"x") * (96 * demo.MIB)
     assert held
-    results = [demo.Result(demo.METHODS[0], 1.0, 0, 0, 0, 0, p) for p in (short, large)]
+    results = [demo.Result(demo.METHODS[0], 1.0, 0, 0, 0, 0, profile=p) for p in (short, large)]
     panels = demo._part("title", "note", results, None).panels
     ticks = [re.findall(r'class="tick end"[^>]*>([^<]*)<', panel.svg) for panel in panels]
     assert ticks[0] == ticks[1] and len(ticks[0]) >= 3
@@ -123,8 +130,39 @@ def test_what_could_not_be_measured_is_unknown_and_never_zero() -> None:
 
 def test_without_a_cgroup_the_sentences_claim_nothing_about_a_limit() -> None:
     known = [
-        demo.Result(method, 1000.0, demo.MIB, 2 * demo.MIB, 3 * demo.MIB, None)
+        demo.Result(method, 1000.0, demo.MIB, 2 * demo.MIB, 3 * demo.MIB, None, merging=17.25)
         for method in demo.METHODS
     ]
     text = demo.sentences(known, [], None)
     assert "2 MiB of mapped file" in text and "nothing was limited" in text
+    assert "17.2 bytes per byte delivered" in text
+
+
+def test_lowtide_stands_beside_np_memmap_with_its_defaults_and_past_the_cache() -> None:
+    assert demo.METHODS[:3] == [demo.MAP, demo.OURS, demo.PAST_CACHE]
+    assert demo.TIGHT_METHODS[:2] == [demo.MAP, demo.OURS]
+    assert demo.OURS.cache == "auto" and demo.PAST_CACHE.cache == "drop"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.parametrize("width", [390, 820, 1440])
+def test_the_page_fits_every_width_and_its_table_is_readable(tmp_path: Path, width: int) -> None:
+    results = [
+        demo.Result(method, 1234567.0, 50 << 20, 1 << 30, 1 << 30, 10 << 30, delivered=1 << 30)
+        for method in demo.METHODS
+    ]
+    part = demo._part("The file fits", "note", results, None)
+    page = render("title", "lead", [part], demo.COLUMNS, "foot")
+    script = """
+      result.wide = document.documentElement.scrollWidth - innerWidth;
+      result.cut = [...document.querySelectorAll('table *')].filter((one) => {
+        const box = one.getBoundingClientRect();
+        return box.width > 1 && (box.left < 0 || box.right > innerWidth + 0.5);
+      }).map((one) => one.textContent);
+      result.small = Math.min(...[...document.querySelectorAll('table td')]
+        .map((one) => parseFloat(getComputedStyle(one).fontSize)));
+      result.named = [...document.querySelectorAll('td')].every((one) => one.dataset.name);
+    """
+    result, _ = run_in_page(tmp_path, page, script, width)
+    assert result["wide"] <= 0 and result["cut"] == []
+    assert result["small"] >= 13 and result["named"]
