@@ -58,7 +58,7 @@ class Method:
 
 MAP = Method("np.memmap", "memmap")
 OURS = Method(f'lowtide, memory="{BUDGET}"', "lowtide")
-PAST_CACHE = Method(f'lowtide, memory="{BUDGET}", cache="drop"', "lowtide", "drop")
+PAST_CACHE = Method('lowtide, cache="drop"', "lowtide", "drop")  # and the same budget
 AGAIN = Method("np.memmap, re-created (fix 1)", "memmap-again")
 DONTNEED = Method("np.memmap, DONTNEED (fix 2)", "memmap-dontneed")
 PREADV = Method("plain preadv loop", "preadv")
@@ -154,7 +154,7 @@ def _growths(profile: lt.Profile) -> dict[str, int | None]:
 
 
 def sentences(free: list[Result], limited: list[Result], limit: int | None) -> str:
-    """What the reader sees, from what was measured."""
+    """What the reader sees, from what was measured: one line each."""
     plain, ours, past = of(free, MAP), of(free, OURS), of(free, PAST_CACHE)
     first = (
         f"Reading the file in shuffled chunks, np.memmap grew to {mib(plain.mapped)} of mapped "
@@ -174,13 +174,13 @@ def sentences(free: list[Result], limited: list[Result], limit: int | None) -> s
             "A map is fast only while the whole file fits into memory; here nothing was limited, "
             "so its rate above is that of a file that has become cached."
         )
-    cold = of(limited, OURS) if limited else past
+    within = f" ({times(of(limited, OURS).merging)} with that limit)" if limited else ""
     third = (
-        f"From the disk, lowtide fetches neighbours with one request: it asked for "
-        f"{times(cold.merging)} bytes per byte delivered. gap= bounds that, at the price of more "
-        "requests."
+        "From the disk, lowtide fetches neighbours with one request, and what lies between them is "
+        f"read for nothing: it asked for {times(past.merging)} bytes per byte delivered{within}. "
+        "gap= bounds that, at the price of more requests."
     )
-    return f"{first} {second} {third}"
+    return "\n".join((first, second, third))
 
 
 def text_table(results: list[Result]) -> str:

@@ -43,6 +43,7 @@ footer { margin-top:44px; color:var(--soft); font-size:14px; max-width:88ch; }
 @media (max-width:900px) { table { font-size:14px; } th,td { padding:7px 8px; } }
 @media (max-width:640px) { main { padding:24px 14px 40px; } h1 { font-size:24px; }
   .lead { font-size:16px; } figure { padding:12px 4px 4px; }
+  figure.ours { padding:11px 3px 3px; }
   table,tbody { display:block; }
   thead { position:absolute; width:1px; height:1px; overflow:hidden; clip-path:inset(50%); }
   tr { display:block; padding:10px 10px; border-bottom:1px solid var(--line); }
@@ -117,7 +118,9 @@ def _table(part: Part, columns: list[str]) -> str:
 
 
 def render(title: str, lead: str, parts: list[Part], columns: list[str], foot: str) -> str:
-    body = [f"<h1>{escape(title)}</h1>", f'<p class="lead">{escape(lead)}</p>', _legend()]
+    body = [f"<h1>{escape(title)}</h1>"]
+    body += [f'<p class="lead">{escape(line)}</p>' for line in lead.splitlines()]
+    body.append(_legend())
     for part in parts:
         body.append(f"<h2>{escape(part.title)}</h2>")
         body.append(f'<p class="note">{escape(part.note)}</p>')
