@@ -10,6 +10,8 @@
 namespace lowtide {
 namespace {
 
+constexpr const char* kSystemFolders[] = {"/locale/", "/gconv/", "/zoneinfo/"};
+
 using Bytes = std::optional<std::uint64_t>;
 
 Bytes plus(const Bytes& bytes, const Bytes& more) {
@@ -92,7 +94,11 @@ bool is_library(const std::string& path) {
   // Programs are called "node" or "python3.12"; what is called "train.bin" is data, in a bin too.
   const std::size_t dot = std::min(name.rfind('.'), name.size());
   const bool plain = name.find_first_not_of(".0123456789", dot) == std::string::npos;
-  return (plain && path.ends_with("/bin/" + name)) || path.find("/locale/") != std::string::npos;
+  if (plain && path.ends_with("/bin/" + name)) return true;
+  // What the C library maps by itself: locales, character sets, time zones, its own cache.
+  return name == "ld.so.cache" || std::ranges::any_of(kSystemFolders, [&](const char* folder) {
+           return path.find(folder) != std::string::npos;
+         });
 }
 
 std::uint64_t Facts::mapped_rise() const {

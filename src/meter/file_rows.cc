@@ -57,11 +57,14 @@ FileRow libraries_row(const Trace& trace) {
   for (const Reading& reading : trace.readings) {
     if (!reading.files) continue;
     FileReading together;
+    bool none = true;
     for (const FileReading& seen : *reading.files) {
       if (!is_library(seen.path)) continue;
+      none = false;
       add(together.mapped, seen.mapped);
       add(together.cached, seen.cached);
     }
+    if (none) together.mapped = Figure::known(0);
     see(row, together, !reading.processes.empty());
   }
   Figure size;

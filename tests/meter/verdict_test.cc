@@ -60,8 +60,10 @@ TEST(Verdict, TellsDataFromProgramsAndLibraries) {
     EXPECT_EQ(verdict.kind, VerdictKind::mapped_files) << all_of(verdict);
     EXPECT_TRUE(says(verdict, std::string("most of it is ") + path)) << all_of(verdict);
   }
-  for (const char* path : {"/usr/bin/python3.12", "/opt/env/bin/node", "/lib/libc.so.6",
-                           "/venv/_core.abi3.so", "/usr/lib/locale/locale-archive"}) {
+  for (const char* path :
+       {"/usr/bin/python3.12", "/opt/env/bin/node", "/lib/libc.so.6", "/venv/_core.abi3.so",
+        "/usr/lib/locale/locale-archive", "/usr/lib/x86_64-linux-gnu/gconv/gconv-modules.cache",
+        "/usr/share/zoneinfo/Europe/Paris", "/etc/ld.so.cache"}) {
     EXPECT_TRUE(is_library(path)) << path;
   }
 }
