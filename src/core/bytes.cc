@@ -54,12 +54,29 @@ std::optional<std::uint64_t> unit_bytes(std::string_view name) {
   return std::nullopt;
 }
 
+constexpr std::size_t kShown = 40;
+
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
-  constexpr std::size_t kShown = 40;
   std::string shown(text.substr(0, kShown));
   if (text.size() > kShown) shown += "...";
   throw std::invalid_argument("\"" + shown + "\" is not a size in bytes: " + why +
                               "; write e.g. \"64KiB\", \"1.5GiB\", \"500MB\" or \"4096\"");
+}
+
+// "512M" means 2^20 to some tools and 10^6 to others: the caller decides, nobody guesses. "512Mi"
+// only lacks its last letter.
+[[noreturn]] void refuse_unit(std::string_view text, std::string_view number,
+                              std::string_view unit) {
+  std::string letters;
+  for (const char c : unit.substr(0, 3)) letters += to_lower(c);
+  const bool binary = letters.size() == 2 && letters[1] == 'i';
+  const std::size_t known =
+      letters.empty() ? letters.npos : std::string_view("kmgt").find(letters[0]);
+  const bool one_letter = known != letters.npos && (binary || letters.size() == 1);
+  if (!one_letter || text.size() > kShown) refuse(text, "unknown unit");
+  const std::string amount = std::string(number) + std::string_view("KMGT")[known];
+  throw std::invalid_argument(std::string(text) + ": do you mean " + amount + "iB" +
+                              (binary ? "?" : " or " + amount + "B?"));
 }
 
 // floor(0.<digits> * unit), exactly: each step's floor is the floor of the whole, since what is
@@ -82,9 +99,10 @@ std::uint64_t parse_bytes(std::string_view text) {
     fraction = take_digits(&rest);
     if (fraction.empty()) refuse(text, "no digit follows the point");
   }
+  const std::string_view number = text.substr(0, text.size() - rest.size());
   if (rest.size() > 1 && rest.front() == ' ') rest.remove_prefix(1);
   const std::optional<std::uint64_t> unit = unit_bytes(rest);
-  if (!unit) refuse(text, "unknown unit");
+  if (!unit) refuse_unit(text, number, rest);
 
   std::uint64_t bytes = 0;
   bool fits = true;

@@ -57,7 +57,7 @@ TEST(ParseBytes, RefusesWhatIsNoSize) {
   for (const char* text :
        {"",      " ",      "lots", "-1",     "+1",    "nan",   "inf",     "1e3",     "1 XB",
         "0",     "0.5",    "0KiB", "1  KiB", " 1KiB", "1KiB ", "1 ",      "1.",      ".5GiB",
-        "1.5.5", "1,5GiB", "0x10", "KiB",    "1KiBs", "1K",    "64KiB\n", "\xd9\xa1"}) {
+        "1.5.5", "1,5GiB", "0x10", "KiB",    "1KiBs", "1Q",    "64KiB\n", "\xd9\xa1"}) {
     EXPECT_NE(refusal_of(text).find("is not a size in bytes"), std::string::npos) << text;
   }
   EXPECT_THROW((void)parse_bytes(std::string_view("1\0", 2)), std::invalid_argument);
@@ -72,8 +72,21 @@ TEST(ParseBytes, TellsWhatToWriteInstead) {
             "\"500MB\" or \"4096\"");
 }
 
+TEST(ParseBytes, AsksWhatALoneLetterMeans) {
+  EXPECT_EQ(refusal_of("512M"), "512M: do you mean 512MiB or 512MB?");
+  EXPECT_EQ(refusal_of("64m"), "64m: do you mean 64MiB or 64MB?");
+  EXPECT_EQ(refusal_of("1.5 G"), "1.5 G: do you mean 1.5GiB or 1.5GB?");
+  EXPECT_EQ(refusal_of("1k"), "1k: do you mean 1KiB or 1KB?");
+  EXPECT_EQ(refusal_of("2T"), "2T: do you mean 2TiB or 2TB?");
+  EXPECT_EQ(refusal_of("512Mi"), "512Mi: do you mean 512MiB?");
+  for (const char* text : {"1Q", "1Mx", "1i", "1MiBB"}) {
+    EXPECT_NE(refusal_of(text).find("unknown unit"), std::string::npos) << text;
+  }
+}
+
 TEST(ParseBytes, ShowsOnlyTheStartOfALongText) {
   EXPECT_LT(refusal_of(std::string(100000, 'x')).size(), 200u);
+  EXPECT_LT(refusal_of(std::string(100000, '1') + "M").size(), 200u);
 }
 
 TEST(FormatBytes, SpellsExactValuesShortly) {
