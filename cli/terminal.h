@@ -28,8 +28,7 @@ struct Terminal {
 enum class Tone { plain, bold, dim, good, warning, bad };
 [[nodiscard]] std::string paint(std::string_view text, Tone tone, const Terminal& on = output());
 
-// Text that came from outside (a file name, a message with one in it) on one line: control
-// characters, bytes that are no UTF-8 and, without unicode, everything beyond ASCII as \n, \x1b.
+// visible_text of lowtide/terminal.h, for this terminal: ASCII only where it has no unicode.
 [[nodiscard]] std::string shown(std::string_view text, const Terminal& on = output());
 
 // Columns that it takes: escape sequences none, wide characters two.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lowtide/bytes.h"
+#include "lowtide/terminal.h"
 #include "terminal.h"
 
 namespace lowtide::cli {
@@ -24,20 +25,6 @@ template <std::size_t N>
 bool inside(std::uint32_t code, const Range (&ranges)[N]) {
   return std::ranges::any_of(
       ranges, [&](const Range& range) { return code >= range.first && code <= range.last; });
-}
-
-std::string escaped(unsigned char byte) {
-  if (byte == '\n') return "\\n";
-  if (byte == '\r') return "\\r";
-  if (byte == '\t') return "\\t";
-  constexpr std::string_view kHex = "0123456789abcdef";
-  return {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-}
-
-// Directions and line ends of Unicode, which could rewrite the line that they stand in.
-bool is_control(std::uint32_t code) {
-  return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
-         (code >= 0x2066 && code <= 0x2069);
 }
 
 // The length of the escape sequence that `text` starts with; 0: none.
@@ -71,20 +58,7 @@ std::size_t columns_of(std::uint32_t code) {
 }
 
 std::string shown(std::string_view text, const Terminal& on) {
-  std::string out;
-  while (!text.empty()) {
-    const Character next = first_character(text);
-    const bool plain = next.valid && !is_control(next.code) && (on.unicode || next.code < 0x80);
-    for (const char c : text.substr(0, next.bytes)) {
-      if (plain) {
-        out += c;
-      } else {
-        out += escaped(static_cast<unsigned char>(c));
-      }
-    }
-    text.remove_prefix(next.bytes);
-  }
-  return out;
+  return visible_text(text, !on.unicode);
 }
 
 std::size_t width_of(std::string_view text) {

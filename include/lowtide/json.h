@@ -12,7 +12,8 @@ namespace lowtide {
 
 // Values in the order of the calls; commas and colons come by themselves. Calls that make no JSON
 // (a value without a key in an object, an end without a begin) throw std::logic_error. Texts are
-// escaped; bytes that are no UTF-8 become U+FFFD. Not for two threads at once.
+// escaped, also characters that JSON would allow and that nobody sees: U+009B and U+202E, say.
+// Bytes that are no UTF-8 become U+FFFD. Not for two threads at once.
 //
 //   JsonWriter json;
 //   json.begin_object().field("path", path).key("sizes").begin_array().value(3).end_array();

@@ -7,6 +7,22 @@
 #include "core/utf8.h"
 
 namespace lowtide {
+namespace {
+
+void append_unit(std::string* out, std::uint32_t unit) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  *out += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4) *out += kHex[unit >> shift & 15];
+}
+
+// JSON counts in UTF-16: beyond U+FFFF a character is two units.
+void append_escape(std::string* out, char32_t code) {
+  if (code < 0x10000) return append_unit(out, code);
+  append_unit(out, 0xd800 + ((code - 0x10000) >> 10));
+  append_unit(out, 0xdc00 + (code & 0x3ff));
+}
+
+}  // namespace
 
 JsonWriter& JsonWriter::begin_object() {
   return open('{', true);
@@ -92,27 +108,24 @@ void JsonWriter::before_value() {
   level.empty = false;
 }
 
+// Hidden characters are escaped although JSON allows most of them: it is read on terminals too.
 void JsonWriter::quote(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   out_ += '"';
   while (!text.empty()) {
-    const std::size_t size = utf8_size(text);
-    const auto byte = static_cast<unsigned char>(text.front());
-    if (size == 0) {
+    const Utf8Character next = first_utf8(text);
+    if (next.bytes == 0) {
       out_ += "\xef\xbf\xbd";
-    } else if (byte == '"' || byte == '\\') {
+    } else if (next.code == '"' || next.code == '\\') {
       out_ += '\\';
       out_ += text.front();
-    } else if (byte == '\n') {
+    } else if (next.code == '\n') {
       out_ += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out_ += "\\u00";
-      out_ += kHex[byte >> 4];
-      out_ += kHex[byte & 15];
+    } else if (is_hidden(next.code)) {
+      append_escape(&out_, next.code);
     } else {
-      out_ += text.substr(0, size);
+      out_ += text.substr(0, next.bytes);
     }
-    text.remove_prefix(size == 0 ? 1 : size);
+    text.remove_prefix(next.bytes == 0 ? 1 : next.bytes);
   }
   out_ += '"';
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "core/utf8.h"
+#include "lowtide/terminal.h"
 
 namespace lowtide {
 namespace {
@@ -62,12 +63,26 @@ std::string excerpt(std::string_view bytes) {
 
 std::string shown(std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t size = utf8_size(bytes.substr(at));
-    const auto byte = static_cast<unsigned char>(bytes[at]);
-    if (size == 0 || byte < 0x20 || byte == 0x7f) return quote(bytes, 0x80);
-    at += size;
+    const Utf8Character next = first_utf8(bytes.substr(at));
+    if (next.bytes == 0 || is_hidden(next.code)) return quote(bytes, 0x80);
+    at += next.bytes;
   }
   return std::string(bytes);
+}
+
+std::string visible_text(std::string_view bytes, bool ascii_only) {
+  std::string out;
+  while (!bytes.empty()) {
+    const Utf8Character next = first_utf8(bytes);
+    const std::string_view character = bytes.substr(0, next.bytes == 0 ? 1 : next.bytes);
+    if (next.bytes != 0 && !is_hidden(next.code) && (!ascii_only || next.code < 0x80)) {
+      out += character;
+    } else {
+      for (const char c : character) append_escaped(out, static_cast<unsigned char>(c));
+    }
+    bytes.remove_prefix(character.size());
+  }
+  return out;
 }
 
 }  // namespace lowtide

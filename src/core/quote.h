@@ -15,8 +15,8 @@ namespace lowtide {
 // "...".
 [[nodiscard]] std::string excerpt(std::string_view bytes);
 
-// A file's or a program's name within a sentence: as it is where it is UTF-8 without control
-// characters, else quoted, ASCII only.
+// A file's or a program's name within a sentence: as it is where it is UTF-8 without hidden
+// characters (utf8.h), else quoted, ASCII only.
 [[nodiscard]] std::string shown(std::string_view bytes);
 
 }  // namespace lowtide

@@ -41,6 +41,13 @@ TEST(Json, EscapesTexts) {
   EXPECT_EQ(json_of("h\xc3\xb6he \xf0\x9f\x98\x80"), "\"h\xc3\xb6he \xf0\x9f\x98\x80\"");
 }
 
+TEST(Json, EscapesWhatNobodySees) {
+  EXPECT_EQ(json_of("a\u009bb"), "\"a\\u009bb\"");
+  EXPECT_EQ(json_of("a\u202ec"), "\"a\\u202ec\"");
+  EXPECT_EQ(json_of("\u2028\u2029\u2066\u200b\ufeff"), "\"\\u2028\\u2029\\u2066\\u200b\\ufeff\"");
+  EXPECT_EQ(json_of("\U000e0041"), "\"\\udb40\\udc41\"");
+}
+
 TEST(Json, ReplacesWhatIsNoUtf8) {
   const std::string mark = "\xef\xbf\xbd";
   EXPECT_EQ(json_of("\xff"), "\"" + mark + "\"");

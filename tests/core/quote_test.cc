@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "lowtide/terminal.h"
+
 namespace lowtide {
 namespace {
 
@@ -30,7 +32,16 @@ TEST(Shown, LeavesTextAloneAndQuotesTheRest) {
   EXPECT_EQ(shown("h\xc3\xb6he"), "h\xc3\xb6he");
   EXPECT_EQ(shown("a\nb"), "'a\\nb'");
   EXPECT_EQ(shown("h\xc3\xb6he \xff"), "'h\\xc3\\xb6he \\xff'");
+  EXPECT_EQ(shown("a\u009b1m"), "'a\\xc2\\x9b1m'");
+  EXPECT_EQ(shown("a\u202egpj"), "'a\\xe2\\x80\\xaegpj'");
   EXPECT_EQ(shown(""), "");
+}
+
+TEST(VisibleText, EscapesOnlyWhatIsHidden) {
+  EXPECT_EQ(visible_text("h\u00f6he \u65e5\u672c"), "h\u00f6he \u65e5\u672c");
+  EXPECT_EQ(visible_text("a\n\x1b[31m\xff"), "a\\n\\x1b[31m\\xff");
+  EXPECT_EQ(visible_text("\u00f6\u202e\u009b"), "\u00f6\\xe2\\x80\\xae\\xc2\\x9b");
+  EXPECT_EQ(visible_text("h\u00f6", true), "h\\xc3\\xb6");
 }
 
 }  // namespace

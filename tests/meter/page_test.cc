@@ -183,6 +183,9 @@ TEST(Markup, NumbersAndNamesForPeople) {
   EXPECT_EQ(short_name("/a/b/verylongname.bin", 11), "veryl\u2026e.bin");
   EXPECT_EQ(short_text("epoch 1/3", 16), "epoch 1/3");
   EXPECT_EQ(escaped("<a href=\"x\">'&"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;");
+  EXPECT_EQ(escaped("a\u202egpj"),
+            "&#39;a\\xe2\\x80\\xaegpj&#39;");                  // an override of the direction
+  EXPECT_EQ(escaped("a\u009b1m"), "&#39;a\\xc2\\x9b1m&#39;");  // a terminal's escape
 }
 
 }  // namespace
