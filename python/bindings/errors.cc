@@ -2,13 +2,15 @@
 // errno, so a missing file arrives as FileNotFoundError, as open() would give.
 #include <nanobind/stl/string.h>
 
-#include <cstring>
 #include <exception>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "bindings.h"
 #include "lowtide/error.h"
+#include "lowtide/terminal.h"
 
 namespace lowtide::python {
 namespace {
@@ -16,11 +18,16 @@ namespace {
 // Lives as long as the process: a translator may run while the module is being torn down.
 PyObject* format_error = nullptr;
 
-// Messages hold file names, and those need not be text.
-nb::object text(const char* bytes) {
+// Messages hold file names. Those need not be text, and may hold what a terminal would obey.
+nb::object text(std::string_view bytes) {
+  const std::string visible = visible_text(bytes);
   return nb::steal(
-      PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(std::strlen(bytes)), "backslashreplace"));
+      PyUnicode_FromStringAndSize(visible.data(), static_cast<Py_ssize_t>(visible.size())));
 }
+
+constexpr const char* kNoMemory =
+    "out of memory: memory is short, or a limit of the process (ulimit -v) or of its cgroup is "
+    "reached";
 
 void set_os_error(const IoError& error) {
   nb::object path = nb::none();
@@ -28,7 +35,7 @@ void set_os_error(const IoError& error) {
     path = nb::steal(PyUnicode_DecodeFSDefaultAndSize(error.path.data(),
                                                       static_cast<Py_ssize_t>(error.path.size())));
   }
-  const nb::object args = nb::make_tuple(error.err, text(error.what()), path);
+  const nb::object args = nb::make_tuple(error.err, text(error.reason), path);
   PyErr_SetObject(PyExc_OSError, args.ptr());
 }
 
@@ -37,6 +44,12 @@ void translate(const std::exception_ptr& thrown, void* /*payload*/) {
     std::rethrow_exception(thrown);
   } catch (const IoError& error) {
     set_os_error(error);
+  } catch (const NoMemory& error) {
+    PyErr_SetObject(PyExc_MemoryError, text(error.what()).ptr());
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError, kNoMemory);
+  } catch (const std::length_error&) {  // a vector longer than an address space
+    PyErr_SetString(PyExc_MemoryError, kNoMemory);
   } catch (const FormatError& error) {
     PyErr_SetObject(format_error, text(error.what()).ptr());
   } catch (const std::invalid_argument& error) {

@@ -22,6 +22,7 @@
 #include "os/paths.h"
 #include "os/plain_link.h"
 #include "os/program.h"
+#include "os/quiet_thread.h"
 #include "os/seccomp.h"
 #include "os/shared_memory.h"
 
@@ -99,7 +100,7 @@ class Watching {
   Watching& operator=(const Watching&) = delete;
 
   void start(int pid) {
-    thread_ = std::thread([this, pid] { run(pid); });
+    thread_ = start_thread("the thread that watches the program", [this, pid] { run(pid); });
   }
   void stop() {
     {

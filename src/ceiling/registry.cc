@@ -72,7 +72,7 @@ std::unique_lock<std::mutex> Registry::lock() noexcept {
 
 void Registry::start_locked() {
   stopped_ = false;
-  thread_ = start_quiet_thread([this, turn = turn_] { run(turn); });
+  thread_ = start_quiet_thread("the thread that trims maps", [this, turn = turn_] { run(turn); });
 }
 
 void Registry::stop() noexcept {

@@ -4,15 +4,18 @@
 #include <system_error>
 #include <utility>
 
+#include "lowtide/bytes.h"
+
 namespace lowtide {
 namespace {
 
 std::string describe(int err, const std::string& op, const std::string& path,
                      const std::optional<std::uint64_t>& offset_bytes, const std::string& hint) {
   std::string text = op;
-  if (!path.empty()) text += " " + path;
+  if (!path.empty()) text += (text.empty() ? "" : " ") + path;
   if (offset_bytes) text += " at byte " + std::to_string(*offset_bytes);
-  text += ": " + std::generic_category().message(err);
+  if (!text.empty()) text += ": ";
+  text += std::generic_category().message(err);
   if (!hint.empty()) text += "; " + hint;
   return text;
 }
@@ -30,6 +33,12 @@ IoError::IoError(int err_in, std::string op_in, std::string path_in,
       err(never_zero(err_in)),
       op(std::move(op_in)),
       path(std::move(path_in)),
-      offset_bytes(offset_in) {}
+      offset_bytes(offset_in),
+      reason(describe(err, op == "open" ? "" : op, "", offset_bytes, hint)) {}
+
+NoMemory::NoMemory(std::uint64_t size_bytes, const std::string& what_for)
+    : text_("out of memory: " + format_bytes(size_bytes) + " for " + what_for +
+            " cannot be had; memory is short, or a limit of the process (ulimit -v) or of its "
+            "cgroup is reached") {}
 
 }  // namespace lowtide

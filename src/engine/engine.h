@@ -28,6 +28,7 @@ struct Outcome {
   int err = 0;             // errno of the first failure; 0 with `ended`: the file ended early
   bool ended = false;      // a read met the end of the file
   bool cancelled = false;  // given up because ReadSet::cancel() was called
+  bool no_thread = false;  // `err` says why no thread could be started: nothing was read
   std::uint32_t read = 0;  // which one failed: its index in the set
   std::uint64_t found_bytes = 0;  // with `ended`: how far the file goes
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "core/checked.h"
+#include "lowtide/error.h"
 #include "os/residency.h"
 
 namespace lowtide {
@@ -19,6 +20,14 @@ std::uint32_t longest_span_bytes(std::uint64_t buffer_bytes) {
       buffer_bytes > kAlignmentRoomBytes ? buffer_bytes - kAlignmentRoomBytes : 0;
   return static_cast<std::uint32_t>(
       std::clamp(round_down(room, 4096), kLeastSpanBytes, kMostSpanBytes));
+}
+
+Outcome not_started(const std::exception& error) noexcept {
+  const auto* const refused = dynamic_cast<const IoError*>(&error);
+  Outcome outcome;
+  outcome.err = refused != nullptr ? refused->err : ENOMEM;
+  outcome.no_thread = refused != nullptr;
+  return outcome;
 }
 
 Traffic Lane::traffic() const noexcept {

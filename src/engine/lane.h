@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <utility>
@@ -99,6 +100,10 @@ class ShardOpener {
   std::uint32_t shard_ = 0;
   OpenShard current_;
 };
+
+// What becomes of reads that never began: `error` says that no thread could be started, or that
+// there was no memory.
+[[nodiscard]] Outcome not_started(const std::exception& error) noexcept;
 
 // How far a file goes from which nothing could be read at `reached_bytes`.
 [[nodiscard]] std::uint64_t end_of(const File& file, std::uint64_t reached_bytes) noexcept;

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "lowtide/error.h"
 #include "os/files.h"
 #include "os/memory.h"
+#include "os/quiet_thread.h"
 
 namespace lowtide {
 namespace {
@@ -49,7 +51,9 @@ class Copiers {
   void submit(ReadSet& set) noexcept {
     try {
       const std::lock_guard lock(mutex_);
-      while (threads_.size() < kCopiers) threads_.emplace_back([this] { run(); });
+      while (threads_.size() < kCopiers) {
+        threads_.push_back(start_thread("a thread that copies", [this] { run(); }));
+      }
       queue_.push_back(&set);
     } catch (const std::exception&) {  // no thread, no memory: here, then
       serve(set);
@@ -98,7 +102,8 @@ class MemoryEngine final : public Engine {
     for (std::size_t shard = 0; shard < shards.size(); ++shard) {
       starts_bytes_.push_back(starts_bytes_.back() + shards.size_bytes(shard));
     }
-    if (starts_bytes_.back() > 0) store_ = Memory(starts_bytes_.back());
+    if (starts_bytes_.back() > 0)
+      store_ = Memory(starts_bytes_.back(), false, "the data that is held");
     copiers_ = std::make_unique<Copiers>([this](std::span<const Read> reads) { copy(reads); });
   }
 
@@ -126,8 +131,8 @@ class MemoryEngine final : public Engine {
     std::call_once(started_, [this] {
       filling_ = true;
       try {
-        filler_ = std::thread([this] { run(); });
-      } catch (const std::system_error&) {
+        filler_ = start_thread("the thread that fills the memory", [this] { run(); });
+      } catch (const IoError&) {
         release_waiting();
       }
     });

@@ -1,6 +1,7 @@
 #include "engine/outcome.h"
 
 #include "lowtide/error.h"
+#include "os/quiet_thread.h"
 
 namespace lowtide {
 
@@ -12,6 +13,10 @@ void throw_outcome(const Outcome& outcome, const Read& read, const std::string& 
                       std::to_string(read.from.size_bytes) + " bytes at byte " +
                       std::to_string(read.from.offset_bytes) + ", but it ends at byte " +
                       std::to_string(outcome.found_bytes) + at_step);
+  }
+  if (outcome.no_thread) {
+    throw IoError(outcome.err, "cannot start a thread to read", path, std::nullopt,
+                  kNoThreadHint + at_step);
   }
   throw IoError(outcome.err, "read", path, read.from.offset_bytes, when);
 }

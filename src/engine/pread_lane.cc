@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -17,7 +16,9 @@
 #include "engine/gap.h"
 #include "engine/lane.h"
 #include "engine/piece_reader.h"
+#include "lowtide/error.h"
 #include "os/memory.h"
+#include "os/quiet_thread.h"
 
 namespace lowtide {
 namespace {
@@ -76,10 +77,8 @@ class PreadLane final : public Lane {
   void submit(ReadSet& set) noexcept override {
     try {
       enqueue(set);
-    } catch (const std::exception&) {  // no memory, or not one thread
-      Outcome outcome;
-      outcome.err = ENOMEM;
-      set.done(outcome);
+    } catch (const std::exception& error) {
+      set.done(not_started(error));
     }
   }
 
@@ -101,8 +100,8 @@ class PreadLane final : public Lane {
     const std::lock_guard lock(mutex_);
     while (threads_.size() < options_.width) {
       try {
-        threads_.emplace_back([this] { run(); });
-      } catch (const std::system_error&) {
+        threads_.push_back(start_thread("a reader thread", [this] { run(); }));
+      } catch (const IoError&) {
         if (threads_.empty()) throw;
         break;  // fewer threads do the same work
       }

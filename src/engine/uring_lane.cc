@@ -18,6 +18,7 @@
 #include "engine/flights.h"
 #include "engine/gap.h"
 #include "engine/lane.h"
+#include "os/quiet_thread.h"
 #include "os/ring.h"
 
 namespace lowtide {
@@ -49,12 +50,10 @@ class UringLane final : public Lane {
       auto job = std::make_unique<UringJob>();
       job->set = &set;
       const std::lock_guard lock(mutex_);
-      if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+      if (!thread_.joinable()) thread_ = start_thread("a reader thread", [this] { run(); });
       arrived_.push_back(std::move(job));
-    } catch (const std::exception&) {  // no memory, or no thread
-      Outcome outcome;
-      outcome.err = ENOMEM;
-      set.done(outcome);
+    } catch (const std::exception& error) {
+      set.done(not_started(error));
       return;
     }
     work_.notify_one();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "loader/lookahead_parts.h"
+#include "os/quiet_thread.h"
 
 namespace lowtide {
 
@@ -36,7 +37,7 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
   const bool most = steps_left > in_.dataset.size() / schedule_.batch_size / 2;
   if (steps_left > 1 && most) in_.engine.expect_all();
   try {
-    planner_ = std::thread([this] { run(); });
+    planner_ = start_thread("the thread that reads ahead", [this] { run(); });
   } catch (...) {
     const std::lock_guard lock(mutex_);
     ended_ = true;

@@ -64,7 +64,7 @@ Lease Pool::take() {
   }
   if (!buffer) {
     buffer = std::make_unique<Buffer>();
-    buffer->memory = Memory(buffer_bytes_, /*prefault=*/!first);
+    buffer->memory = Memory(buffer_bytes_, /*prefault=*/!first, "a batch");
     buffer->samples.reserve(samples_);
     const std::lock_guard lock(mutex_);
     ++alive_;

@@ -16,7 +16,7 @@ Staging::Staging(const Dataset& dataset, const Order& order, const Schedule& sch
       slots_(slots),
       sample_bytes_(dataset.sample_bytes()),
       place_bits_(static_cast<unsigned>(std::bit_width(std::uint64_t{slots}))),
-      memory_(slots * dataset.sample_bytes()),
+      memory_(slots * dataset.sample_bytes(), false, "reads ahead"),
       free_(slots) {
   // From the back, so that the first slots, whose pages a short epoch touches alone, are used
   // first.

@@ -11,6 +11,7 @@
 #include "meter/verdict.h"
 #include "os/limits.h"
 #include "os/process.h"
+#include "os/quiet_thread.h"
 
 namespace lowtide {
 namespace {
@@ -44,7 +45,7 @@ Watch::Watch(Options options)
     }
   }
   step(false);
-  thread_ = std::thread(&Watch::run, this);
+  thread_ = start_thread("the thread that measures memory", [this] { run(); });
 }
 
 Watch::~Watch() {

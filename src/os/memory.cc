@@ -4,9 +4,9 @@
 
 #include <cerrno>
 #include <limits>
-#include <new>
 
 #include "core/checked.h"
+#include "lowtide/error.h"
 #include "os/residency.h"
 #include "os/sys.h"
 
@@ -20,16 +20,17 @@ std::size_t mapped_bytes(std::size_t size_bytes) {
   return static_cast<std::size_t>(round_up(size_bytes, page_bytes()));
 }
 
+// nullptr: there is no memory.
 std::byte* map(std::size_t size_bytes) {
   void* const at = sys::table.mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) throw std::bad_alloc();
-  return static_cast<std::byte*>(at);
+  return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
 }
 
 // The kernel aligns to pages only, so a huge page more is reserved and what sticks out returned.
 std::byte* map_huge_aligned(std::size_t size_bytes) {
   std::byte* const reserved = map(size_bytes + kHugeBytes);
+  if (reserved == nullptr) return nullptr;
   const auto address = reinterpret_cast<std::uintptr_t>(reserved);
   const auto head = static_cast<std::size_t>(round_up(address, kHugeBytes) - address);
   std::byte* const start = reserved + head;
@@ -54,19 +55,22 @@ bool populate(std::byte* at, std::size_t size_bytes) {
 
 }  // namespace
 
-Memory::Memory(std::size_t size_bytes, bool prefault) {
+Memory::Memory(std::size_t size_bytes, bool prefault, const char* what_for) {
   if (size_bytes == 0) return;
-  if (size_bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
+  if (size_bytes > std::numeric_limits<std::size_t>::max() / 2) {
+    throw NoMemory(size_bytes, what_for);
+  }
   const std::size_t mapped = mapped_bytes(size_bytes);
   const bool huge = mapped >= kHugeBytes;
   std::byte* const at = huge ? map_huge_aligned(mapped) : map(mapped);
+  if (at == nullptr) throw NoMemory(size_bytes, what_for);
   // Small memory says no, or where huge pages are always on it could become part of one that spans
   // its neighbours and would not be returned when freed. Advice: a kernel without huge pages
   // refuses.
   (void)sys::table.madvise(at, mapped, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   if (prefault && !populate(at, mapped)) {
     ::munmap(at, mapped);
-    throw std::bad_alloc();
+    throw NoMemory(size_bytes, what_for);
   }
   data_ = at;
   size_bytes_ = size_bytes;

@@ -14,9 +14,10 @@ namespace lowtide {
 class Memory {
  public:
   Memory() = default;
-  // Throws std::bad_alloc. With `prefault` the pages are there when the constructor returns, so
-  // that the first write does not fault; without, they come when touched.
-  explicit Memory(std::size_t size_bytes, bool prefault = false);
+  // Throws NoMemory, which names `what_for`. With `prefault` the pages are there when the
+  // constructor returns, so that the first write does not fault; without, they come when touched.
+  explicit Memory(std::size_t size_bytes, bool prefault = false,
+                  const char* what_for = "read buffers");
   Memory(Memory&& other) noexcept;
   Memory& operator=(Memory&& other) noexcept;
   ~Memory();

@@ -2,9 +2,13 @@
 
 #include <pthread.h>
 
+#include <cerrno>
 #include <csignal>
 #include <new>
+#include <system_error>
 #include <utility>
+
+#include "lowtide/error.h"
 
 namespace lowtide {
 namespace {
@@ -26,9 +30,19 @@ class SignalsBlocked {
 
 }  // namespace
 
-std::thread start_quiet_thread(std::function<void()> body) {
+std::thread start_thread(const std::string& what, std::function<void()> body) {
+  try {
+    return std::thread(std::move(body));
+  } catch (const std::system_error& error) {
+    const int err = error.code().value();
+    throw IoError(err, "cannot start " + what, "", std::nullopt,
+                  err == EAGAIN ? kNoThreadHint : "");
+  }
+}
+
+std::thread start_quiet_thread(const std::string& what, std::function<void()> body) {
   const SignalsBlocked blocked;  // a thread begins with the mask of its maker
-  return std::thread(std::move(body));
+  return start_thread(what, std::move(body));
 }
 
 void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {

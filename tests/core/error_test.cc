@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <string>
 
 namespace lowtide {
 namespace {
@@ -29,6 +30,20 @@ TEST(IoError, EndsWithTheHint) {
 
 TEST(IoError, HasAnErrnoEvenWhenNoneWasGiven) {
   EXPECT_EQ(IoError(0, "pread", "a").err, EIO);
+}
+
+TEST(IoError, HasAReasonForWhoeverNamesThePathBesideIt) {
+  EXPECT_EQ(IoError(ENOENT, "open", "a.bin").reason, "No such file or directory");
+  EXPECT_EQ(IoError(EMFILE, "open", "a", std::nullopt, "raise ulimit -n").reason,
+            "Too many open files; raise ulimit -n");
+  EXPECT_EQ(IoError(EIO, "pread", "/data/x.npy", 4096).reason,
+            "pread at byte 4096: Input/output error");
+  EXPECT_EQ(IoError(EPERM, "io_uring_setup", "").reason, "io_uring_setup: Operation not permitted");
+}
+
+TEST(NoMemory, SaysHowMuchWasAskedForAndWhatFor) {
+  const NoMemory error(256 << 20, "a batch");
+  EXPECT_NE(std::string(error.what()).find("256 MiB for a batch"), std::string::npos);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "lowtide/error.h"
 #include "os/residency.h"
 #include "os/sys.h"
 
@@ -105,15 +106,21 @@ TEST(Memory, TouchesPagesWhereTheKernelCannotPopulate) {
   EXPECT_EQ(resident_pages(Memory(kMiB, true)), kMiB / page_bytes());
 }
 
-TEST(Memory, ThrowsBadAllocWhereThereIsNone) {
+TEST(Memory, SaysHowMuchCannotBeHad) {
   EXPECT_THROW(Memory(std::numeric_limits<std::size_t>::max()), std::bad_alloc);
-  EXPECT_THROW(Memory(std::numeric_limits<std::size_t>::max() / 2), std::bad_alloc);
+  try {
+    const Memory too_much(std::size_t{1} << 62, false, "a batch");
+    FAIL() << "there are 4 EiB";
+  } catch (const NoMemory& error) {
+    EXPECT_NE(std::string(error.what()).find("4194304 TiB for a batch"), std::string::npos)
+        << error.what();
+  }
   const sys::Fault fault(
       sys::table.madvise, +[](void*, std::size_t, int) {
         errno = ENOMEM;
         return -1;
       });
-  EXPECT_THROW(Memory(kMiB, true), std::bad_alloc);
+  EXPECT_THROW(Memory(kMiB, true), NoMemory);
 }
 
 TEST(Memory, MovesWithoutCopying) {

@@ -2,10 +2,15 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <string>
 
+#include "lowtide/error.h"
+#include "os/as_nobody.h"
 #include "support/forked.h"
 
 namespace lowtide {
@@ -19,12 +24,31 @@ bool is_blocked(int signal) {
 
 TEST(QuietThread, BlocksSignalsInItselfAndNotInItsMaker) {
   bool blocked = false;
-  std::thread thread = start_quiet_thread(
-      [&] { blocked = is_blocked(SIGINT) && is_blocked(SIGTERM) && is_blocked(SIGUSR1); });
+  std::thread thread = start_quiet_thread("a thread", [&] {
+    blocked = is_blocked(SIGINT) && is_blocked(SIGTERM) && is_blocked(SIGUSR1);
+  });
   EXPECT_FALSE(is_blocked(SIGINT));
   thread.join();
   EXPECT_TRUE(blocked);
   EXPECT_FALSE(is_blocked(SIGINT));
+}
+
+// Root starts as many as it likes: an ordinary user meets the limit.
+TEST(StartThread, SaysWhyNoThreadCanBeHad) {
+  if (!children_work()) GTEST_SKIP() << "a sanitizer starts threads of its own in the child";
+  const std::string said = as_nobody([]() -> std::string {
+    const rlimit none{0, 0};
+    if (::setrlimit(RLIMIT_NPROC, &none) != 0) return "no limit can be set";
+    try {
+      start_thread("a reader thread", [] {}).join();
+    } catch (const IoError& error) {
+      return std::to_string(error.err) + " " + error.what();
+    }
+    return "a thread was started";
+  });
+  EXPECT_EQ(said, std::to_string(EAGAIN) +
+                      " cannot start a reader thread: Resource temporarily unavailable; the limit "
+                      "on processes and threads (ulimit -u, pids.max of the cgroup) is reached");
 }
 
 int before = 0, in_parent = 0, in_child = 0;

@@ -23,8 +23,68 @@ def test_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         lt.open(path)
     assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, str(path))
-    assert str(path) in caught.value.strerror
-    assert "No such file or directory" in caught.value.strerror
+    assert caught.value.strerror == "No such file or directory"
+    assert str(caught.value) == f"[Errno 2] No such file or directory: '{path}'"
+
+
+def test_a_message_shows_what_is_hidden_in_a_name(tmp_path):
+    path = tmp_path / "a\u202egpj\x1b[31m\u009b.npy"
+    path.write_bytes(b"not an array")
+    with pytest.raises(lt.FormatError) as caught:
+        lt.open(path)
+    assert str(caught.value).isprintable()
+    assert "a\\xe2\\x80\\xaegpj\\x1b[31m\\xc2\\x9b.npy" in str(caught.value)
+    path.unlink()
+    with pytest.raises(FileNotFoundError) as missing:
+        lt.open(path)
+    assert missing.value.filename == str(path)
+    assert str(missing.value).isprintable()
+
+
+def test_memory_that_cannot_be_had_is_named_with_its_size(tmp_path):
+    path = tmp_path / "m.f32"
+    with open(path, "wb") as file:
+        file.truncate(1 << 42)  # sparse
+    wide = lt.open(path, dtype="u1", shape=(4, 1 << 40), memory="100TiB", engine="pread")
+    with pytest.raises(MemoryError, match="out of memory: .* TiB for "):
+        for _ in wide.batches(4):
+            pass
+
+
+@pytest.mark.parametrize("count", [2**40, 2**60, 2**62])
+def test_more_windows_than_memory_can_hold_are_named_with_their_size(count, tmp_path):
+    np.zeros(1000, dtype="<u2").tofile(tmp_path / "t.bin")
+    with lt.tokens(tmp_path / "t.bin", dtype="uint16") as t:
+        with pytest.raises(MemoryError, match=f"TiB for the starts of {count} windows"):
+            t.batch(count, 8, seed=0)
+
+
+def test_a_thread_that_cannot_be_started_is_an_os_error(matrix):
+    code = """
+import os, resource, sys
+import lowtide as lt
+a = lt.open(sys.argv[1], memory="1MiB", engine="pread", cache="drop")
+if os.geteuid() == 0:  # root meets no such limit
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+for begin in (
+    lambda: a.batches(4),
+    lambda: lt.profile().start(),
+    lambda: a.take(range(0, 1000, 3)),
+):
+    try:
+        begin()
+    except OSError as error:
+        print(error.errno, error.strerror, error.filename)
+"""
+    found = run(code, matrix[0])
+    assert found.returncode == 0, found.stderr
+    ahead, measures, reads = found.stdout.splitlines()
+    limit = "Resource temporarily unavailable; the limit on processes and threads (ulimit -u, "
+    assert ahead.startswith(f"{errno.EAGAIN} cannot start the thread that reads ahead: {limit}")
+    assert measures.startswith(f"{errno.EAGAIN} cannot start the thread that measures ")
+    assert reads.startswith(f"{errno.EAGAIN} cannot start a thread to read: {limit}")
+    assert reads.endswith(f" {matrix[0]}")
 
 
 def test_a_glob_without_a_match(tmp_path):
