@@ -54,15 +54,13 @@ std::string refusal(std::uint64_t limit_bytes, const std::vector<Budget::Entry>&
     return "memory: " + format_bytes(limit_bytes) + " is too little: " + list +
            "; no memory would do";
   }
-  std::string limit = format_bytes(limit_bytes);
-  std::string total = format_bytes(total_bytes);
-  if (limit == total) {  // "64.6 KiB is too little: 64.6 KiB" would help nobody
-    limit = std::to_string(limit_bytes) + " B";
-    total = std::to_string(total_bytes) + " B";
-  }
+  const std::string limit = format_bytes(limit_bytes);
+  const std::string total = format_bytes(total_bytes);
+  std::string lacking;  // "64.6 KiB is too little: 64.6 KiB" would help nobody
+  if (limit == total) lacking = " by " + format_bytes(total_bytes - limit_bytes);
   if (needed.size() > 1) list += " = " + total;
-  return "memory: " + limit + " is too little: " + list + "; memory=\"" + enough_for(*sufficient) +
-         "\" would do";
+  return "memory: " + limit + " is too little" + lacking + ": " + list + "; " +
+         enough_for(*sufficient) + " would do";
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ class Budget {
 
   // Takes room from shares if it must. Throws std::invalid_argument when it does not fit, e.g.
   //   memory: 1 KiB is too little: one row 648 B + read buffers 64 KiB = 64.6 KiB;
-  //   memory="65KiB" would do
+  //   65KiB would do
   [[nodiscard]] Claim claim(std::uint64_t bytes, std::string_view what);
 
   // The same for several that are needed together: the text lists all of them.

@@ -91,8 +91,8 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
   const std::string no_ring = Ring::probe();
   const bool wants_ring = options.kind == EngineKind::uring;
   if (wants_ring && !no_ring.empty()) {
-    throw IoError(ENOSYS, "engine=\"uring\"", "", std::nullopt,
-                  no_ring + "; engine=\"auto\" or \"pread\" work without it");
+    throw IoError(ENOSYS, "engine uring", "", std::nullopt,
+                  no_ring + "; the engines auto and pread work without it");
   }
   const bool ring = no_ring.empty() && options.kind != EngineKind::pread;
   const Budget::Entry entry = engine_buffers(budget.limit_bytes());
@@ -115,8 +115,8 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
   const bool fits = total <= budget.free_bytes();
   if (options.kind == EngineKind::memory) {
     if (!fits) {
-      throw std::invalid_argument("engine=\"memory\": the data is " + format_bytes(total) +
-                                  ", but memory=" + format_bytes(budget.limit_bytes()) +
+      throw std::invalid_argument("engine memory: the data is " + format_bytes(total) +
+                                  ", but a memory of " + format_bytes(budget.limit_bytes()) +
                                   " leaves " + format_bytes(budget.free_bytes()) + " for it");
     }
     auto memory = make_memory_engine(std::move(files), std::move(engine), budget, "asked for");
@@ -124,9 +124,9 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
     return memory;
   }
   if (options.kind == EngineKind::automatic && options.allow_memory && fits) {
-    return make_memory_engine(
-        std::move(files), std::move(engine), budget,
-        "the data (" + format_bytes(total) + ") fits memory=" + format_bytes(budget.limit_bytes()));
+    return make_memory_engine(std::move(files), std::move(engine), budget,
+                              "the data (" + format_bytes(total) + ") fits the memory of " +
+                                  format_bytes(budget.limit_bytes()));
   }
   return engine;
 }

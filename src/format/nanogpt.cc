@@ -40,13 +40,13 @@ TokenLayout open_as(std::string_view format, const TokenSource& source) {
     throw FormatError(file.path + ": expected a multiple of " +
                       std::to_string(dtype.itemsize_bytes) + " bytes for tokens of dtype " +
                       dtype.descr() + ", found " + std::to_string(file.file_bytes) +
-                      " bytes; give another dtype=");
+                      " bytes; give another dtype");
   }
   if (!source.given.dtype && looks_like_uint32(file)) {
     throw FormatError(file.path +
                       ": expected uint16 tokens, found what looks like uint32 (every second 16-bit "
-                      "word at the start is below 8); pass dtype=\"uint32\", or dtype=\"uint16\" "
-                      "if they are");
+                      "word at the start is below 8); give the dtype: uint32, or uint16 if "
+                      "they are");
   }
   return one_run(format, file.path, dtype, 0, file.file_bytes / dtype.itemsize_bytes);
 }

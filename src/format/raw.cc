@@ -23,7 +23,7 @@ std::uint64_t count_elements(std::uint64_t itemsize_bytes, std::uint64_t offset_
                       std::to_string(itemsize_bytes) + " after byte " +
                       std::to_string(offset_bytes) + ", found " + std::to_string(data_bytes) +
                       " bytes (" + std::to_string(data_bytes % itemsize_bytes) +
-                      " too many); give shape= or another dtype=");
+                      " too many); give its shape or another dtype");
   }
   return data_bytes / itemsize_bytes;
 }
@@ -35,9 +35,8 @@ Layout describe(const Description& description, std::uint64_t file_bytes, const 
   if (!description.dtype) {
     const bool named_npy = path.ends_with(".npy");
     throw FormatError(
-        path + ": expected dtype= for a file without a header, found none" +
-        (named_npy ? " (the name ends in .npy, but the .npy magic is not there)" : "") +
-        "; give for example dtype='float32'");
+        path + ": has no header, so its dtype must be given: float32, for example" +
+        (named_npy ? " (the name ends in .npy, but the .npy magic is not there)" : ""));
   }
   Layout layout;
   layout.format = "raw";

@@ -19,7 +19,7 @@ Fact kernel_fact(const SystemRoot& root) {
 Fact forbidden_ring(const std::string& why, const SystemRoot& root) {
   constexpr const char* kCost =
       "bytes on the disk are read by up to 64 threads instead of 128 reads in flight, at more CPU "
-      "time a read";
+      "time per read";
   Fact fact{"io_uring", FactState::bad, "not usable", why + "; " + kCost, ""};
   const std::uint64_t disabled = io_uring_disabled(root).value_or(0);
   if (why.find("liburing") != std::string::npos) {

@@ -16,7 +16,7 @@ Fact memory_fact(const SystemRoot& root) {
   const auto available = available_bytes(root);
   fact.detail = available ? format_bytes(*available) +
                                 " can be taken without pushing others out; files under half of "
-                                "that stay in the page cache (cache=\"auto\")"
+                                "that stay in the page cache"
                           : "how much is available is unknown: files are read past the page cache";
   return fact;
 }
@@ -35,7 +35,7 @@ Fact limit_fact(const SystemRoot& root) {
     return fact;
   }
   fact.detail += "; page cache that this group brings in counts against it";
-  fact.advice = "cache=\"drop\" keeps what Lowtide reads out of the page cache";
+  fact.advice = "the cache mode drop keeps what Lowtide reads out of the page cache";
   return fact;
 }
 
@@ -57,7 +57,7 @@ Fact default_fact(const DoctorOptions& options, const SystemRoot& root) {
     fact.detail = "the most that is taken unasked; less where an eighth of the memory is less";
   }
   fact.advice =
-      "memory= gives more: more reads ahead are fetched together, and data that fits is held";
+      "give Lowtide more memory: more reads ahead are fetched together, and data that fits is held";
   return fact;
 }
 

@@ -61,7 +61,8 @@ Fact device_fact(const Device& device) {
     fact.detail =
         "says that it rotates: random reads wait for the disk's arm (a virtual disk may "
         "say so and be fast)";
-    fact.advice = "give more memory=: neighbours are read together, in the order of the disk";
+    fact.advice =
+        "give Lowtide more memory: neighbours are read together, in the order of the disk";
   } else {
     fact.detail = "does not rotate";
   }

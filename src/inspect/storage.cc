@@ -37,7 +37,7 @@ const Kind kKinds[] = {
      FactState::note,
      "a network file system: each read is a round trip, so reads in flight and merging decide; "
      "others may change the file",
-     "give more memory= (more reads ahead), or copy the data to a local disk"},
+     "give Lowtide more memory (more reads ahead), or copy the data to a local disk"},
     {{"9p", "virtiofs", "vboxsf", "prl_fs", "drvfs"},
      FactState::bad,
      "a folder of the host, seen from a virtual machine: each read is a message to it",

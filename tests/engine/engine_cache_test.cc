@@ -335,7 +335,7 @@ TEST(MemoryEngine, IsRefusedWhereTheDataDoesNotFit) {
     FAIL() << "opened";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "engine=\"memory\": the data is 3 MiB, but memory=2 MiB leaves 1.75 MiB for it");
+                 "engine memory: the data is 3 MiB, but a memory of 2 MiB leaves 1.75 MiB for it");
   }
   EXPECT_EQ(budget.free_bytes(), 2 * kMiB);
 }

@@ -66,10 +66,10 @@ TEST_F(ArrayTrouble, NamesWhatIsWrongWithAPath) {
 TEST_F(ArrayTrouble, NamesWhatABudgetIsTooSmallFor) {
   EXPECT_EQ(text_of(path_, {.memory_bytes = 1024}),
             "memory: 1 KiB is too little: one row 648 B + read buffers 32 KiB = 32.6 KiB; "
-            "memory=\"33KiB\" would do");
+            "33KiB would do");
   EXPECT_EQ(text_of(path_, {.memory_bytes = 33 * 1024}), "opened");
   const std::string memory = text_of(path_, {.memory_bytes = kMiB, .engine = EngineKind::memory});
-  EXPECT_EQ(memory.find("engine=\"memory\": the data is 24.7 MiB, but memory=1 MiB leaves "), 0U)
+  EXPECT_EQ(memory.find("engine memory: the data is 24.7 MiB, but a memory of 1 MiB leaves "), 0U)
       << memory;
   const Array array = Array::open(path_, {.memory_bytes = kMiB});
   try {

@@ -59,11 +59,10 @@ TEST(Raw, TakesShapeAndOrderAndLeavesBytesBehindAlone) {
 
 TEST(Raw, NeedsADtypeAndSaysHowToGiveIt) {
   EXPECT_EQ(error_of({}, 8),
-            "m.f32: expected dtype= for a file without a header, found none; give for example "
-            "dtype='float32'");
+            "m.f32: has no header, so its dtype must be given: float32, for example");
   EXPECT_EQ(error_of({}, 8, "m.npy"),
-            "m.npy: expected dtype= for a file without a header, found none (the name ends in "
-            ".npy, but the .npy magic is not there); give for example dtype='float32'");
+            "m.npy: has no header, so its dtype must be given: float32, for example (the name ends "
+            "in .npy, but the .npy magic is not there)");
 }
 
 TEST(Raw, RefusesAnEmptyFile) {
@@ -76,7 +75,7 @@ TEST(Raw, RefusesAnEmptyFile) {
 TEST(Raw, RefusesBytesThatAreNoMultipleOfTheItem) {
   EXPECT_EQ(error_of(of("<f4"), 42),
             "m.f32: expected a multiple of the item size 4 after byte 0, found 42 bytes (2 too "
-            "many); give shape= or another dtype=");
+            "many); give its shape or another dtype");
 }
 
 TEST(Raw, RefusesAnOffsetBeyondTheEnd) {

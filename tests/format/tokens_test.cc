@@ -155,10 +155,10 @@ TEST(Tokens, OfGivenTypesThatAreNoTokensAreRefused) {
 TEST(Tokens, MustFillTheFile) {
   EXPECT_EQ(error_of("t.bin", std::string(7, '\1')),
             "t.bin: expected a multiple of 2 bytes for tokens of dtype '<u2', found 7 bytes; give "
-            "another dtype=");
+            "another dtype");
   EXPECT_EQ(error_of("t.npy", std::string(10, '\1'), given_dtype("<u8")),
             "t.npy: expected a multiple of 8 bytes for tokens of dtype '<u8', found 10 bytes; give "
-            "another dtype=");
+            "another dtype");
 }
 
 TEST(Tokens, OfAnEmptyFileAreRefused) {
@@ -175,7 +175,7 @@ TEST(Tokens, OfFilesShorterThanAnyMagicAreRead) {
 TEST(Tokens, ThatLookLikeUint32AreRefusedWithTheFix) {
   const std::string text =
       ": expected uint16 tokens, found what looks like uint32 (every second 16-bit word at the "
-      "start is below 8); pass dtype=\"uint32\", or dtype=\"uint16\" if they are";
+      "start is below 8); give the dtype: uint32, or uint16 if they are";
   const std::string bytes = little_endian(std::vector<std::uint32_t>{7, 128255, 50256, 0, 3});
   EXPECT_EQ(error_of("t.bin", bytes), "t.bin" + text);
   EXPECT_EQ(error_of("t.npy", bytes), "t.npy" + text);
