@@ -141,6 +141,10 @@ class FileList {
         .end_object();
   }
 
+  void add_failure(const std::string& path, const std::string& error) {
+    write_failure(&json_, path, error);
+  }
+
   [[nodiscard]] std::string text() {
     json_.end_array().end_object();
     return json_.text() + "\n";
@@ -150,9 +154,16 @@ class FileList {
   JsonWriter json_;
 };
 
-int change_files(const std::vector<std::string>& files, const CacheWords& words) {
+// Tells the exception that is being handled; returns its exit code.
+int fail(const std::string& path, FileList* list) {
+  const Failure failure = failure_now();
+  tell("cache", failure.message);
+  list->add_failure(path, failure.message);
+  return failure.code;
+}
+
+int change_files(const std::vector<std::string>& files, const CacheWords& words, FileList& list) {
   int code = kDone;
-  FileList list;
   const StopSignals stop;
   for (std::size_t i = 0; i < files.size() && !stop.came(); ++i) {
     try {
@@ -162,7 +173,7 @@ int change_files(const std::vector<std::string>& files, const CacheWords& words)
       tell_reasons(change, words.evict);
       if (!change.done) code = std::max(code, kFailed);
     } catch (...) {
-      code = std::max(code, tell_failure("cache"));
+      code = std::max(code, fail(files[i], &list));
     }
     const std::size_t left = files.size() - i - 1;
     if (stop.came() && left > 0) {
@@ -174,9 +185,8 @@ int change_files(const std::vector<std::string>& files, const CacheWords& words)
   return stop.came() ? stop.exit_code() : code;
 }
 
-int show_files(const std::vector<std::string>& files, const CacheWords& words) {
+int show_files(const std::vector<std::string>& files, const CacheWords& words, FileList& list) {
   int code = kDone;
-  FileList list;
   std::vector<CacheState> states;
   for (const std::string& file : files) {
     try {
@@ -184,7 +194,7 @@ int show_files(const std::vector<std::string>& files, const CacheWords& words) {
       list.add(states.back());
       if (!words.json) print(text_of(states.back()));
     } catch (...) {
-      code = std::max(code, tell_failure("cache"));
+      code = std::max(code, fail(file, &list));
     }
   }
   if (words.json) print(list.text());
@@ -206,16 +216,18 @@ Run add_cache(CLI::App& app) {
   app.add_flag("--json", words->json, "One JSON object instead of text");
   return [words](const Call&) {
     std::vector<std::string> files;
+    FileList list;
     int code = kDone;
     for (const std::string& word : words->files) {
       try {
         std::ranges::copy(files_of(word), std::back_inserter(files));
       } catch (...) {
-        code = std::max(code, tell_failure("cache"));
+        code = std::max(code, fail(word, &list));
       }
     }
     const bool changes = words->evict || words->warm;
-    return std::max(code, changes ? change_files(files, *words) : show_files(files, *words));
+    return std::max(code,
+                    changes ? change_files(files, *words, list) : show_files(files, *words, list));
   };
 }
 

@@ -1,11 +1,14 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "failure.h"
 #include "files.h"
 #include "lowtide/bytes.h"
-#include "lowtide/error.h"
 #include "lowtide/info.h"
+#include "lowtide/json.h"
 #include "stop.h"
 #include "terminal.h"
 #include "verb.h"
@@ -36,24 +39,25 @@ std::string text_of(const CheckResult& result) {
          facts.text();
 }
 
-std::string json_of(const CheckResult& result) {
-  JsonWriter json;
-  json.begin_object().field("good", true).key("info");
-  write_info(&json, result.info);
-  json.field("read", result.read_bytes)
+// One file of several.
+std::string line_of(const CheckResult& result) {
+  const Info& found = result.info;
+  const bool tokens = found.kind == FileKind::tokens;
+  return paint("good", Tone::good) + "  " + shown(found.path) + ": " +
+         (tokens ? shape_text(found) + " tokens" : shown(found.dtype) + " " + shape_text(found)) +
+         ", " + format_bytes(result.read_bytes) + " in " + format_fixed(result.seconds, 2) + " s\n";
+}
+
+void write_result(JsonWriter* json, const CheckResult& result) {
+  json->begin_object().field("good", true).key("info");
+  write_info(json, result.info);
+  json->field("read", result.read_bytes)
       .field("seconds", result.seconds)
       .field("highest_token", result.highest_token)
       .field("nan", result.nan)
       .field("infinite", result.infinite)
       .field("notes", result.notes)
       .end_object();
-  return json.text() + "\n";
-}
-
-std::string json_of(const std::string& path, const std::string& error) {
-  JsonWriter json;
-  json.begin_object().field("good", false).field("path", path).field("error", error).end_object();
-  return json.text() + "\n";
 }
 
 CheckOptions check_options(const FileWords& words, const CheckWords& more) {
@@ -62,7 +66,7 @@ CheckOptions check_options(const FileWords& words, const CheckWords& more) {
   if (!more.vocab.empty()) options.vocab = parse_count(more.vocab, "--vocab");
   if (!more.eot.empty()) options.eot = parse_count(more.eot, "--eot");
   options.count_nan = more.nan;
-  options.memory_bytes = parse_bytes(more.memory);
+  options.memory_bytes = parse_size(more.memory, "--memory");
   return options;
 }
 
@@ -75,39 +79,86 @@ CheckResult check_shown(const std::string& file, CheckOptions options, const Sto
   return check(file, options);
 }
 
-// Bytes that the disk does not give are a fault of the file too.
-int tell_fault(const FileWords& words, const std::exception& error) {
-  const int code = tell_failure("check");
-  if (words.json && code == kFailed) print(json_of(words.files.front(), error.what()));
-  return code;
-}
+// Checks files one after the other and tells of each as soon as it is known.
+class Checking {
+ public:
+  Checking(const FileWords& words, CheckOptions options)
+      : words_(words), options_(std::move(options)), several_(words.files.size() > 1) {
+    if (several_) json_.begin_object().key("files").begin_array();
+  }
+
+  int run() {
+    const StopSignals stop;
+    for (std::size_t i = 0; i < words_.files.size() && !stopped_; ++i) check_one(i, stop);
+    if (several_) json_.end_array().end_object();
+    if (words_.json && (several_ || !stopped_)) print(json_.text() + "\n");
+    if (!words_.json && several_) print(total());
+    return stopped_ ? stop.exit_code() : code_;
+  }
+
+ private:
+  void check_one(std::size_t i, const StopSignals& stop) {
+    const std::string& file = words_.files[i];
+    try {
+      const CheckResult result = check_shown(file, options_, stop);
+      ++good_;
+      if (words_.json) {
+        write_result(&json_, result);
+      } else {
+        print(several_ ? line_of(result) : text_of(result));
+      }
+    } catch (const Stopped& at) {
+      stopped_ = true;
+      const std::size_t left = words_.files.size() - i - 1;
+      tell("check", "stopped after " + format_bytes(at.done_bytes) + " of " +
+                        format_bytes(at.all_bytes) + (several_ ? " of " + file : "") +
+                        ": no fault up to there" +
+                        (left == 0 ? "" : "; files not looked at: " + count_text(left)));
+    } catch (...) {
+      tell_fault(file);
+    }
+  }
+
+  // Of the exception that is being handled. Bytes that the disk does not give are a fault of the
+  // file too.
+  void tell_fault(const std::string& file) {
+    const Failure failure = failure_now();
+    code_ = std::max(code_, failure.code);
+    ++bad_;
+    if (words_.json) {
+      json_.begin_object().field("good", false).field("path", file);
+      json_.field("error", failure.message).end_object();
+    } else if (several_) {
+      print(paint("bad", Tone::bad) + "   " + shown(file) + "\n");
+    }
+    tell("check", failure.message);
+  }
+
+  [[nodiscard]] std::string total() const {
+    return count_text(good_ + bad_) + (good_ + bad_ == 1 ? " file: " : " files: ") +
+           count_text(good_) + " good, " + count_text(bad_) + " bad\n";
+  }
+
+  const FileWords& words_;
+  CheckOptions options_;
+  bool several_;
+  JsonWriter json_;
+  std::uint64_t good_ = 0, bad_ = 0;
+  bool stopped_ = false;
+  int code_ = kDone;
+};
 
 }  // namespace
 
 Run add_check(CLI::App& app) {
-  const auto words = add_file_words(app, false);
+  const auto words = add_file_words(app, true);
   const auto more = std::make_shared<CheckWords>();
   app.add_option("--vocab", more->vocab, "Tokens must be from 0 to below this")->type_name("N");
   app.add_option("--eot", more->eot, "The token that every document ends with")->type_name("N");
   app.add_flag("--nan", more->nan, "Count what is no number in an array of floats");
   app.add_option("--memory", more->memory, "What it may hold: 64MiB")->type_name("SIZE");
-  return [words, more](const Call&) {
-    const CheckOptions options = check_options(*words, *more);
-    const StopSignals stop;
-    try {
-      const CheckResult result = check_shown(words->files.front(), options, stop);
-      print(words->json ? json_of(result) : text_of(result));
-    } catch (const Stopped& at) {
-      tell("check", "stopped after " + format_bytes(at.done_bytes) + " of " +
-                        format_bytes(at.all_bytes) + ": no fault up to there");
-      return stop.exit_code();
-    } catch (const FormatError& error) {
-      return tell_fault(*words, error);
-    } catch (const IoError& error) {
-      return tell_fault(*words, error);
-    }
-    return kDone;
-  };
+  return
+      [words, more](const Call&) { return Checking(*words, check_options(*words, *more)).run(); };
 }
 
 }  // namespace lowtide::cli

@@ -24,26 +24,32 @@ void tell(const std::string& verb, const std::string& message) {
   print_error(paint(who + ":", Tone::bad, on) + " " + shown(message, on) + "\n");
 }
 
-int tell_failure(const std::string& verb) {
+Failure failure_now() {
   try {
     throw;
   } catch (const IoError& error) {
-    if (!is_missing(error.err)) {
-      tell(verb, error.what());
-      return kFailed;
-    }
+    if (!is_missing(error.err)) return {kFailed, error.what()};
     const bool pattern = error.path.find_first_of("*?[") != std::string::npos;
-    tell(verb, (pattern ? "no file matches: " : "no such file: ") + error.path);
-    return kWrongUsage;
+    return {kWrongUsage, (pattern ? "no file matches: " : "no such file: ") + error.path};
   } catch (const std::invalid_argument& error) {
-    tell(verb, error.what());
-    return kWrongUsage;
+    return {kWrongUsage, error.what()};
+  } catch (const NoMemory& error) {
+    return {kFailed, error.what()};
   } catch (const std::bad_alloc&) {
-    tell(verb, "out of memory");
+    return {kFailed, "out of memory"};
   } catch (const std::exception& error) {
-    tell(verb, error.what());
+    return {kFailed, error.what()};
   }
-  return kFailed;
+}
+
+int tell_failure(const std::string& verb) {
+  const Failure failure = failure_now();
+  tell(verb, failure.message);
+  return failure.code;
+}
+
+void write_failure(JsonWriter* json, const std::string& path, const std::string& error) {
+  json->begin_object().field("path", path).field("error", error).end_object();
 }
 
 }  // namespace lowtide::cli

@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <stdexcept>
 
+#include "lowtide/bytes.h"
 #include "terminal.h"
 
 namespace lowtide::cli {
@@ -36,12 +38,30 @@ std::uint64_t parse_count(std::string_view text, const std::string& option) {
                               "\"");
 }
 
+std::uint64_t parse_size(std::string_view text, const std::string& option) {
+  try {
+    return parse_bytes(text);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(option + ": " + error.what());
+  }
+}
+
+double parse_seconds(std::string_view text, const std::string& option) {
+  double value = 0;
+  const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (err == std::errc() && end == text.data() + text.size() && std::isfinite(value)) return value;
+  throw std::invalid_argument(option + ": expected a number of seconds, found \"" +
+                              std::string(text) + "\"");
+}
+
 std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several) {
   auto words = std::make_shared<FileWords>();
   CLI::Option* const files =
       app.add_option(
              "FILE", words->files,
-             "A file, a folder or a quoted pattern; a pattern and a folder are one data set")
+             several
+                 ? "A file, a folder or a quoted pattern; a pattern and a folder are one data set"
+                 : "An array, tokens, or any other file")
           ->required()
           ->type_name("");
   if (!several) files->expected(1);

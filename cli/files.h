@@ -32,6 +32,11 @@ struct FileWords {
 // Decimal digits only: CLI11 would take -1 for the largest number. Throws std::invalid_argument.
 [[nodiscard]] std::uint64_t parse_count(std::string_view text, const std::string& option);
 
+// As parse_bytes; a refusal names the option.
+[[nodiscard]] std::uint64_t parse_size(std::string_view text, const std::string& option);
+// Any finite number, "0.5". Throws std::invalid_argument.
+[[nodiscard]] double parse_seconds(std::string_view text, const std::string& option);
+
 // An object of what `lowtide info --json` tells of a file.
 void write_info(JsonWriter* json, const Info& found);
 

@@ -1,6 +1,10 @@
 #include "lowtide/info.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "failure.h"
 #include "files.h"
@@ -10,6 +14,12 @@
 
 namespace lowtide::cli {
 namespace {
+
+struct Looked {
+  std::string path;
+  std::optional<Info> found;
+  std::string error;  // why nothing was found
+};
 
 std::string cached_words(const Info& found) {
   if (!found.cached_bytes) return "unknown";
@@ -49,16 +59,32 @@ std::string table_of(const std::vector<Info>& all) {
   return table.text();
 }
 
-std::string json_of(const std::vector<Info>& all, bool one) {
+std::string json_of(const std::vector<Looked>& all) {
   JsonWriter json;
-  if (one) {
-    write_info(&json, all.front());
+  const auto write = [&](const Looked& looked) {
+    if (looked.found) {
+      write_info(&json, *looked.found);
+    } else {
+      write_failure(&json, looked.path, looked.error);
+    }
+  };
+  if (all.size() == 1) {
+    write(all.front());
     return json.text() + "\n";
   }
   json.begin_object().key("files").begin_array();
-  for (const Info& found : all) write_info(&json, found);
+  for (const Looked& looked : all) write(looked);
   json.end_array().end_object();
   return json.text() + "\n";
+}
+
+std::string text_of(const std::vector<Looked>& all) {
+  std::vector<Info> found;
+  for (const Looked& looked : all) {
+    if (looked.found) found.push_back(*looked.found);
+  }
+  if (found.empty()) return "";
+  return all.size() == 1 ? facts_of(found.front()) : table_of(found);
 }
 
 }  // namespace
@@ -67,21 +93,20 @@ Run add_info(CLI::App& app) {
   const auto words = add_file_words(app, true);
   return [words](const Call&) {
     const InfoOptions options = info_options(*words);
-    std::vector<Info> all;
+    std::vector<Looked> all;
     int code = kDone;
     for (const std::string& file : words->files) {
+      all.push_back({.path = file, .found = {}, .error = {}});
       try {
-        all.push_back(info(file, options));
-      } catch (...) {
-        code = std::max(code, tell_failure("info"));  // the others are told all the same
+        all.back().found = info(file, options);
+      } catch (...) {  // the others are told all the same
+        const Failure failure = failure_now();
+        tell("info", failure.message);
+        all.back().error = failure.message;
+        code = std::max(code, failure.code);
       }
     }
-    const bool one = words->files.size() == 1;
-    if (words->json && (!one || !all.empty())) {
-      print(json_of(all, one));
-    } else if (!all.empty()) {
-      print(one ? facts_of(all.front()) : table_of(all));
-    }
+    print(words->json ? json_of(all) : text_of(all));
     return code;
   };
 }

@@ -152,3 +152,10 @@ def test_a_name_in_brackets_is_one_file(tmp_path, monkeypatch, name):
     told = lowtide("cache", "--json", name)
     assert told.returncode == 0, told.stderr
     assert [file["bytes"] for file in json.loads(told.stdout)["files"]] == [4096]
+
+
+def test_a_missing_file_has_its_place_in_the_list(tmp_path):
+    told = lowtide("cache", "--json", tmp_path / "none")
+    assert told.returncode == 2
+    none = str(tmp_path / "none")
+    assert json.loads(told.stdout)["files"] == [{"path": none, "error": f"no such file: {none}"}]

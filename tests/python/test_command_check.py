@@ -83,7 +83,47 @@ def test_a_file_that_cannot_be_read_is_a_fault_in_json_too(tmp_path):
     found = json.loads(told.stdout)
     assert (found["good"], found["path"]) == (False, str(tmp_path / "loop"))
     assert found["error"] in told.stderr
-    assert lowtide("check", "--json", tmp_path / "none").stdout == ""
+    told = lowtide("check", "--json", tmp_path / "none")
+    assert told.returncode == 2
+    assert json.loads(told.stdout) == {
+        "good": False,
+        "path": str(tmp_path / "none"),
+        "error": f"no such file: {tmp_path}/none",
+    }
+
+
+def test_many_files_are_checked_each_for_itself(tmp_path):
+    good = write_nanogpt(tmp_path / "a.bin", np.arange(1000))
+    bad = write_nanogpt(tmp_path / "b.bin", np.full(10, 60000))
+    matrix = tmp_path / "m.npy"
+    np.save(matrix, np.zeros((100, 3), "f4"))
+    told = lowtide("check", "--vocab", 50257, good, bad, good)
+    assert told.returncode == 1
+    lines = told.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["good", "bad", "good", "3"]
+    assert lines[-1] == "3 files: 2 good, 1 bad"
+    assert lines[0].startswith(f"good  {good}: 1,000 tokens, 1.95 KiB in ")
+    assert told.stderr.startswith(f"lowtide check: {bad}: token 0 ")
+    assert lowtide("check", good, matrix).returncode == 0
+    told = lowtide("check", "--json", "--vocab", 50257, good, bad, tmp_path / "none")
+    assert told.returncode == 2
+    found = json.loads(told.stdout)["files"]
+    assert [file["good"] for file in found] == [True, False, False]
+    assert found[0]["info"]["path"] == good
+    assert [file["path"] for file in found[1:]] == [bad, str(tmp_path / "none")]
+
+
+def test_a_check_of_many_that_is_stopped_says_what_is_left(tmp_path):
+    small = write_nanogpt(tmp_path / "a.bin", np.arange(1000))
+    large = tmp_path / "m.bin"
+    with open(large, "wb") as file:
+        file.truncate(1 << 40)  # sparse: reading it takes minutes
+    words = ("check", "--dtype", "uint16", small, large, small)
+    code, text = on_terminal(*words, interrupt_at="left")
+    assert code == 130
+    assert "no fault up to there" in text
+    assert "files not looked at: 1" in text
+    assert "1 file: 1 good, 0 bad" in text
 
 
 def test_a_cut_file_is_found(tmp_path):

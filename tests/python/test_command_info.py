@@ -95,6 +95,20 @@ def test_several_files_are_a_table_and_a_list(matrix, tmp_path):
     assert [facts["kind"] for facts in json_of(path, tokens)["files"]] == ["array", "tokens"]
 
 
+def test_a_file_that_cannot_be_read_is_an_object_in_json(matrix, tmp_path):
+    path, _ = matrix
+    none = tmp_path / "none"
+    told = lowtide("info", "--json", none)
+    assert told.returncode == 2
+    assert json.loads(told.stdout) == {"path": str(none), "error": f"no such file: {none}"}
+    assert told.stderr == f"lowtide info: no such file: {none}\n"
+    told = lowtide("info", "--json", none, path)
+    assert told.returncode == 2
+    missing, found = json.loads(told.stdout)["files"]
+    assert (missing["path"], found["path"]) == (str(none), str(path))
+    assert "error" not in found
+
+
 def test_names_that_are_no_text_are_replaced_in_json(tmp_path):
     name = bytes(tmp_path) + b"/a\n\xff.bin"
     with open(name, "wb") as file:
