@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lowtide/bytes.h"
+#include "files.h"
 #include "lowtide/json.h"
 #include "terminal.h"
 #include "verb.h"
@@ -68,7 +68,11 @@ std::string text_of(const Fact& fact) {
 
 std::string json_of(const DoctorOptions& options, const std::vector<Fact>& facts) {
   JsonWriter json;
-  json.begin_object().field("path", options.path).key("facts").begin_array();
+  json.begin_object()
+      .field("path", options.path)
+      .field("conclusion", conclusion_of(facts))
+      .key("facts")
+      .begin_array();
   for (const Fact& fact : facts) {
     json.begin_object()
         .field("name", fact.name)
@@ -95,11 +99,12 @@ Run add_doctor(CLI::App& app) {
   return [words, verb](const Call&) {
     DoctorOptions options;
     if (verb->count("PATH") > 0) options.path = words->path;
-    if (!words->memory.empty()) options.memory_bytes = parse_bytes(words->memory);
+    if (!words->memory.empty()) options.memory_bytes = parse_size(words->memory, "--memory");
     const std::vector<Fact> facts = examine(options);
     if (words->json) {
       print(json_of(options, facts));
     } else {
+      print(paint(wrapped(shown(conclusion_of(facts)), output().columns, 0), Tone::bold) + "\n\n");
       for (const Fact& fact : facts) print(text_of(fact));
     }
     return kDone;

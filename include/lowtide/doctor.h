@@ -38,4 +38,8 @@ struct DoctorOptions {
 // not there; whatever else cannot be known is a fact that says so.
 [[nodiscard]] std::vector<Fact> examine(const DoctorOptions& options = {});
 
+// The facts in two sentences: what Lowtide will use here, and the one thing that would make it
+// faster, if there is one.
+[[nodiscard]] std::string conclusion_of(const std::vector<Fact>& facts);
+
 }  // namespace lowtide

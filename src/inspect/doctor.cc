@@ -1,5 +1,7 @@
 #include "inspect/doctor.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "inspect/info.h"
@@ -47,9 +49,31 @@ std::string speed_advice(const Stats& stats, const std::string& no_ring) {
   if (stats.engine == "memory") return "";
   if (!no_ring.empty()) return "allow io_uring: without it fewer reads are in flight";
   if (stats.cache == "drop" && stats.engine == "uring") {
-    return "give more memory=: more reads ahead are sorted and fetched together";
+    return "give Lowtide more memory: more reads ahead are sorted and fetched together";
   }
   return "";
+}
+
+const Fact* find_fact(const Facts& facts, std::string_view name) {
+  const auto found = std::ranges::find(facts, name, &Fact::name);
+  return found == facts.end() ? nullptr : &*found;
+}
+
+// What costs Lowtide most comes first. The read-ahead is not among them: it costs maps.
+std::string best_advice(const Facts& facts) {
+  const Fact* const choice = find_fact(facts, "choice");
+  const bool held = choice != nullptr && choice->value.starts_with("engine memory,");
+  if (held) return "";  // read once, whatever it lies on
+  constexpr const char* kOrder[] = {"io_uring", "file_system",  "direct_io",
+                                    "device",   "memory_limit", "cachestat"};
+  for (const char* const name : kOrder) {
+    const Fact* const fact = find_fact(facts, name);
+    const bool costs =
+        fact != nullptr && (fact->state == FactState::bad || fact->state == FactState::note);
+    if (costs && !fact->advice.empty()) return fact->advice;
+  }
+  // Without a path its advice is to name one.
+  return find_fact(facts, "path") != nullptr && choice != nullptr ? choice->advice : "";
 }
 
 }  // namespace
@@ -97,6 +121,20 @@ Facts examine(const DoctorOptions& options, const SystemRoot& root) {
 
 Facts examine(const DoctorOptions& options) {
   return examine(options, SystemRoot{});
+}
+
+std::string conclusion_of(const std::vector<Fact>& facts) {
+  const Fact* const choice = find_fact(facts, "choice");
+  if (choice == nullptr) return "";
+  const Fact* const path = find_fact(facts, "path");
+  if (choice->state == FactState::unknown) {
+    return "What Lowtide would use here is unknown: " + choice->detail + ".";
+  }
+  std::string text = "Lowtide will use " + choice->value;
+  if (path != nullptr && path->detail != "a folder") text += ", for " + path->value;
+  const std::string advice = best_advice(facts);
+  return text + (advice.empty() ? ". Nothing that was found would make it faster."
+                                : ". To make it faster: " + advice + ".");
 }
 
 }  // namespace lowtide

@@ -228,5 +228,29 @@ TEST(StorageWords, AreOfTheRightKind) {
   }
 }
 
+TEST(Conclusion, SaysWhatIsUsedAndTheOneThingThatHelpsMost) {
+  Facts facts = {{"io_uring", FactState::bad, "not usable", "", "allow it"},
+                 {"file_system", FactState::note, "nfs", "", "copy it to a disk"},
+                 {"read_ahead", FactState::bad, "8 MiB", "", "use less"},
+                 {"choice", FactState::note, "engine pread, cache drop", "", "more memory"}};
+  EXPECT_EQ(conclusion_of(facts),
+            "Lowtide will use engine pread, cache drop. To make it faster: allow it.");
+  facts.erase(facts.begin());
+  EXPECT_EQ(conclusion_of(facts),
+            "Lowtide will use engine pread, cache drop. To make it faster: copy it to a disk.");
+  facts.erase(facts.begin());  // the read-ahead costs maps, and the choice was made without a file
+  EXPECT_EQ(conclusion_of(facts),
+            "Lowtide will use engine pread, cache drop. Nothing that was found would make it "
+            "faster.");
+  facts.push_back({"path", FactState::good, "m.npy", "a file of 3 MiB", ""});
+  EXPECT_EQ(conclusion_of(facts),
+            "Lowtide will use engine pread, cache drop, for m.npy. To make it faster: more "
+            "memory.");
+  facts[1].value = "engine memory, cache keep";
+  EXPECT_EQ(conclusion_of(facts),
+            "Lowtide will use engine memory, cache keep, for m.npy. Nothing that was found would "
+            "make it faster.");
+}
+
 }  // namespace
 }  // namespace lowtide
