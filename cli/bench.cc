@@ -22,11 +22,8 @@ namespace lowtide::cli {
 namespace {
 
 struct BenchWords {
-  std::string file;
-  std::string memory, row_bytes, batch;
-  double seconds = 1;
+  std::string memory, row_bytes, batch, seconds;
   bool warm = false;
-  bool json = false;
 };
 
 std::string rate_of(const std::optional<double>& rate) {
@@ -166,15 +163,16 @@ std::string json_of(const BenchReport& report) {
   return json.text() + "\n";
 }
 
-BenchOptions bench_options(const BenchWords& words) {
+BenchOptions bench_options(const FileWords& file, const BenchWords& words) {
   BenchOptions options;
-  if (!words.memory.empty()) options.memory_bytes = parse_bytes(words.memory);
-  if (!words.row_bytes.empty()) options.row_bytes = parse_bytes(words.row_bytes);
+  options.file = info_options(file);
+  if (!words.memory.empty()) options.memory_bytes = parse_size(words.memory, "--memory");
+  if (!words.row_bytes.empty()) options.row_bytes = parse_size(words.row_bytes, "--row-bytes");
   if (!words.batch.empty()) {
     options.batch_size = parse_count(words.batch, "--batch");
     if (options.batch_size == 0) throw std::invalid_argument("--batch: expected at least 1");
   }
-  options.seconds = words.seconds;
+  if (!words.seconds.empty()) options.seconds = parse_seconds(words.seconds, "--seconds");
   options.warm = words.warm;
   return options;
 }
@@ -182,10 +180,8 @@ BenchOptions bench_options(const BenchWords& words) {
 }  // namespace
 
 Run add_bench(CLI::App& app) {
+  const auto file = add_file_words(app, false);
   const auto words = std::make_shared<BenchWords>();
-  app.add_option("FILE", words->file, "An array, tokens, or any other file")
-      ->required()
-      ->type_name("");
   app.add_option("--memory", words->memory, "The budget: 64MiB")->type_name("SIZE");
   app.add_option("--batch", words->batch, "Rows or windows in a batch (4096, 12)")->type_name("N");
   app.add_option("--row-bytes", words->row_bytes, "Read rows of this size, whatever the file is")
@@ -195,9 +191,8 @@ Run add_bench(CLI::App& app) {
   app.add_flag("--warm", words->warm,
                "Bring up to 256 MiB into the page cache for the hot measurements, and put out "
                "again what was not there");
-  app.add_flag("--json", words->json, "One JSON object instead of text");
-  return [words](const Call&) {
-    BenchOptions options = bench_options(*words);
+  return [file, words](const Call&) {
+    BenchOptions options = bench_options(*file, *words);
     const StopSignals stop;
     options.stop = [&] { return stop.came(); };
     BenchReport report;
@@ -206,9 +201,9 @@ Run add_bench(CLI::App& app) {
       options.progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
         progress.show_step(what, done, all);
       };
-      report = bench(words->file, options);
+      report = bench(file->files.front(), options);
     }
-    print(words->json ? json_of(report) : text_of(report));
+    print(file->json ? json_of(report) : text_of(report));
     if (!report.stopped) return kDone;
     const auto measured = std::ranges::count(report.cells, std::string(), &BenchCell::why_not);
     tell("bench", "stopped after " + std::to_string(measured) + " of " +

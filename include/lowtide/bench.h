@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "lowtide/info.h"
+
 namespace lowtide {
 
 struct BenchOptions {
+  InfoOptions file = {};           // what the file is, where it has no header that says so
   std::uint64_t memory_bytes = 0;  // the budget of what is measured; 0: the default
   std::uint64_t batch_size = 0;    // 0: 4096 rows or 12 windows, less where the budget is small
   // Rows of so many bytes, whatever the file is. 0: the rows of an array, windows of 1025 tokens,
@@ -72,8 +75,9 @@ struct BenchReport {
 
 // Reads only. Cold measurements go past the page cache (O_DIRECT) and leave nothing in it. Takes
 // about options.seconds for each cell, and what the engine "memory" needs to read the file once.
-// Throws IoError (also for folders and what is no plain file), FormatError for a file that is empty
-// or too small to measure, std::invalid_argument for a bad option.
+// Throws IoError (also for folders and what is no plain file), FormatError for a file that is
+// empty, too small to measure, or not what options.file says; std::invalid_argument for a bad
+// option.
 [[nodiscard]] BenchReport bench(const std::string& path, const BenchOptions& options = {});
 
 }  // namespace lowtide

@@ -1,6 +1,7 @@
 #include "inspect/bench_subject.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -30,16 +31,21 @@ class RowsSubject final : public Subject {
     return read_rows(Array::open(path, options), batch_size);
   }
 
-  OpenOptions given;  // of a file that is read as bytes
+  OpenOptions given;  // what has no header
 };
 
 class WindowsSubject final : public Subject {
  public:
   std::unique_ptr<OpenSubject> open(const HowToRead& how) const override {
-    TokensOptions options{.memory_bytes = memory_bytes, .engine = how.engine, .cache = how.cache};
+    TokensOptions options = given;
+    options.memory_bytes = memory_bytes;
+    options.engine = how.engine;
+    options.cache = how.cache;
     options.past_cache = how.past_cache;
     return read_windows(Tokens::open(path, options), batch_size, places.count);
   }
+
+  TokensOptions given;
 };
 
 std::uint64_t batch_of(const BenchOptions& options, const Subject& subject, std::uint64_t usual) {
@@ -48,20 +54,27 @@ std::uint64_t batch_of(const BenchOptions& options, const Subject& subject, std:
   return std::clamp<std::uint64_t>(most, 1, std::min(usual, subject.places.count));
 }
 
-std::unique_ptr<Subject> of_array(const Array& array) {
+std::unique_ptr<Subject> of_array(const Array& array, const InfoOptions& given) {
   auto subject = std::make_unique<RowsSubject>();
   subject->format = array.format();
   subject->unit = "row";
   subject->data_path = array.paths().front();
+  subject->given.dtype = given.dtype;
+  subject->given.shape = given.shape;
+  subject->given.offset_bytes = given.offset_bytes;
+  subject->given.fortran_order = given.fortran_order;
   const std::uint64_t data_bytes = array.rows() * array.row_bytes();
   const std::uint64_t file_bytes = File(subject->data_path).shard().size_bytes;
-  subject->places = {file_bytes - std::min(file_bytes, data_bytes), array.row_bytes(),
-                     array.row_bytes(), array.rows()};
+  const std::uint64_t first = file_bytes - std::min(file_bytes, data_bytes);
+  subject->places = {given.offset_bytes.value_or(first), array.row_bytes(), array.row_bytes(),
+                     array.rows()};
   return subject;
 }
 
-std::unique_ptr<Subject> of_tokens(const Tokens& tokens) {
+std::unique_ptr<Subject> of_tokens(const Tokens& tokens, const InfoOptions& given) {
   auto subject = std::make_unique<WindowsSubject>();
+  subject->given.dtype = given.dtype;
+  subject->given.format = given.format;
   subject->format = tokens.format();
   subject->unit = "window";
   subject->data_path = tokens.paths().front();
@@ -88,9 +101,14 @@ std::unique_ptr<Subject> of_bytes(const Shard& file, std::uint64_t row_bytes, st
   return subject;
 }
 
-std::unique_ptr<Subject> of_file(const Shard& file) try {
-  const OpenedFile opened = open_file({&file.path, 1}, false, {}, {});
-  if (const auto* tokens = std::get_if<Tokens>(&opened)) return of_tokens(*tokens);
+bool says_what_it_is(const InfoOptions& given) {
+  return given.kind || given.dtype || given.shape || given.offset_bytes || given.fortran_order ||
+         given.format;
+}
+
+std::unique_ptr<Subject> of_file(const Shard& file, const InfoOptions& given) try {
+  const OpenedFile opened = open_file({&file.path, 1}, false, given, {});
+  if (const auto* tokens = std::get_if<Tokens>(&opened)) return of_tokens(*tokens, given);
   const auto& array = std::get<Array>(opened);
   if (array.fortran_order()) {  // whose rows lie nowhere together
     return of_bytes(file, 0, "Fortran order: its bytes are read in blocks, not its rows");
@@ -98,8 +116,9 @@ std::unique_ptr<Subject> of_file(const Shard& file) try {
   if (array.rows() == 0 || array.row_bytes() == 0) {
     return of_bytes(file, 0, "an array without elements: the bytes of the file are read in blocks");
   }
-  return of_array(array);
+  return of_array(array, given);
 } catch (const FormatError&) {
+  if (says_what_it_is(given)) throw;
   return of_bytes(file, 0, "no format that is known: its bytes are read in blocks");
 }
 
@@ -107,6 +126,10 @@ std::unique_ptr<Subject> of_file(const Shard& file) try {
 
 std::unique_ptr<Subject> make_subject(const std::string& path, const BenchOptions& options) {
   constexpr std::uint64_t kLeastBytes = 1 << 20;
+  if (options.row_bytes != 0 && says_what_it_is(options.file)) {
+    throw std::invalid_argument(
+        "rows of a size of your own are not those of a dtype or a shape: give one of them");
+  }
   const Shard file = File(path).shard();
   if (file.size_bytes == 0) throw FormatError(path + ": nothing to measure: the file is empty");
   if (file.size_bytes < kLeastBytes) {
@@ -114,7 +137,7 @@ std::unique_ptr<Subject> make_subject(const std::string& path, const BenchOption
                       format_bytes(kLeastBytes) + ", found " + format_bytes(file.size_bytes));
   }
   std::unique_ptr<Subject> subject =
-      options.row_bytes != 0 ? of_bytes(file, options.row_bytes, "") : of_file(file);
+      options.row_bytes != 0 ? of_bytes(file, options.row_bytes, "") : of_file(file, options.file);
   if (subject->places.count < 2) {
     throw FormatError(path + ": too small to measure: expected at least two " + subject->unit +
                       "s of " + format_bytes(subject->places.size_bytes) + ", found " +

@@ -36,8 +36,9 @@ class Subject {
   std::string note;  // what is special about it; empty: nothing
 };
 
-// Throws FormatError for a file that is empty or has less than two samples, IoError for what is no
-// plain file.
+// Throws FormatError for a file that is empty, has less than two samples or is not what
+// options.file says, IoError for what is no plain file, std::invalid_argument for options that
+// contradict each other.
 [[nodiscard]] std::unique_ptr<Subject> make_subject(const std::string& path,
                                                     const BenchOptions& options);
 

@@ -69,6 +69,21 @@ def test_doctor_prints_every_fact_as_text(matrix: Path):
     assert "\x1b" not in done.stdout
 
 
+def test_doctor_begins_with_its_conclusion(matrix: Path):
+    for words in [(), (matrix,), (matrix.parent,), ("--memory", "1MiB", matrix)]:
+        told = lowtide("doctor", *words)
+        first, blank, rest = told.stdout.split("\n", 2)
+        assert first.startswith("Lowtide will use engine ")
+        assert "make it faster" in first
+        assert blank == ""
+        assert rest.split()[0] in STATES
+        found = json.loads(lowtide("doctor", "--json", *words).stdout)
+        assert found["conclusion"].startswith("Lowtide will use engine ")
+    (matrix.parent / "empty.bin").touch()
+    told = lowtide("doctor", matrix.parent / "empty.bin").stdout
+    assert told.startswith("What Lowtide would use here is unknown: ")
+
+
 def test_doctor_refuses_only_a_path_that_is_not_there(tmp_path: Path):
     done = lowtide("doctor", tmp_path / "missing")
     assert done.returncode == 2
@@ -158,6 +173,24 @@ def test_bench_reads_any_file_as_blocks_or_rows(tmp_path: Path):
     words = ["--row-bytes", "1000", "--batch", "3"]
     report = json.loads(lowtide("bench", "--json", "--seconds", "0.02", *words, path).stdout)
     assert (report["unit"], report["sample_bytes"], report["batch"]) == ("row", 1000, 3)
+
+
+def test_bench_reads_a_raw_file_as_it_is_told(tmp_path: Path):
+    path = tmp_path / "m.f32"
+    np.zeros((8 + 6_000 * 162), dtype=np.float32).tofile(path)
+    words = ["--json", "--seconds", "0.02", "--memory", "2MiB"]
+    shaped = [*words, "--dtype", "float32", "--shape", "6000,162", "--offset", "32", path]
+    done = lowtide("bench", *shaped)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["format"], report["unit"]) == ("raw", "row")
+    assert (report["sample_bytes"], report["samples"]) == (648, 6_000)
+    tokens = json.loads(lowtide("bench", *words, "--tokens", "--dtype", "uint16", path).stdout)
+    assert (tokens["format"], tokens["unit"], tokens["sample_bytes"]) == ("nanogpt", "window", 2050)
+    wrong = lowtide("bench", *words, "--dtype", "float32", "--shape", "9000000,162", path)
+    assert wrong.returncode == 1  # not what it was said to be: never quietly something else
+    both = lowtide("bench", *words, "--dtype", "float32", "--row-bytes", "100", path)
+    assert both.returncode == 2
 
 
 def test_bench_refuses_politely(tmp_path: Path, matrix: Path):
