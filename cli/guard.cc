@@ -2,10 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "failure.h"
+#include "files.h"
 #include "lowtide/bytes.h"
+#include "lowtide/json.h"
 #include "terminal.h"
 #include "verb.h"
 
@@ -17,6 +20,7 @@ struct GuardWords {
   std::string cache = "keep";
   bool no_children = false;
   bool tree = false;
+  bool json = false;
 };
 
 std::string count_of(std::uint64_t count, const std::string& one, const std::string& many) {
@@ -41,10 +45,29 @@ std::string summary_of(const GuardEnd& end, bool tree) {
   return text;
 }
 
+std::string json_of(const GuardEnd& end, const GuardOptions& options) {
+  JsonWriter json;
+  json.begin_object()
+      .field("command", options.command)
+      .field("exit", end.exit_code)
+      .field("limit", end.limit_bytes)
+      .field("tree", options.tree)
+      .field("peak", end.peak_bytes)
+      .field("trims", end.trims)
+      .field("released", end.released_bytes)
+      .field("maps", end.maps)
+      .field("processes", end.processes)
+      .field("not_covered", end.not_covered)
+      .key("error");
+  end.error.empty() ? json.null() : json.value(end.error);
+  json.end_object();
+  return json.text() + "\n";
+}
+
 GuardOptions options_of(const GuardWords& words, const Call& call) {
   GuardOptions options;
   options.command = call.command;
-  options.limit_bytes = parse_bytes(words.limit);
+  options.limit_bytes = parse_size(words.limit, "--limit");
   options.drop_cache = words.cache == "drop";
   options.children = !words.no_children;
   options.tree = words.tree;
@@ -61,15 +84,29 @@ Run add_guard(CLI::App& app) {
       ->type_name("SIZE");
   app.add_option("--cache", words->cache,
                  "drop: the page cache forgets what was let go; keep (the default): it stays")
-      ->check(CLI::IsMember({"keep", "drop"}))
       ->type_name("keep|drop");
   app.add_flag("--no-children", words->no_children, "Only the program itself, not what it starts");
   app.add_flag("--tree", words->tree,
                "The limit is for the sum over all processes; a page that two of them map counts "
                "twice");
+  app.add_flag("--json", words->json, "One JSON object as the last line of stdout");
   return [words](const Call& call) {
-    const GuardEnd end = guard(options_of(*words, call));
-    tell("guard", end.error.empty() ? summary_of(end, words->tree) : end.error);
+    if (call.command.empty()) {
+      throw std::invalid_argument(
+          "no program: write it behind the options, as in lowtide guard "
+          "--limit 512MiB python train.py");
+    }
+    if (words->cache != "keep" && words->cache != "drop") {
+      throw std::invalid_argument("--cache: expected keep or drop, found \"" + words->cache + "\"");
+    }
+    const GuardOptions options = options_of(*words, call);
+    const GuardEnd end = guard(options);
+    if (!end.error.empty()) tell("guard", end.error);
+    if (words->json) {
+      print(json_of(end, options));
+    } else if (end.error.empty()) {
+      tell("guard", summary_of(end, words->tree));
+    }
     return end.exit_code;
   };
 }
