@@ -1,6 +1,8 @@
 #include "help.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -62,10 +64,23 @@ std::string help_text(const CLI::App& app) {
     out += heading("Example") + indented(verb->example);
   } else {
     out += "\n" +
-           wrapped("lowtide VERB --help tells more about a verb, with an example.", columns, 0) +
+           wrapped("lowtide help VERB, or lowtide VERB --help, explains a verb, with an example.",
+                   columns, 0) +
            "\n";
   }
   return out;
+}
+
+Run add_help(CLI::App& app) {
+  const auto name = std::make_shared<std::string>();
+  app.add_option("VERB", *name, "The verb to explain; without one, all of them are listed")
+      ->type_name("");
+  const CLI::App* const root = app.get_parent();
+  return [name, root](const Call&) {
+    if (!name->empty() && find_verb(*name) == nullptr) throw std::invalid_argument(no_verb(*name));
+    print(help_text(name->empty() ? *root : *root->get_subcommand(*name)));
+    return kDone;
+  };
 }
 
 }  // namespace lowtide::cli

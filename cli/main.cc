@@ -7,10 +7,12 @@
 
 #include "failure.h"
 #include "help.h"
+#include "lowtide/json.h"
 #include "options.h"
 #include "program.h"
 #include "terminal.h"
 #include "verb.h"
+#include "words.h"
 
 namespace lowtide::cli {
 namespace {
@@ -22,18 +24,17 @@ class Formatter : public CLI::FormatterBase {
   }
 };
 
-// Takes the program that a verb wraps off `words`, the verb first; elsewhere "--" only ends the
-// options.
+// Takes the program that a verb wraps off `words`, which follow the verb; elsewhere "--" only ends
+// the options.
 Call split_program(const CLI::App& app, std::vector<std::string>* words) {
   Call call;
-  const Verb* const verb = words->empty() ? nullptr : find_verb(words->front());
+  const Verb* const verb = find_verb(app.get_name());
   if (verb == nullptr || !verb->wraps_program) return call;
-  const std::vector<std::string> behind(words->begin() + 1, words->end());
-  const std::size_t at = program_at(*app.get_subcommand(verb->name), behind);
-  const bool marked = at < behind.size() && behind[at] == "--";
-  const auto from = behind.begin() + static_cast<std::ptrdiff_t>(at) + (marked ? 1 : 0);
-  call.command.assign(from, behind.end());
-  words->resize(1 + at);
+  const std::size_t at = program_at(app, *words);
+  const bool marked = at < words->size() && (*words)[at] == "--";
+  const auto from = words->begin() + static_cast<std::ptrdiff_t>(at) + (marked ? 1 : 0);
+  call.command.assign(from, words->end());
+  words->resize(at);
   return call;
 }
 
@@ -45,11 +46,38 @@ void keep_whole(std::vector<std::string>* words) {
 }
 
 int refuse_verb(const std::string& word) {
-  const std::string nearest = nearest_verb(word);
-  tell("",
-       "no verb \"" + word + "\"; " +
-           (nearest.empty() ? "lowtide --help lists them" : "did you mean \"" + nearest + "\"?"));
+  tell("", no_verb(word));
   return kWrongUsage;
+}
+
+bool wants_json(const CLI::App& verb) {
+  const CLI::Option* const json = verb.get_option_no_throw("--json");
+  return json != nullptr && json->count() > 0;
+}
+
+// Whoever asked for JSON finds an object, whatever happened.
+void print_error_object(const Failure& failure) {
+  JsonWriter json;
+  json.begin_object().field("error", failure.message).end_object();
+  print(json.text() + "\n");
+}
+
+// Throws what CLI11 throws, and std::invalid_argument.
+Call parse(CLI::App& app, const std::string& name, std::vector<std::string> words) {
+  Call call;
+  if (name.empty()) {
+    words = checked_words(app, words);
+  } else {
+    const CLI::App& verb = *app.get_subcommand(name);
+    words.erase(words.begin());
+    call = split_program(verb, &words);
+    words = checked_words(verb, words);
+    words.insert(words.begin(), name);
+  }
+  keep_whole(&words);
+  std::ranges::reverse(words);  // as CLI11 takes them
+  app.parse(words);
+  return call;
 }
 
 int parse_and_run(std::vector<std::string> words) {
@@ -68,20 +96,21 @@ int parse_and_run(std::vector<std::string> words) {
   if (words.empty()) words = {"--help"};
   const std::string name = words.front().starts_with('-') ? "" : words.front();
   if (!name.empty() && find_verb(name) == nullptr) return refuse_verb(name);
-  const Call call = split_program(app, &words);
-  keep_whole(&words);
-  std::ranges::reverse(words);  // as CLI11 takes them
+  Call call;
   try {
-    app.parse(words);
+    call = parse(app, name, std::move(words));
   } catch (const CLI::CallForHelp&) {
     print(app.help());
     return kDone;
   } catch (const CLI::CallForVersion& version) {
     print(std::string(version.what()) + "\n");
     return kDone;
-  } catch (const CLI::ParseError& error) {
-    tell(name, std::string(error.what()) + "; lowtide " + (name.empty() ? "" : name + " ") +
-                   "--help tells what it takes");
+  } catch (const CLI::ConversionError& error) {  // "Could not convert: --interval = x"
+    const std::string text = error.what();
+    tell(name, text.substr(std::min(text.find("--"), text.size())) + ": expected a number");
+    return kWrongUsage;
+  } catch (const std::exception& error) {
+    tell(name, error.what());
     return kWrongUsage;
   }
   if (man) {
@@ -93,7 +122,10 @@ int parse_and_run(std::vector<std::string> words) {
   try {
     return runs.at(parsed.front())(call);
   } catch (...) {
-    return tell_failure(name);
+    const Failure failure = failure_now();
+    tell(name, failure.message);
+    if (wants_json(*parsed.front())) print_error_object(failure);
+    return failure.code;
   }
 }
 

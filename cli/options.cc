@@ -85,14 +85,23 @@ const Verb* find_verb(const std::string& name) {
   return nullptr;
 }
 
-std::string nearest_verb(const std::string& word) {
+std::string no_verb(const std::string& word) {
+  std::vector<std::string> known;
+  for (const Verb& verb : verbs()) known.emplace_back(verb.name);
+  const std::string nearest = nearest_word(word, known);
+  return "no verb \"" + word + "\"; " +
+         (nearest.empty() ? "lowtide --help lists them" : "did you mean \"" + nearest + "\"?");
+}
+
+std::string nearest_word(const std::string& word, const std::vector<std::string>& known) {
   std::string nearest;
   std::size_t least = std::max<std::size_t>(word.size() / 2, 2) + 1;
-  for (const Verb& verb : verbs()) {
-    const std::size_t changes = distance(word, verb.name);
+  for (const std::string& other : known) {
+    const bool begun = word.size() > 1 && other.starts_with(word);
+    const std::size_t changes = begun ? 1 : distance(word, other);
     if (changes >= least) continue;
     least = changes;
-    nearest = verb.name;
+    nearest = other;
   }
   return nearest;
 }

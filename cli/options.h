@@ -27,7 +27,10 @@ struct OptionWords {
 
 // nullptr: there is no such verb.
 [[nodiscard]] const Verb* find_verb(const std::string& name);
-// The verb that was probably meant; empty where none is near.
-[[nodiscard]] std::string nearest_verb(const std::string& word);
+// The sentence that refuses a verb that there is not; it names the one that was probably meant.
+[[nodiscard]] std::string no_verb(const std::string& word);
+// The one of `known` that was probably meant; empty where none is near.
+[[nodiscard]] std::string nearest_word(const std::string& word,
+                                       const std::vector<std::string>& known);
 
 }  // namespace lowtide::cli

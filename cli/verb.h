@@ -47,6 +47,7 @@ struct Verb {
 [[nodiscard]] Run add_demo(CLI::App& app);
 [[nodiscard]] Run add_doctor(CLI::App& app);
 [[nodiscard]] Run add_guard(CLI::App& app);
+[[nodiscard]] Run add_help(CLI::App& app);
 [[nodiscard]] Run add_info(CLI::App& app);
 [[nodiscard]] Run add_profile(CLI::App& app);
 

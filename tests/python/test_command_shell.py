@@ -32,6 +32,7 @@ needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is mi
 @needs_bash
 def test_bash_completes_verbs(tmp_path):
     assert completed("lowtide c", tmp_path) == ["check", "cache", "completion"]
+    assert completed("lowtide help c", tmp_path) == ["check", "cache", "completion"]
     assert completed("lowtide --ver", tmp_path) == ["--version"]
 
 
@@ -40,12 +41,44 @@ def test_bash_completes_the_options_of_a_verb(tmp_path):
     assert completed("lowtide cache --e", tmp_path) == ["--evict"]
     assert "--vocab" in completed("lowtide check --", tmp_path)
     assert "--evict" not in completed("lowtide check --", tmp_path)
-    assert completed("lowtide completion ", tmp_path) == ["bash", "zsh"]
+    assert completed("lowtide completion ", tmp_path) == ["bash", "zsh", "fish"]
 
 
 @needs_bash
 def test_bash_offers_no_files_for_a_number(tmp_path):
     assert completed("lowtide check --vocab ", tmp_path) == []
+
+
+@needs_bash
+def test_bash_completes_the_program_that_guard_runs(tmp_path):
+    for line in ["guard --limit 1GiB ", "guard --limit 1GiB -- ", "guard --json "]:
+        assert "bash" in completed(f"lowtide {line}bas", tmp_path)
+    assert completed("lowtide guard --li", tmp_path) == ["--limit"]
+    assert completed("lowtide guard --limit 1GiB bash --js", tmp_path) == []
+
+
+def fish_offers(line: str, tmp_path: pathlib.Path) -> list[str]:
+    script = tmp_path / "lowtide.fish"
+    script.write_text(lowtide("completion", "fish").stdout)
+    code = f"source {script}; complete -C '{line}'"
+    found = subprocess.run(["fish", "-N", "-c", code], capture_output=True, text=True, timeout=60)
+    assert found.stderr == ""
+    return [offer.split("\t")[0] for offer in found.stdout.splitlines()]
+
+
+def test_fish_completes_verbs_options_and_programs(tmp_path):
+    script = lowtide("completion", "fish").stdout
+    for verb in ("info", "guard", "help"):
+        assert f"-a {verb} -d '" in script
+    if shutil.which("fish") is None:
+        pytest.skip("fish is missing: the script was not run")
+    assert set(fish_offers("lowtide c", tmp_path)) == {"check", "cache", "completion"}
+    assert fish_offers("lowtide cache --ev", tmp_path) == ["--evict"]
+    assert "--evict" not in fish_offers("lowtide check --", tmp_path)
+    assert set(fish_offers("lowtide completion ", tmp_path)) == {"bash", "zsh", "fish"}
+    assert "bench" in fish_offers("lowtide help b", tmp_path)
+    assert fish_offers("lowtide check --vocab ", tmp_path) == []
+    assert "bash" in fish_offers("lowtide guard --limit 1GiB bas", tmp_path)
 
 
 def test_zsh_can_read_its_script(tmp_path):
@@ -62,9 +95,9 @@ def test_zsh_can_read_its_script(tmp_path):
 
 
 def test_another_shell_is_exit_2():
-    told = lowtide("completion", "fish")
+    told = lowtide("completion", "tcsh")
     assert told.returncode == 2
-    assert "bash or zsh" in told.stderr
+    assert told.stderr == 'lowtide completion: expected bash, zsh or fish, found "tcsh"\n'
 
 
 def test_the_manual_page_has_every_verb_and_no_faults(tmp_path):
