@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,11 +40,14 @@ struct DType {
 };
 
 struct Field {
-  std::string name;   // UTF-8; empty for padding
-  std::string title;  // empty for none
+  std::string name;                  // UTF-8; NumPy allows an empty one
+  std::optional<std::string> title;  // UTF-8
   DType type;
   std::uint64_t offset_bytes = 0;
 
+  // Bytes between fields, or behind the last: plain void without a name and a title, as NumPy
+  // writes them. A field without a name that is anything else is a field.
+  [[nodiscard]] bool is_padding() const;
   [[nodiscard]] bool operator==(const Field& other) const = default;
 };
 

@@ -220,7 +220,7 @@ std::string tuple_text(const std::vector<std::uint64_t>& shape) {
 
 std::string field_text(const Field& field) {
   std::string name = python_repr(field.name);
-  if (!field.title.empty()) name = "(" + python_repr(field.title) + ", " + name + ")";
+  if (field.title) name = "(" + python_repr(*field.title) + ", " + name + ")";
   const DType& type = field.type;
   if (type.element.empty()) return "(" + name + ", " + type.descr() + ")";
   return "(" + name + ", " + type.element.front().descr() + ", " + tuple_text(type.subshape) + ")";
@@ -252,7 +252,7 @@ std::string DType::descr() const {
   if (!fields.empty()) {
     std::string out = "[";
     for (const Field& field : fields) {
-      if (field.name.empty() && field.type.itemsize_bytes == 0) continue;  // stands for dtype([])
+      if (field.is_padding() && field.type.itemsize_bytes == 0) continue;  // stands for dtype([])
       if (out.size() > 1) out += ", ";
       out += field_text(field);
     }
@@ -260,6 +260,10 @@ std::string DType::descr() const {
   }
   const std::uint64_t size = kind == 'U' ? itemsize_bytes / kTextBytes : itemsize_bytes;
   return std::string("'") + byte_order + kind + std::to_string(size) + unit + "'";
+}
+
+bool Field::is_padding() const {
+  return name.empty() && !title && type.kind == 'V' && type.fields.empty() && type.element.empty();
 }
 
 bool DType::operator==(const DType& other) const {

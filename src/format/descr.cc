@@ -27,14 +27,33 @@ std::uint64_t axis_length(const Literal& length) {
   return static_cast<std::uint64_t>(*length.integer);
 }
 
-// `shape` is a tuple, or one integer for one axis.
+bool is_plain(const DType& type) {
+  return type.fields.empty() && type.element.empty();
+}
+
+// NumPy takes ('S', 3) for 'S3'.
+DType sized(const DType& type, const Literal& size) {
+  const std::string code{type.byte_order, type.kind};
+  return DType::parse(code + std::to_string(axis_length(size)));
+}
+
+std::vector<std::uint64_t> axes_from_literal(const Literal& shape) {
+  std::vector<std::uint64_t> axes;
+  axes.reserve(shape.items.size());
+  for (const Literal& length : shape.items) axes.push_back(axis_length(length));
+  return axes;
+}
+
+// `shape` is a tuple or a list, or one integer for one axis.
 DType subarray(DType element, const Literal& shape) {
+  const bool sizeless = element.itemsize_bytes == 0 && is_plain(element);
+  if (shape.kind == Kind::integer && sizeless) return sized(element, shape);
   std::vector<std::uint64_t> axes = shape.kind == Kind::integer
                                         ? std::vector<std::uint64_t>{axis_length(shape)}
-                                        : shape_from_literal(shape);
+                                    : shape.kind == Kind::list ? axes_from_literal(shape)
+                                                               : shape_from_literal(shape);
   if (axes.empty()) return element;
-  // NumPy takes ('S', 3) for 'S3': two readings of one text, so neither.
-  if (element.itemsize_bytes == 0) {
+  if (sizeless || (element.itemsize_bytes == 0 && !element.element.empty())) {
     fail("an element type with a size before a sub-array shape", shape);
   }
   if (axes.size() > kMaxAxes) fail("a sub-array of at most 64 axes", shape);
@@ -51,10 +70,6 @@ DType subarray(DType element, const Literal& shape) {
   return type;
 }
 
-bool is_plain_void(const DType& type) {
-  return type.kind == 'V' && type.fields.empty();
-}
-
 DType padding(std::uint64_t size_bytes) {
   DType type;
   type.itemsize_bytes = size_bytes;
@@ -63,7 +78,8 @@ DType padding(std::uint64_t size_bytes) {
 
 // (name, descr) or (name, descr, shape), where name may be (title, name).
 Field field_from_literal(const Literal& literal) {
-  if (literal.kind != Kind::tuple || literal.items.size() < 2 || literal.items.size() > 3) {
+  const bool sequence = literal.kind == Kind::tuple || literal.kind == Kind::list;
+  if (!sequence || literal.items.size() < 2 || literal.items.size() > 3) {
     fail("a field such as ('x', '<f4') or ('x', '<f4', (2,))", literal);
   }
   Field field;
@@ -79,10 +95,9 @@ Field field_from_literal(const Literal& literal) {
   }
   field.type = dtype_from_descr(literal.items[1]);
   if (literal.items.size() == 3) field.type = subarray(std::move(field.type), literal.items[2]);
-  if (field.name.empty()) {
-    if (!field.title.empty() || !is_plain_void(field.type)) fail("a field with a name", literal);
-    field.type = padding(field.type.itemsize_bytes);
-  }
+  // As NumPy has it: without a name a sub-array, too, is padding.
+  const bool padded = name.kind == Kind::string && field.name.empty();
+  if (padded && !field.type.element.empty()) field.type = padding(field.type.itemsize_bytes);
   return field;
 }
 
@@ -91,19 +106,17 @@ DType structured(const Literal& list) {
   std::unordered_set<std::string> taken;
   for (const Literal& item : list.items) {
     Field field = field_from_literal(item);
-    if (field.name.empty() && field.type.itemsize_bytes == 0) continue;
-    for (const std::string* word : {&field.name, &field.title}) {
-      if (!word->empty() && !taken.insert(*word).second) {
-        fail("every field name and title once", item);
-      }
-    }
+    if (field.is_padding() && field.type.itemsize_bytes == 0) continue;
+    const bool fresh = field.is_padding() || (taken.insert(field.name).second &&
+                                              (!field.title || taken.insert(*field.title).second));
+    if (!fresh) fail("every field name and title once", item);
     field.offset_bytes = type.itemsize_bytes;
     type.itemsize_bytes += field.type.itemsize_bytes;  // both below 2^31
     if (type.itemsize_bytes > kMaxItemBytes) fail("a dtype of less than 2^31 bytes", item);
     type.fields.push_back(std::move(field));
   }
   // NumPy's dtype([]) has no field; a padding of no bytes keeps it apart from '|V0'.
-  if (type.fields.empty()) type.fields.push_back({"", "", padding(0), 0});
+  if (type.fields.empty()) type.fields.push_back({"", std::nullopt, padding(0), 0});
   return type;
 }
 
@@ -111,10 +124,7 @@ DType structured(const Literal& list) {
 
 std::vector<std::uint64_t> shape_from_literal(const Literal& shape) {
   if (shape.kind != Kind::tuple) fail("a shape that is a tuple of integers", shape);
-  std::vector<std::uint64_t> axes;
-  axes.reserve(shape.items.size());
-  for (const Literal& length : shape.items) axes.push_back(axis_length(length));
-  return axes;
+  return axes_from_literal(shape);
 }
 
 DType dtype_from_descr(const Literal& descr) {

@@ -15,9 +15,9 @@ namespace lowtide {
 // Throws FormatError; object anywhere, also nested, is refused by name.
 [[nodiscard]] DType parse_descr(std::string_view text);
 
-// The same, of a literal that is already parsed. As numpy.lib.format.descr_to_dtype, but for what
-// NumPy never writes: a field without a name is padding and kept as '|V<n>', or an error; a field
-// is a tuple.
+// The same, of a literal that is already parsed: what numpy.lib.format.descr_to_dtype makes of it,
+// with padding kept as fields without a name. What NumPy reads and never writes is refused: several
+// types in one text ('f4,i4'), titles that are not text.
 [[nodiscard]] DType dtype_from_descr(const Literal& descr);
 
 // A tuple of integers from 0 to 2^63 - 1; bool is not an integer. Throws FormatError.

@@ -56,6 +56,13 @@ TEST(Descr, WritesBackWhatItRead) {
            "[(('the title', 'x'), '<f4')]",
            "[(\"it's\", '<f4'), ('a\\nb', '<f4'), ('\xe9\xab\x98\xe3\x81\x95', '|u1')]",
            "[('none', '<f4', (0,))]",
+           "[('', '<f4')]",
+           "[('', '|S0')]",
+           "[('', []), ('x', '|u1')]",
+           "[('', [('x', '<i4')]), ('', '|V2')]",
+           "[(('t', ''), '|V4')]",
+           "[(('', 'x'), '<f4')]",
+           "[('x', [], (2,))]",
        }) {
     EXPECT_EQ(parse_descr(text).descr(), text);
     EXPECT_EQ(parse_descr(parse_descr(text).descr()), parse_descr(text));
@@ -69,7 +76,23 @@ TEST(Descr, ReadsOtherSpellingsAsNumPyDoes) {
   EXPECT_EQ(parse_descr("[('', '<f4', (2,)), ('x', '|u1')]"),
             parse_descr("[('', '|V8'), ('x', '|u1')]"));
   EXPECT_EQ(parse_descr("[('x', '|u1'), ('', '|V0')]"), parse_descr("[('x', '|u1')]"));
-  EXPECT_EQ(parse_descr("[(('', 'x'), '<f4')]"), parse_descr("[('x', '<f4')]"));
+  EXPECT_EQ(parse_descr("('S', 3)"), DType::parse("S3"));
+  EXPECT_EQ(parse_descr("[('x', '>U0', 3)]"), parse_descr("[('x', '>U3')]"));
+  EXPECT_EQ(parse_descr("[['x', '<f4', [2, 3]]]"), parse_descr("[('x', '<f4', (2, 3))]"));
+}
+
+TEST(Descr, TellsAFieldWithoutANameFromPadding) {
+  for (const char* text : {"[('', '|V4')]", "[('', '|V2', (2,))]", "[('', '<f4', (1,))]"}) {
+    EXPECT_TRUE(parse_descr(text).fields.at(0).is_padding()) << text;
+  }
+  for (const char* text :
+       {"[('', '<f4')]", "[('', [])]", "[('', [('x', '<i4')])]", "[(('t', ''), '|V4')]"}) {
+    EXPECT_FALSE(parse_descr(text).fields.at(0).is_padding()) << text;
+  }
+}
+
+TEST(Descr, KeepsAnEmptyTitleApartFromNone) {
+  EXPECT_NE(parse_descr("[(('', 'x'), '<f4')]"), parse_descr("[('x', '<f4')]"));
 }
 
 TEST(Descr, KeepsAnEmptyStructApartFromVoid) {
@@ -88,7 +111,8 @@ TEST(Descr, RefusesObjectsHoweverDeep) {
 
 TEST(Descr, RefusesDuplicateNamesAndTitles) {
   for (const char* text : {"[('x', '<f4'), ('x', '<i4')]", "[(('x', 'y'), '<f4'), ('x', '<i4')]",
-                           "[(('x', 'x'), '<f4')]", "[(('t', 'x'), '<f4'), (('t', 'y'), '<f4')]"}) {
+                           "[(('x', 'x'), '<f4')]", "[(('t', 'x'), '<f4'), (('t', 'y'), '<f4')]",
+                           "[('', '<f4'), ('', '<i4')]", "[(('', ''), '<f4')]"}) {
     EXPECT_NE(error_of(text).find("expected every field name and title once"), std::string::npos)
         << error_of(text);
   }
@@ -101,21 +125,21 @@ TEST(Descr, RefusesWhatIsNoDescrAndNamesIt) {
             "expected a field such as ('x', '<f4') or ('x', '<f4', (2,)), found \"('x',)\"");
   EXPECT_EQ(error_of("[(1, '<f4')]"),
             "expected a field name such as 'x' or ('title', 'x'), found '1'");
-  EXPECT_EQ(error_of("[('', '<f4')]"), "expected a field with a name, found \"('', '<f4')\"");
+  EXPECT_EQ(error_of("[((5, 'x'), '<f4')]"),
+            "expected a field name such as 'x' or ('title', 'x'), found \"(5, 'x')\"");
   EXPECT_EQ(error_of("{'names': ['x'], 'formats': ['<f4']}").substr(0, 25),
             "expected a descr such as ");
-  for (const char* text :
-       {"[('x', '<f4', (1,), 2)]", "[['x', '<f4']]", "['x']", "[('x', 4)]", "('<f4',)",
-        "('<f4', (3,), 5)", "('<f4', 'x')", "()", "(('a', 'b', 'c'), '<f4')",
-        "[(('t', ''), '|V4')]", "[('', [('a', '<f4')])]", "[(('a', 'b', 'c'), '<f4')]",
-        "[('x', '<f4', None)]", "'<f4", "[", "''"}) {
+  for (const char* text : {"[('x', '<f4', (1,), 2)]", "['x']", "[('x', 4)]", "('<f4',)",
+                           "('<f4', (3,), 5)", "('<f4', 'x')", "()", "(('a', 'b', 'c'), '<f4')",
+                           "[(('a', 'b', 'c'), '<f4')]", "[((None, 'x'), '<f4')]",
+                           "[(('', ''), '|V4')]", "[('x', '<f4', None)]", "'<f4", "[", "''"}) {
     EXPECT_EQ(error_of(text).find("no error"), std::string::npos) << error_of(text);
   }
 }
 
 TEST(Descr, RefusesSubarrayShapesThatAreNotSmallIntegers) {
   for (const char* text :
-       {"('<f4', (-1,))", "('<f4', -1)", "('<f4', True)", "('<f4', (True,))", "('<f4', [2])",
+       {"('<f4', (-1,))", "('<f4', -1)", "('<f4', True)", "('<f4', (True,))", "('<f4', ['2'])",
         "('<f4', ('2',))", "('<f4', (99999999999999999999,))", "('<f4', (536870912,))",
         "('<f4', (65536, 65536, 65536, 65536))", "('<f4', (0, 4294967296))"}) {
     EXPECT_EQ(error_of(text).substr(0, 8), "expected") << error_of(text);
@@ -125,7 +149,7 @@ TEST(Descr, RefusesSubarrayShapesThatAreNotSmallIntegers) {
 
 TEST(Descr, RefusesAShapeOnATypeWithoutSize) {
   for (const char* text :
-       {"('S', 3)", "('V', (3,))", "([], 3)", "(('<f4', (0,)), (2,))", "[('x', '<U0', (2,))]"}) {
+       {"('S', (3,))", "('V', (3,))", "(('<f4', (0,)), (2,))", "[('x', '<U0', (2,))]"}) {
     EXPECT_NE(error_of(text).find("with a size before a sub-array shape"), std::string::npos)
         << error_of(text);
   }
