@@ -68,6 +68,7 @@ void fuzz(std::span<const std::byte> bytes) {
     require(offset_bytes <= bytes.size() && out.size() <= bytes.size() - offset_bytes);
     std::ranges::copy(bytes.subspan(offset_bytes, out.size()), out.begin());
   };
+  allow_format_error([&] { check_layout(open_layout("f", bytes.size(), read, {})); });
   raw::Description given;
   if (!npy::has_magic(bytes)) given.dtype = DType::parse("<u2");
   allow_format_error([&] {

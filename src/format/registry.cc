@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "format/foreign.h"
 #include "format/npy.h"
 #include "lowtide/error.h"
 
@@ -51,6 +52,7 @@ Layout open_npy(const Source& source, const raw::Description& given) {
 }
 
 Layout open_raw(const Source& source, const raw::Description& given) {
+  if (!given.dtype) refuse_foreign(source.path, source.file_bytes, source.read, "an array");
   return raw::describe(given, source.file_bytes, source.path);
 }
 

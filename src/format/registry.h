@@ -20,7 +20,7 @@ using ReadStart = std::function<void(std::uint64_t offset_bytes, std::span<std::
 
 // The layout of the file, by its header or, where it has none, by what the caller says. `given`
 // must agree with a header. Throws FormatError that names `path`, what was expected and what was
-// found; an empty file is one.
+// found; an empty file is one, and so is a file of another tool (foreign.h) without a dtype given.
 [[nodiscard]] Layout open_layout(const std::string& path, std::uint64_t file_bytes,
                                  const ReadStart& read, const raw::Description& given);
 

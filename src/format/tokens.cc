@@ -7,6 +7,7 @@
 
 #include "core/checked.h"
 #include "core/quote.h"
+#include "format/foreign.h"
 #include "format/llmc.h"
 #include "format/megatron.h"
 #include "format/nanogpt.h"
@@ -100,7 +101,11 @@ TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
   if (file.file_bytes == 0) throw FormatError(file.path + ": expected data, found an empty file");
   std::array<std::byte, kTokenStartBytes> room;
   const TokenSource source{file, read_token_start(file, &room), beside, given};
-  TokenLayout layout = choose_format(asked, source).open(source);
+  const Format& format = choose_format(asked, source);
+  if (format.headerless && !given.dtype) {
+    refuse_foreign(file.path, file.file_bytes, file.read, "tokens");
+  }
+  TokenLayout layout = format.open(source);
   layout.tokens = sum_of(layout.runs, file.path);
   return layout;
 }

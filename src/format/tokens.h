@@ -75,9 +75,9 @@ struct TokenGiven {
 // headerless files one whose name ends in .npy is "olmo", any other "nanogpt", and without a dtype
 // given their tokens are uint16. Throws FormatError that names the path, what was expected and what
 // was found: an empty file; a size that is not a multiple of the token; a type that is not a
-// little-endian integer; headerless tokens that look like uint32 and were not called so; counts,
-// pointers and sizes that contradict each other. std::invalid_argument for a format word that is
-// not one, listing those that are.
+// little-endian integer; without a dtype given, headerless tokens that look like uint32 and files
+// of other tools (foreign.h); counts, pointers and sizes that contradict each other.
+// std::invalid_argument for a format word that is not one, listing those that are.
 //
 // Holds at most 512 KiB and the runs (and of a .npy its header, at most 1 MiB of text), whatever
 // counts claim. An index is read once, in pieces.
