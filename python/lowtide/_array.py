@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Rows of an iteration over the array come in chunks of about this size, if the budget allows.
 _CHUNK_BYTES = 1 << 20
+# What a batch needs for a row beside its bytes (its number, its read), at most: rows may be tiny.
+_ROW_EXTRA_BYTES = 32
 # The budget of the second view of Fortran-order files; its reads are long and need no look-ahead.
 _COLUMNS_BYTES = 4 << 20
 
@@ -176,7 +178,8 @@ class Array(Closing):
         return self._each_row()
 
     def _each_row(self) -> Iterator[Any]:
-        size = min(_CHUNK_BYTES, self.memory // 16) // max(1, self._core.row_bytes)
+        row_bytes = self._core.row_bytes + _ROW_EXTRA_BYTES
+        size = min(_CHUNK_BYTES, self.memory // 16) // row_bytes
         if size < 1:
             for row in range(self._shape[0]):
                 yield self[row]

@@ -14,6 +14,7 @@ from lowtide import _core
 from lowtide._arguments import MAX, flag, integer, word
 from lowtide._closing import Closing
 from lowtide._index import check_rows
+from lowtide._window import empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,7 +136,7 @@ class Batches(Closing):
         idx, lent = found
         shape = (len(idx), *self._row_shape)
         if not lent.size:
-            return idx, np.empty(shape, self._dtype)
+            return idx, empty(shape, self._dtype)
         return idx, lent.view(self._dtype).reshape(shape)
 
     def __len__(self) -> int:

@@ -2,7 +2,7 @@
 
 Nothing here knows files: a `Source` brings rows, and every result equals what NumPy gives for the
 same index of the same data in memory. What is read beyond the result passes through one scratch
-buffer of `Source.scratch_bytes`.
+buffer of `Source.scratch_bytes`. A result without bytes needs no read, whatever its shape.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from lowtide._index_arrays import advanced_shape, fill_advanced
 from lowtide._index_entries import expand
-from lowtide._window import STRIDE_BYTES, RowSource, Window, as_slice, pieces, row_bytes
+from lowtide._window import STRIDE_BYTES, RowSource, Window, as_slice, empty, pieces, row_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +37,11 @@ def get(source: Source, index: Any, columns: Columns | None = None) -> Any:
     raises for the index, and what the source raises.
     """
     if not source.shape:
-        cell = np.empty((), source.dtype)
-        source.read_rows(0, 1, cell.reshape(1))
+        cell = empty((), source.dtype)
+        if cell.nbytes:
+            source.read_rows(0, 1, cell.reshape(1))
         found = cell[index]
-        return found.copy() if isinstance(found, np.ndarray) else found
+        return found.copy() if isinstance(found, np.ndarray) and found.nbytes else found
     if _is_field(index):
         return _get_fields(source, index)
     rows = _plain_rows(index)
@@ -49,8 +50,8 @@ def get(source: Source, index: Any, columns: Columns | None = None) -> Any:
     entries, axes = expand(index, source.shape)
     if not any(isinstance(entry, (bool, np.ndarray)) for entry in entries):
         return _get_basic(source, columns, entries, axes, index)
-    out = np.empty(advanced_shape(entries, axes, source.shape), source.dtype)
-    if out.size:
+    out = empty(advanced_shape(entries, axes, source.shape), source.dtype)
+    if out.nbytes:
         fill_advanced(source, entries, axes, out)
     return out
 
@@ -86,8 +87,8 @@ def take(source: Source, rows: Any, out: AnyArray | None = None) -> AnyArray:
     found = check_rows(rows, source.shape[0])
     shape = found.shape + source.shape[1:]
     if out is None:
-        out = np.empty(shape, source.dtype)
-    if out.size:
+        out = empty(shape, source.dtype)
+    if out.nbytes:
         source.take_rows(found.reshape(-1), out.reshape((found.size, *source.shape[1:])))
     return out
 
@@ -118,8 +119,8 @@ def _get_basic(
     kept = [len(pick) for pick in picks if isinstance(pick, range)]
     lengths = iter(kept)
     shape = [1 if e is None else next(lengths) for e in entries if e is None or type(e) is slice]
-    out = np.empty(shape, source.dtype)
-    if out.size:
+    out = empty(shape, source.dtype)
+    if out.nbytes:
         flat = out.reshape(kept)
         if columns is not None and not _is_whole(picks[1:], source.shape[1:]):
             _fill_columns(columns, picks, flat)
@@ -168,9 +169,9 @@ def fill(source: Source, picks: Sequence[Pick], out: AnyArray) -> None:
 
 
 def _get_fields(source: Source, names: Any) -> AnyArray:
-    one = np.empty((), source.dtype)[names]
-    out = np.empty(source.shape + one.shape, one.dtype)
-    if out.size:
+    one = empty((), source.dtype)[names]
+    out = empty(source.shape + one.shape, one.dtype)
+    if out.nbytes:
         window = Window(source, [slice(None)] * (len(source.shape) - 1))
         for first, last, chunk in window.chunks(range(source.shape[0])):
             out[first:last] = chunk[names]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -68,6 +68,11 @@ class RowSource:
         size = row_bytes(self)
         for place, row in enumerate(rows.tolist()):
             self._parent.take_part(self._row, row * size + offset_bytes, out[place : place + 1])
+
+
+def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> AnyArray:
+    """As np.empty, which would make one byte or character of a type that has none ("S0", "U0")."""
+    return np.ndarray(shape, dtype) if dtype.itemsize == 0 else np.empty(shape, dtype)
 
 
 def row_bytes(source: Source) -> int:
