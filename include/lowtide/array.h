@@ -76,6 +76,7 @@ struct BatchOptions {
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   // Leave out a last batch that is short, and what would give some ranks a step more than others.
+  // Where nothing of the epoch is left, `batches` throws std::invalid_argument.
   bool drop_last = false;
 };
 

@@ -214,10 +214,11 @@ class Array(Closing):
         read-only until the iterator is closed or gone. seed, epoch: the shuffle is a pure function
         of both, whatever the budget and engine.
         rank, world_size: this rank gets batches rank, rank + world_size, ... of the one order.
-        drop_last: leave out a last batch that is short.
+        drop_last: every batch is full and every rank gets as many: what does not make up one more
+        batch for every rank is left out, up to batch_size * world_size - 1 rows.
 
-        Raises ValueError (a bad argument; a budget too small, with what was needed for what),
-        TypeError, IndexError (an entry of `order` out of range).
+        Raises ValueError (a bad argument; drop_last that leaves nothing; a budget too small, with
+        what was needed for what), TypeError, IndexError (an entry of `order` out of range).
         """
         self._check_open()
         return Batches(

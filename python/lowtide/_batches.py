@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import collections.abc
 import functools
 import os
 import weakref
@@ -17,7 +18,7 @@ from lowtide._index import check_rows
 from lowtide._window import empty
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
     from typing_extensions import Self
@@ -160,12 +161,15 @@ class Batches(Closing):
             "size": self._size,
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on from where `state` was taken, with any batch size and world size that meets it.
 
         Raises ValueError that says what differs: another order, seed, number of rows, or a
         position that is not between two batches of all ranks.
         """
+        if not isinstance(state, collections.abc.Mapping):
+            kind = type(state).__name__
+            raise TypeError(f"state must be a dict as state_dict() gives it, not {kind}")
         mine = self.state_dict()
         for key in ("format", "seed", "order", "size"):
             if state.get(key) != mine[key]:

@@ -1,4 +1,5 @@
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -45,6 +46,12 @@ Schedule schedule_of(const BatchOptions& options, std::uint64_t rows) {
                     .world_size = options.world_size,
                     .drop_last = options.drop_last};
   check_shares(schedule);
+  if (schedule.drop_last && schedule.size > 0 && schedule.steps_in_epoch() == 0) {
+    throw std::invalid_argument(
+        "drop_last leaves no batch: one step needs batch_size * world_size = " +
+        std::to_string(schedule.batch_size) + " * " + std::to_string(schedule.world_size) +
+        " rows, and there are " + std::to_string(schedule.size));
+  }
   return schedule;
 }
 

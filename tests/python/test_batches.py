@@ -253,3 +253,37 @@ def test_stats_has_every_word(matrix):
     assert {"merged", "wait_ns", "engine_reason"} <= set(now)
     assert set(now["memory"]) == {"limit", "claims", "held_by_you"}
     assert sum(now["memory"]["claims"].values()) <= now["memory"]["limit"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch_size", "world_size"), [(10, 4, 3), (3, 4, 1), (7, 8, 1), (1, 1, 2)]
+)
+def test_drop_last_that_leaves_nothing_is_an_error(tmp_path, rows, batch_size, world_size):
+    np.save(tmp_path / "m.npy", np.zeros((rows, 2)))
+    with lt.open(tmp_path / "m.npy") as a:
+        needed = rf"batch_size \* world_size = {batch_size} \* {world_size} rows.* there are {rows}"
+        for rank in range(world_size):
+            with pytest.raises(ValueError, match=f"drop_last leaves no batch: .*{needed}"):
+                a.batches(batch_size, rank=rank, world_size=world_size, drop_last=True)
+            a.batches(batch_size, rank=rank, world_size=world_size).close()
+        with pytest.raises(ValueError, match=r"there are 1$"):
+            a.batches(2, order=np.array([0]), drop_last=True)
+
+
+def test_drop_last_leaves_every_rank_as_many_batches(tmp_path):
+    np.save(tmp_path / "m.npy", np.arange(14))
+    with lt.open(tmp_path / "m.npy") as a:
+        ranks = [a.batches(2, rank=rank, world_size=3, drop_last=True) for rank in range(3)]
+        assert [len(batches) for batches in ranks] == [2, 2, 2]
+        assert [[len(idx) for idx, _ in batches] for batches in ranks] == [[2, 2]] * 3
+
+
+def test_no_rows_are_no_error_with_drop_last(tmp_path):
+    np.save(tmp_path / "m.npy", np.zeros((0, 2)))
+    with lt.open(tmp_path / "m.npy") as a:
+        assert list(a.batches(4, drop_last=True)) == []
+
+
+def test_a_state_that_is_no_dict_is_named(matrix):
+    with lt.open(matrix[0]) as a, pytest.raises(TypeError, match=r"state must be a dict.* not int"):
+        a.batches(4).load_state_dict(3)
