@@ -11,6 +11,7 @@ import numpy as np
 from lowtide import _arguments, _core, _index
 from lowtide._batches import Batches
 from lowtide._closing import Closing
+from lowtide._operators import NoTruth
 from lowtide._source import CoreSource, FileColumns
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ _ROW_EXTRA_BYTES = 32
 _COLUMNS_BYTES = 4 << 20
 
 
-class Array(Closing):
+class Array(NoTruth, Closing):
     """An array in files, indexed as NumPy indexes and read within `memory` bytes.
 
-    Results of an index, a slice and `take` are ndarrays of their own. Any thread may use it.
-    Made by `lowtide.open`, which says what the arguments mean. Pickles by reference.
+    Results of an index, a slice and `take` are ndarrays of their own. It has no operators: `a == 3`
+    and `a + 1` raise TypeError, `a[i:j] == 3` does not. Any thread may use it. Made by
+    `lowtide.open`, which says what the arguments mean. Pickles by reference.
     """
 
     __slots__ = (
@@ -229,7 +231,9 @@ class Array(Closing):
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
         """The whole array in memory of its own if it is within `memory`, else ValueError."""
         if copy is False:
-            raise ValueError("a lowtide.Array is on disk: it cannot become an ndarray uncopied")
+            raise ValueError(
+                "a lowtide.Array is on disk: it cannot become an ndarray without a copy"
+            )
         if self.nbytes > self.memory:
             raise ValueError(
                 f"this array has {_core.format_bytes(self.nbytes)}, more than its memory="
@@ -239,6 +243,12 @@ class Array(Closing):
             )
         whole: AnyArray = np.asarray(self[...])
         return whole if dtype is None else whole.astype(dtype, copy=False)
+
+    def _instead(self) -> str:
+        return (
+            f"its elements are on disk ({_core.format_bytes(self.nbytes)}). Index it first, as in "
+            "a[i:j] or a[...], or go through it with a.iter_chunks(rows) or a.batches(rows)"
+        )
 
     def stats(self) -> dict[str, Any]:
         """Where the bytes came from so far, what serves them and why, and what memory is held.

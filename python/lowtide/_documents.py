@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lowtide._operators import NoOperators
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _CHUNK_OFFSETS = 1 << 16  # of one call of the core
 
 
-class Documents:
+class Documents(NoOperators):
     """The documents of token files: a sequence of arrays of tokens. Made by `Tokens.documents`."""
 
     __slots__ = ("_count", "_tokens")
@@ -57,6 +59,9 @@ class Documents:
     def offsets(self) -> npt.NDArray[np.int64]:
         """The first token of each document, and behind them the number of tokens: int64[D + 1]."""
         return self._read_offsets(0, self._count + 1)
+
+    def _instead(self) -> str:
+        return "its documents are on disk. Index it first, as in documents[i]"
 
     def _read_offsets(self, first: int, count: int) -> npt.NDArray[np.int64]:
         out = np.empty(count, np.int64)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lowtide._operators import NoOperators
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -49,7 +51,7 @@ class Copied:
         return self._cu_seqlens
 
 
-class Batch:
+class Batch(NoOperators):
     """x and y of one step; `x, y = batch` and `batch[0]` work too.
 
     Both are (batch_size, block_size), writable and borrowed: valid and unchanged for as long as the
@@ -108,6 +110,9 @@ class Batch:
 
     def __len__(self) -> int:
         return 2
+
+    def _instead(self) -> str:
+        return "use those of its arrays, batch.x and batch.y"
 
     def __repr__(self) -> str:
         rows, block = self.x.shape

@@ -10,6 +10,7 @@ import numpy as np
 from lowtide import _arguments, _core, _index
 from lowtide._closing import Closing
 from lowtide._documents import Documents
+from lowtide._operators import NoTruth
 from lowtide._source import TokenSource
 
 if TYPE_CHECKING:
@@ -55,11 +56,12 @@ def tokens(
     return Tokens(path, dtype, format, eot, memory, engine, cache, gap)
 
 
-class Tokens(Closing):
+class Tokens(NoTruth, Closing):
     """Tokens in files, one behind the other, read within `memory` bytes.
 
-    Indexed as a one-dimensional ndarray; results are ndarrays of their own. Any thread may use it.
-    Made by `lowtide.tokens`, which says what the arguments mean. Pickles by reference.
+    Indexed as a one-dimensional ndarray; results are ndarrays of their own. There are no operators:
+    `t == 3` raises TypeError, `t[i:j] == 3` does not. Any thread may use it. Made by
+    `lowtide.tokens`, which says what the arguments mean. Pickles by reference.
     """
 
     __slots__ = ("__weakref__", "_asked", "_core", "_dtype", "_source", "_where")
@@ -152,7 +154,8 @@ class Tokens(Closing):
         Raises IndexError as NumPy does, OSError, FormatError, and ValueError after `close`.
         """
         if self._core.closed:
-            raise ValueError(f"{self!r}: these tokens are closed")
+            where = self._where if isinstance(self._where, str) else self._where[0]
+            raise ValueError(f"{where}: these tokens are closed")
         return _index.get(self._source, index)
 
     def __iter__(self) -> Iterator[Any]:
@@ -193,7 +196,9 @@ class Tokens(Closing):
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
         """All tokens in memory of their own if they are within `memory`, else ValueError."""
         if copy is False:
-            raise ValueError("lowtide.Tokens are on disk: they cannot become an ndarray uncopied")
+            raise ValueError(
+                "lowtide.Tokens are on disk: they cannot become an ndarray without a copy"
+            )
         if self.nbytes > self.memory:
             raise ValueError(
                 f"these tokens have {_core.format_bytes(self.nbytes)}, more than their memory="
@@ -203,6 +208,12 @@ class Tokens(Closing):
             )
         whole: AnyArray = self[:]
         return whole if dtype is None else whole.astype(dtype, copy=False)
+
+    def _instead(self) -> str:
+        return (
+            f"its tokens are on disk ({_core.format_bytes(self.nbytes)}). Index them first, as in "
+            "t[i:j] or t[:]"
+        )
 
     def reopen(self, memory: int | str | None = None) -> Tokens:
         """The same files opened again, with a budget of their own: `memory`, or the same again.

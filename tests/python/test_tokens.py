@@ -176,7 +176,7 @@ def test_asarray_of_what_fits(train, train_data):
     with lt.tokens(train) as t:
         np.testing.assert_array_equal(np.asarray(t), train_data)
         assert np.asarray(t, dtype=np.int64).dtype == np.int64
-        with pytest.raises(ValueError, match="uncopied"):
+        with pytest.raises(ValueError, match="without a copy"):
             t.__array__(copy=False)
 
 
