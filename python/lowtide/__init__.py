@@ -62,3 +62,8 @@ def __getattr__(name: str) -> Any:
 
         return import_module("lowtide.torch")
     raise AttributeError(f"module 'lowtide' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Only what is public."""
+    return sorted([*__all__, "torch"])

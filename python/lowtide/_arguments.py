@@ -44,16 +44,23 @@ def gap_bytes(gap: int | str | None) -> int | None:
     return _core.parse_bytes(gap) if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
 
 
+def told(value: Any) -> str:
+    """The type of `value`, and the value itself where it is short: for messages."""
+    kind = type(value).__name__
+    short = isinstance(value, (bool, float, str, np.generic)) and len(repr(value)) <= 40
+    return f"{kind} ({value!r})" if short else kind
+
+
 def integer(value: Any, name: str, low: int, high: int) -> int:
     """`value` as an int from `low` to `high`. Raises TypeError (bool, float), ValueError."""
     if type(value) is int and low <= value <= high:
         return value
     if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be an integer, not bool")
+        raise TypeError(f"{name} must be an integer, not {told(value)}")
     try:
         found = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be an integer, not {type(value).__name__}") from None
+        raise TypeError(f"{name} must be an integer, not {told(value)}") from None
     if not low <= found <= high:
         bound = f"at least {low}" if found < low else f"at most {high}"
         raise ValueError(f"{name} must be {bound}, not {found}")
@@ -63,14 +70,14 @@ def integer(value: Any, name: str, low: int, high: int) -> int:
 def word(value: Any, name: str) -> str:
     """`value` if it is a str. Raises TypeError; what the words are is the core's to say."""
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a str, not {type(value).__name__}")
+        raise TypeError(f"{name} must be a str, not {told(value)}")
     return value
 
 
 def flag(value: Any, name: str) -> bool:
     """`value` if it is a bool. Raises TypeError."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be a bool, not {type(value).__name__}")
+        raise TypeError(f"{name} must be a bool, not {told(value)}")
     return bool(value)
 
 
@@ -101,6 +108,9 @@ def path_list(path: Any) -> tuple[list[bytes], bool]:
         raise TypeError(f"path must be a str, an os.PathLike or a list of them, not {kind}")
     if not path:
         raise ValueError("path is an empty list: name at least one file")
+    for place, one in enumerate(path):
+        if not isinstance(one, (str, bytes, os.PathLike)):
+            raise TypeError(f"path[{place}] must be a str or an os.PathLike, not {told(one)}")
     return [_encoded(one) for one in path], False
 
 
@@ -118,11 +128,19 @@ def descr(dtype: npt.DTypeLike | None) -> tuple[str | None, np.dtype[Any] | None
     """
     if dtype is None:
         return None, None
-    found = np.dtype(dtype)
+    found = numpy_dtype(dtype)
     if found.subdtype is not None:
         base, shape = found.subdtype
         return repr((_descr_of(base), shape)), base
     return repr(_descr_of(found)), found
+
+
+def numpy_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """As np.dtype, with a TypeError that names the argument."""
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"dtype must be a NumPy dtype such as 'float32': {error}") from None
 
 
 def _descr_of(dtype: np.dtype[Any]) -> Any:
@@ -150,7 +168,7 @@ def token_word(dtype: npt.DTypeLike) -> str:
     except TypeError:
         found = None
     if found is None:
-        wanted = np.dtype(dtype)
+        wanted = numpy_dtype(dtype)
         found = _TOKEN_WORDS.get(wanted)
         if found is None:
             words = ", ".join(key for key in _TOKEN_WORDS if isinstance(key, str))

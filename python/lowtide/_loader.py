@@ -258,7 +258,8 @@ def _sources(tokens: Any) -> tuple[list[tuple[Tokens, float]], bool]:
     if not isinstance(tokens, (list, tuple)):
         kind = type(tokens).__name__
         raise TypeError(
-            f"tokens must be a lowtide.Tokens or a list of (Tokens, weight), not {kind}"
+            f"tokens must be a lowtide.Tokens (lowtide.tokens opens it) or a list of (Tokens, "
+            f"weight), not {kind}"
         )
     if not tokens:
         raise ValueError("tokens is an empty list: name at least one (Tokens, weight)")

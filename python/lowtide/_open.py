@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lowtide import _arguments
 from lowtide._array import Array
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def open(
     engine: str = "auto",
     cache: str = "auto",
     gap: int | str | None = None,
+    mode: str = "r",
 ) -> Array:
     """Opens an array on disk; only headers are read.
 
@@ -37,9 +39,16 @@ def open(
     gap: the most bytes between two reads from the disk that may share one request, as a number or
         as "4KiB". None fits it to the disk; 0 shares only where reads touch. What lies between is
         read for nothing: docs/engines.md tells how much.
+    mode: "r", for code that was written for np.memmap; an array is only read. To write into a file,
+        use `lowtide.memmap`.
 
     Raises OSError (a missing file: FileNotFoundError; an engine asked for by name that is not
     there), FormatError (the bytes are not what was promised), ValueError (a bad argument; a budget
     too small for one row) and TypeError.
     """
+    if _arguments.word(mode, "mode") not in ("r", "readonly"):
+        raise ValueError(
+            f"mode must be 'r', not {mode!r}: lowtide.open only reads. For other modes use "
+            "lowtide.memmap(path, ..., mode=...), an np.memmap within a memory limit"
+        )
     return Array(path, dtype, shape, offset, order, memory, engine, cache, gap)

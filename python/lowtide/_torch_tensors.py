@@ -10,14 +10,13 @@ import torch.utils.dlpack
 
 from lowtide._arguments import MAX, integer, token_word
 from lowtide._token_batch import Copied
-from lowtide._tokens import checked_starts
+from lowtide._tokens import Tokens, checked_starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    import lowtide
     from lowtide import _core
 
 # A tensor of a capsule: what torch.utils.dlpack.from_dlpack calls once it has looked for more.
@@ -32,7 +31,7 @@ INTEGERS: dict[Any, Any] = {
 
 
 def windows(
-    tokens: lowtide.Tokens,
+    tokens: Tokens,
     ix: torch.Tensor | npt.ArrayLike,
     block_size: int,
     dtype: torch.dtype | npt.DTypeLike = torch.int64,
@@ -42,6 +41,9 @@ def windows(
     y is x one token later; both come from one read of block_size + 1 tokens a window. `ix` is a
     tensor, an array or a list. Raises as `Tokens.windows` does.
     """
+    if not isinstance(tokens, Tokens):
+        kind = type(tokens).__name__
+        raise TypeError(f"tokens must be a lowtide.Tokens (lowtide.tokens opens it), not {kind}")
     word = INTEGERS.get(dtype) or token_word(dtype)
     block_size = integer(block_size, "block_size", 1, MAX)
     starts: Any = ix.tolist() if isinstance(ix, torch.Tensor) else ix

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "Dataset", "Loader", "windows"]
 
 
+def __dir__() -> list[str]:
+    """Only what is public."""
+    return sorted(__all__)
+
+
 class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
     """`lowtide.Loader` with tensors: the same arguments, batches, state and errors.
 

@@ -187,5 +187,28 @@ def test_len_of_an_array_without_axes(tmp_path):
                 wrong(a)
 
 
+@pytest.mark.parametrize("mode", ["r", "readonly"])
+def test_the_mode_of_np_memmap_for_reading_is_accepted(matrix, mode):
+    with lt.open(matrix[0], mode=mode) as a:
+        np.testing.assert_array_equal(a[:], matrix[1])
+
+
+@pytest.mark.parametrize("mode", ["r+", "w+", "c", "rb", "w", ""])
+def test_other_modes_lead_to_lt_memmap(matrix, mode):
+    with pytest.raises(
+        ValueError, match=r"lowtide\.open only reads.*lowtide\.memmap\(path"
+    ) as caught:
+        lt.open(matrix[0], mode=mode)
+    assert repr(mode) in str(caught.value)
+    with pytest.raises(TypeError, match="mode must be a str, not NoneType"):
+        lt.open(matrix[0], mode=None)
+
+
+def test_dir_shows_only_what_is_public():
+    assert dir(lt) == sorted([*lt.__all__, "torch"])
+    for name in dir(lt):
+        assert name == "torch" or hasattr(lt, name)
+
+
 def test_the_version_is_a_text():
     assert lt.__version__.count(".") >= 2
