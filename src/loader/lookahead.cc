@@ -16,13 +16,13 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
       schedule_(schedule),
       last_step_(schedule.turns()),
       most_ahead_(most_ahead),
-      share_(inputs.budget, "batches ahead",
-             [this](Share&, std::uint64_t most) { give_back(most); }),
       first_step_(first_step),
       next_plan_step_(first_step),
       next_step_(first_step) {
+  share_.emplace(in_.budget, "batches ahead",
+                 [this](Share&, std::uint64_t most_bytes) { give_back(most_bytes); });
   claims_ = in_.budget.claim_all(least_room(in_.dataset, schedule_));
-  share_.ask_for_part();
+  share_->ask_for_part();
   const Room least = plan_room(in_.dataset, in_.order, schedule_, 0, most_ahead_);
   raw_offset_bytes_ = least.raw_offset_bytes;
   pool_ =
@@ -31,7 +31,7 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
   {
     const std::lock_guard lock(mutex_);
     // A claim on another thread may take the room first: then it grows later.
-    if (!fit(share_.most_bytes())) (void)fit(0);
+    if (!fit(share_->most_bytes())) (void)fit(0);
   }
   const std::uint64_t steps_left = last_step_ - std::min(first_step, last_step_);
   const bool most = steps_left > in_.dataset.size() / schedule_.batch_size / 2;
@@ -39,9 +39,12 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
   try {
     planner_ = start_thread("the thread that reads ahead", [this] { run(); });
   } catch (...) {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    given_back_.notify_all();
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+      given_back_.notify_all();
+    }
+    share_.reset();
     throw;
   }
 }
@@ -50,7 +53,7 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
 // could not be had.
 bool Lookahead::fit(std::uint64_t most_bytes) {
   const Room room = plan_room(in_.dataset, in_.order, schedule_, most_bytes, most_ahead_);
-  if (!share_.resize(room.elastic_bytes)) return false;
+  if (!share_->resize(room.elastic_bytes)) return false;
   share_bytes_ = room.elastic_bytes;
   ahead_ = room.ahead;
   hot_ahead_ = room.hot_ahead;
@@ -67,7 +70,7 @@ bool Lookahead::fit(std::uint64_t most_bytes) {
 
 // Others may have gone since the share was taken. Less than twice of it would not pay.
 void Lookahead::grow() {
-  const std::uint64_t most_bytes = share_.most_bytes();
+  const std::uint64_t most_bytes = share_->most_bytes();
   if (most_bytes / 2 < std::max<std::uint64_t>(1, share_bytes_)) return;
   const Room room = plan_room(in_.dataset, in_.order, schedule_, most_bytes, most_ahead_);
   if (room.elastic_bytes / 2 >= std::max<std::uint64_t>(1, share_bytes_)) (void)fit(most_bytes);
@@ -104,6 +107,7 @@ void Lookahead::drop() {
 Lookahead::~Lookahead() {
   cancel();
   planner_.join();
+  share_.reset();
   pool_->keep(0);  // batches that are kept must not keep the rest of it
 }
 
@@ -167,7 +171,7 @@ void Lookahead::run() {
   cancel_reads();
   planner_wakes_.wait(lock, [&] { return !reads_flying(); });
   drop();
-  (void)share_.resize(0);
+  (void)share_->resize(0);
   ended_ = true;
   given_back_.notify_all();
 }
@@ -177,7 +181,7 @@ void Lookahead::work(std::unique_lock<std::mutex>& lock) {
   if (start_over_ && !reads_flying()) {
     start_over_ = false;
     drop();
-    if (!fit(give_back_to_ ? *give_back_to_ : share_.most_bytes())) (void)fit(share_bytes_);
+    if (!fit(give_back_to_ ? *give_back_to_ : share_->most_bytes())) (void)fit(share_bytes_);
     give_back_to_.reset();
     given_back_.notify_all();
   } else if (start_over_ || error_) {

@@ -100,7 +100,7 @@ class Lookahead {
   const std::uint64_t last_step_;
   const std::uint64_t most_ahead_;
   std::vector<Claim> claims_;
-  Share share_;
+  std::optional<Share> share_;          // always there, but goes before what give_back() uses
   std::uint64_t share_bytes_ = 0;       // its size, as the planner knows it
   std::size_t ahead_ = 0;               // batches that are read or ready
   std::size_t hot_ahead_ = 0;           // the same where the data is in memory
