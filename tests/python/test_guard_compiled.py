@@ -91,6 +91,8 @@ SANDBOXES = {
 def test_a_program_that_restricts_its_system_calls_lives_and_is_named(tmp_path, data, way):
     path = compiled(tmp_path, HERE / "guard_sandbox.cc")
     result = guard("--", path, way, data, timeout_s=60)
+    if result.returncode == 77:
+        pytest.skip("strict mode is not to be had under another filter")
     assert (result.returncode, result.stdout) == (0, "good\n"), result.stderr
     assert peak_of(result.stderr)[1] > 0, result.stderr  # before the filter it was held
     assert "a process from the moment it restricted its system calls (seccomp)" in result.stderr
