@@ -18,9 +18,9 @@ def release(array: np.ndarray[Any, Any], dump: bool = True) -> int:
         again when touched, and what was written is in the page cache.
     dump: False also leaves the map out of core dumps (MADV_DONTDUMP), which frees nothing.
 
-    Raises TypeError where there is no map behind it, ValueError for a private writable map (mode
-    "c": what was written would be lost) and for a closed one, OSError where the kernel refuses
-    (pages that are locked).
+    Raises TypeError where there is no map behind it, ValueError for a private map that is writable
+    or was written to (mode "c": the writes would be lost) and for a closed one, OSError where the
+    kernel refuses (pages that are locked).
     """
     dump = _arguments.flag(dump, "dump")
     found: Any = array

@@ -69,6 +69,17 @@ def test_a_private_map_is_refused_and_keeps_its_writes(path, kind):
     assert m[1000] == 99
 
 
+def test_a_private_map_that_was_written_to_is_refused_though_it_is_read_only_now(path):
+    m = np.memmap(path, np.uint8, "c")
+    m[1000] = 99
+    libc = ctypes.CDLL(None, use_errno=True)
+    at = ctypes.c_void_p(m.ctypes.data)
+    assert libc.mprotect(at, ctypes.c_size_t(8 * MIB), mmap.PROT_READ) == 0
+    with pytest.raises(ValueError, match=r"private and writable.*lose"):
+        lt.release(m)
+    assert m[1000] == 99
+
+
 def test_what_has_no_map_behind_it_is_a_type_error(path):
     m = np.memmap(path, np.uint8, "r")
     for other in (np.zeros(5), m.copy(), m + 1, b"abc", None, [m]):
