@@ -4,8 +4,10 @@
 A cached file is read by np.memmap (scan, a scan of at most 1 GB/s, shuffled rows), pyarrow,
 torch.load(mmap=True), safetensors, sqlite and by two forked workers and their parent. Each run is a
 process of its own whose file pages are sampled from outside each 2 ms (those of the process of the
-tree that holds most); what it had mapped before it opened the file (libraries) is taken off. Plain
-and guarded runs take turns.
+tree that holds most); what it had mapped before it opened the file (libraries) is taken off. CPU
+time is that of the program and of guard, user and system. Plain and guarded runs take turns.
+Shuffled rows are read from a file of twice the size as well: they cost the more, the less of it may
+stay.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import importlib.util
 import json
 import os
+import resource
 import shutil
 import sqlite3
 import statistics
@@ -38,6 +41,7 @@ JOBS = (
     ("scan", "np.memmap scan", "data.bin", 0.0, "numpy"),
     ("scan", "np.memmap scan, 1 GB/s", "data.bin", 0.0008, "numpy"),
     ("shuffle", "np.memmap shuffled rows", "data.bin", 0.0, "numpy"),
+    ("shuffle", "np.memmap shuffled rows, twice the file", "double.bin", 0.0, "numpy"),
     ("arrow", "pyarrow memory_map", "data.bin", 0.0, "pyarrow"),
     ("torch_load", "torch.load(mmap=True)", "data.pt", 0.0, "torch"),
     ("safetensors_torch", "safetensors", "data.safetensors", 0.0, "safetensors"),
@@ -50,6 +54,9 @@ def write_files(folder: str, size_bytes: int) -> None:
     """The same bytes in every form, read back once so that all are cached."""
     data = np.random.default_rng(0).integers(0, 256, size_bytes, dtype=np.uint8)
     data.tofile(os.path.join(folder, "data.bin"))
+    with open(os.path.join(folder, "double.bin"), "wb") as file:
+        data.tofile(file)
+        data.tofile(file)
     if importlib.util.find_spec("torch"):
         import torch
 
@@ -82,12 +89,18 @@ def file_pages(pid: int) -> int:
     return max([own, *(file_pages(int(child)) for child in children)])
 
 
+def children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run(job: tuple[str, str, str, float, str], path: str, guarded: bool) -> dict[str, Any]:
     words = [sys.executable, str(PROGRAMS), job[0], path, str(job[3])]
     if guarded:
         command = shutil.which("lowtide", path=os.path.dirname(sys.executable)) or "lowtide"
         words = [command, "guard", "--limit", f"{LIMIT_MIB}MiB", "--", *words]
     warm(path)
+    cpu_before = children_cpu_s()
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     samples = []
     while process.poll() is None:
@@ -96,20 +109,24 @@ def run(job: tuple[str, str, str, float, str], path: str, guarded: bool) -> dict
     out, err = process.communicate()
     if process.returncode != 0:
         raise SystemExit(f"{job[1]}: exit code {process.returncode}: {err}")
+    cpu_s = children_cpu_s() - cpu_before
     before, seconds, _ = out.split()
     growth = [max(0, pages - int(before)) for pages in samples]
     limit = LIMIT_MIB * MIB * 1.05
     return {
         "seconds": float(seconds),
+        "cpu_seconds": cpu_s,
         "peak_mib": max(growth, default=0) / MIB,
         "within": sum(one <= limit for one in growth) / max(1, len(growth)),
         "told": err.strip(),
     }
 
 
-def measure(folder: str, rounds: int) -> list[dict[str, Any]]:
+def measure(folder: str, rounds: int, only: str) -> list[dict[str, Any]]:
     rows = []
     for job in JOBS:
+        if only not in job[1]:
+            continue
         if importlib.util.find_spec(job[4]) is None:
             print(f"{job[1]}: left out, {job[4]} is not installed")
             continue
@@ -124,13 +141,17 @@ def measure(folder: str, rounds: int) -> list[dict[str, Any]]:
                 "time_ratio": statistics.median(
                     ours["seconds"] / plain["seconds"] for plain, ours in pairs
                 ),
+                "cpu_ratio": statistics.median(
+                    ours["cpu_seconds"] / plain["cpu_seconds"] for plain, ours in pairs
+                ),
                 "rounds": [{"plain": plain, "guard": ours} for plain, ours in pairs],
             }
         )
         row = rows[-1]
         print(
-            f"{row['program']:26} {row['plain_peak_mib']:7.0f} -> {row['guard_peak_mib']:5.0f} MiB"
-            f"  within limit + 5 %: {row['within_5_percent']:6.1%}  time x {row['time_ratio']:.2f}",
+            f"{row['program']:40} {row['plain_peak_mib']:7.0f} -> {row['guard_peak_mib']:5.0f} MiB"
+            f"  within limit + 5 %: {row['within_5_percent']:6.1%}  time x {row['time_ratio']:.2f}"
+            f"  CPU x {row['cpu_ratio']:.2f}",
             flush=True,
         )
     return rows
@@ -140,6 +161,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mib", type=int, default=2048, help="size of the file")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="the programs whose name holds this")
     parser.add_argument("--folder", help="where the files are made; default: on a disk")
     parser.add_argument("-o", "--output", help="the result, as JSON")
     told = parser.parse_args(argv)
@@ -149,9 +171,10 @@ def main(argv: list[str]) -> int:
         write_files(folder, told.mib * MIB)
         result = {
             "machine": machine.describe(folder),
-            "command": f"./dev bench ceiling --mib {told.mib} --rounds {told.rounds}",
+            "command": f"./dev bench ceiling --mib {told.mib} --rounds {told.rounds}"
+            + (f" --only {told.only}" if told.only else ""),
             "limit_mib": LIMIT_MIB,
-            "rows": measure(folder, told.rounds),
+            "rows": measure(folder, told.rounds, told.only),
         }
     finally:
         shutil.rmtree(folder)
