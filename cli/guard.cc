@@ -38,11 +38,11 @@ std::string summary_of(const GuardEnd& end, bool tree) {
            count_of(end.processes, "process", "processes");
   }
   text += "; not covered: ";
-  if (end.not_covered.empty()) return text + "nothing";
+  if (end.not_covered.empty()) text += "nothing";
   for (std::size_t i = 0; i < end.not_covered.size(); ++i) {
     text += (i == 0 ? "" : "; ") + end.not_covered[i];
   }
-  return text;
+  return end.advice.empty() ? text : text + "; " + end.advice;
 }
 
 std::string json_of(const GuardEnd& end, const GuardOptions& options) {

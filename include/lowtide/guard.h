@@ -35,6 +35,7 @@ struct GuardEnd {
   std::uint64_t maps = 0;                // that came under the limit
   std::uint64_t processes = 0;           // that were covered
   std::vector<std::string> not_covered;  // in words, one each; empty: all of it was
+  std::string advice;                    // what would spare the program much time; mostly empty
 };
 
 // Runs the program to its end, as run_command does. Refused before it starts: a program that would

@@ -36,6 +36,7 @@ using ceiling::Slot;
 
 constexpr int kRefused = 1;
 constexpr std::uint64_t kTouchBytes = 2 << 20;  // a large folio of the page cache, mapped whole
+constexpr std::uint64_t kUndone = 8;            // trims; fewer cost nothing to speak of
 constexpr const char* kShimName = "liblowtide_guard.so";
 
 std::string find_shim() {
@@ -158,8 +159,14 @@ void add_sums(const Page& page, const GuardOptions& options, GuardEnd& end) {
   }
   if (const auto kept = page.kept_bytes.load(); kept != 0) {
     end.not_covered.push_back(format_bytes(kept) +
-                              " that the kernel did not let go (locked, or a private map of a file "
-                              "that is not yours)");
+                              " that the kernel did not let go (locked pages, or a private "
+                              "writable map whose file is not yours, is in use by another process "
+                              "or has still to be written to the disk)");
+  }
+  if (const auto undone = page.undone.load(); undone >= kUndone && undone * 2 >= end.trims) {
+    end.advice =
+        "pages are wanted back as soon as they are trimmed (shuffled reads do so), which costs CPU "
+        "time: use lt.memmap or lt.open in the program, or raise --limit";
   }
   if (const auto maps = page.maps_left_out.load(); maps != 0) {
     end.not_covered.push_back(std::to_string(maps) + " maps beyond the " +
@@ -196,7 +203,7 @@ GuardEnd guard(const GuardOptions& options) {
   Page& page = *new (memory.data()) Page;
   page.number = random_number();
 
-  GuardWatch watch(options.limit_bytes);
+  GuardWatch watch(options.limit_bytes, page);
   Watching watching(watch);
   int started = 0;
   CommandOptions command;

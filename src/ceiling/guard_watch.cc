@@ -32,17 +32,25 @@ bool is_library(const std::string& path) {
 
 }  // namespace
 
-GuardWatch::GuardWatch(std::uint64_t limit_bytes)
-    : limit_bytes_(limit_bytes), filters_(call_filters({}, process_id())) {}
+GuardWatch::GuardWatch(std::uint64_t limit_bytes, const Page& page)
+    : limit_bytes_(limit_bytes), page_(page), filters_(call_filters({}, process_id())) {}
 
 void GuardWatch::look(int pid) {
   for (const int one : tree_of(pid)) look_at(one);
 }
 
+bool GuardWatch::explained(int pid) const {
+  for (const Slot& slot : page_.slots) {
+    if (slot.pid.load() == pid) return (slot.state.load() & (Slot::kKept | Slot::kUndone)) != 0;
+  }
+  return false;
+}
+
 void GuardWatch::look_at(int pid) {
   const std::uint64_t much = limit_bytes_ + limit_bytes_ / 4;
   const ToldBytes file = read_memory({}, pid).file;
-  const auto maps = file && *file > much ? read_maps({}, pid) : Told<ProcessMaps>{};
+  const bool look = file && *file > much && !explained(pid);
+  const auto maps = look ? read_maps({}, pid) : Told<ProcessMaps>{};
   std::map<std::string, std::uint64_t> bytes_of;
   bool covered = false;
   if (maps) {
@@ -75,7 +83,7 @@ std::vector<std::string> GuardWatch::found() const {
   const auto why = [](const Held& held) {
     if (!held.covered) return ": the guard's library was not loaded into it";
     if (held.restricted) return ": it restricts its system calls (seccomp)";
-    return ": pages locked, or mapped past libc";
+    return ": mapped past libc, or read faster than trims can follow";
   };
   std::vector<std::string> found;
   for (const auto& [key, held] : by_name) {

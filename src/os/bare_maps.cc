@@ -185,7 +185,7 @@ std::uint64_t OwnMaps::told_resident() {
   return last_resident_bytes_;
 }
 
-bool OwnMaps::runs(Range range, Pages which, Visit visit, void* state) {
+bool OwnMaps::visit_pages(Range range, Pages which, Visit visit, void* state) {
   if (!scan_) return walk(range, which, visit, state);
   PageRun found[256];
   PagemapScan query{};
@@ -241,15 +241,21 @@ bool OwnMaps::walk(Range range, Pages which, Visit visit, void* state) {
   return true;
 }
 
-std::uint64_t OwnMaps::resident(Range range, bool shared) {
-  std::uint64_t bytes = 0;
+std::uint64_t OwnMaps::resident(Range range, bool shared, std::uint64_t& runs) {
   if (scan_) {
-    const auto add = [](void* sum, Range run) {
-      *static_cast<std::uint64_t*>(sum) += run.bytes();
+    struct Sum {
+      std::uint64_t bytes = 0, runs = 0;
+    } sum;
+    const auto add = [](void* to, Range run) {
+      static_cast<Sum*>(to)->bytes += run.bytes();
+      ++static_cast<Sum*>(to)->runs;
       return true;
     };
-    return runs(range, shared ? Pages::present : Pages::of_file, add, &bytes) ? bytes : 0;
+    if (!visit_pages(range, shared ? Pages::present : Pages::of_file, add, &sum)) return 0;
+    runs += sum.runs;
+    return sum.bytes;
   }
+  std::uint64_t bytes = 0;
   Area area;
   std::uintptr_t at = range.start;
   while (at < range.end && find_text(at, area) && area.range.start < range.end) {
@@ -262,11 +268,8 @@ std::uint64_t OwnMaps::resident(Range range, bool shared) {
   return bytes;
 }
 
-bool OwnMaps::visit_resident(Range range, bool (*visit)(Range run)) {
-  const auto pass = [](void* function, Range run) {
-    return reinterpret_cast<bool (*)(Range)>(function)(run);
-  };
-  return runs(range, Pages::of_file, pass, reinterpret_cast<void*>(visit));
+bool OwnMaps::visit_resident(Range range, Visit visit, void* state) {
+  return visit_pages(range, Pages::of_file, visit, state);
 }
 
 bool OwnMaps::written(Range range) {
@@ -275,7 +278,7 @@ bool OwnMaps::written(Range range) {
     *static_cast<bool*>(flag) = true;
     return false;
   };
-  return !runs(range, Pages::copied, note, &found) || found;
+  return !visit_pages(range, Pages::copied, note, &found) || found;
 }
 
 }  // namespace lowtide::bare

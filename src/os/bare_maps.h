@@ -57,11 +57,12 @@ class OwnMaps {
   [[nodiscard]] bool find(std::uintptr_t address, Area& out, char* path = nullptr);
   // Bytes of `range` that are in memory and belong to the file. Copies made by writes into a
   // private map are not counted; of a shared map every page is the file's, which is cheaper to
-  // count.
-  [[nodiscard]] std::uint64_t resident(Range range, bool shared);
+  // count. `runs` goes up by the number of runs that they are in, where PAGEMAP_SCAN tells it.
+  [[nodiscard]] std::uint64_t resident(Range range, bool shared, std::uint64_t& runs);
   // Calls `visit` for the runs of such pages, and never for a copy, until it returns false. False
   // where nothing tells which they are.
-  [[nodiscard]] bool visit_resident(Range range, bool (*visit)(Range run));
+  using Visit = bool (*)(void* state, Range run);
+  [[nodiscard]] bool visit_resident(Range range, Visit visit, void* state);
   // True when pages of a private map were copied by writes, however the program came to write.
   // Where nothing tells it is true: a copy that is thought to be there is never lost.
   [[nodiscard]] bool written(Range range);
@@ -70,8 +71,7 @@ class OwnMaps {
   enum class Pages { present, of_file, copied };
   // Both call `visit` for the runs of such pages until it returns false, and are false where the
   // kernel refuses.
-  using Visit = bool (*)(void* state, Range run);
-  [[nodiscard]] bool runs(Range range, Pages which, Visit visit, void* state);
+  [[nodiscard]] bool visit_pages(Range range, Pages which, Visit visit, void* state);
   [[nodiscard]] bool walk(Range range, Pages which, Visit visit, void* state);
   [[nodiscard]] bool find_text(std::uintptr_t address, Area& out);
   [[nodiscard]] std::uint64_t told_resident();  // of last_, from smaps

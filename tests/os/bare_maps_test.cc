@@ -45,7 +45,8 @@ class BareMaps : public testing::TestWithParam<OwnMaps::Ways> {
   }
   [[nodiscard]] std::uint64_t resident(Range what) {
     maps_.rewind();
-    return maps_.resident(what, shared_);
+    runs_ = 0;
+    return maps_.resident(what, shared_, runs_);
   }
 
   TempFolder folder_;
@@ -53,11 +54,13 @@ class BareMaps : public testing::TestWithParam<OwnMaps::Ways> {
   OwnMaps maps_;
   char* at_ = nullptr;
   bool shared_ = false;
+  std::uint64_t runs_ = 0;
 };
 
 TEST_P(BareMaps, CountsThePagesOfAFile) {
   map(PROT_READ, MAP_SHARED);
   EXPECT_EQ(resident(range()), kPages * page_bytes());
+  EXPECT_LE(runs_, 1U);  // 0 where the kernel does not tell
   ASSERT_TRUE(unlock_pages(at_, kPages * page_bytes()));
   ASSERT_EQ(advise(range(), MADV_DONTNEED), 0);
   EXPECT_EQ(resident(range()), 0U);
@@ -90,8 +93,6 @@ TEST_P(BareMaps, SeesWritesThatWentPastTheProtection) {
   EXPECT_EQ(maps_.written(range(0, 77)), GetParam() == OwnMaps::Ways::no_pagemap);
 }
 
-std::vector<Range> visited;
-
 TEST_P(BareMaps, VisitsTheRunsOfTheFilesPagesBetweenThoseThatWereWritten) {
   map(PROT_READ | PROT_WRITE, MAP_PRIVATE);
   ASSERT_TRUE(unlock_pages(at_, kPages * page_bytes()));
@@ -100,11 +101,12 @@ TEST_P(BareMaps, VisitsTheRunsOfTheFilesPagesBetweenThoseThatWereWritten) {
     (void)static_cast<volatile char*>(at_)[page * page_bytes()];
   }
   at_[10 * page_bytes()] = at_[20 * page_bytes()] = 'y';
-  visited.clear();
-  const bool told = maps_.visit_resident(range(), [](Range run) {
-    visited.push_back(run);
+  std::vector<Range> visited;
+  const auto note = [](void* runs, Range run) {
+    static_cast<std::vector<Range>*>(runs)->push_back(run);
     return true;
-  });
+  };
+  const bool told = maps_.visit_resident(range(), note, &visited);
   EXPECT_EQ(told, GetParam() != OwnMaps::Ways::no_pagemap);
   std::uint64_t bytes = 0;
   for (const Range& run : visited) {
@@ -139,8 +141,8 @@ TEST_P(BareMaps, FindsAMappingByAnAddressInItOrBeforeIt) {
 TEST_P(BareMaps, TwoRangesOfOneMappingAreCountedApart) {
   map(PROT_READ, MAP_SHARED);
   maps_.rewind();
-  EXPECT_EQ(maps_.resident(range(0, 100), true), 100 * page_bytes());
-  EXPECT_EQ(maps_.resident(range(100, 50), false), 50 * page_bytes());
+  EXPECT_EQ(maps_.resident(range(0, 100), true, runs_), 100 * page_bytes());
+  EXPECT_EQ(maps_.resident(range(100, 50), false, runs_), 50 * page_bytes());
 }
 
 TEST_P(BareMaps, StatmSeesWhatIsMapped) {

@@ -63,8 +63,34 @@ def test_a_scan_of_a_memmap_is_held_and_reads_the_same_bytes(data, total):
 
 
 def test_a_shuffle_of_a_memmap_is_trimmed_and_reads_the_same_bytes(data, total):
-    """A gather maps tens of gigabytes a second: it passes the limit for moments."""
+    """A gather maps tens of gigabytes per second: it exceeds the limit for moments."""
     assert held(program("shuffle", data), most=SIZE) == str(total)
+
+
+def test_the_cure_for_shuffled_reads_is_named_and_no_false_reason_is_given(data):
+    """Reads that want every page back are no locked pages, and no private map of somebody else."""
+    result = program("shuffle_long", data)
+    assert result.returncode == 0, result.stderr
+    assert "did not let go" not in result.stderr
+    assert "past libc" not in result.stderr
+    assert "wanted back as soon as they are trimmed (shuffled reads do so)" in result.stderr
+    assert "use lt.memmap or lt.open in the program, or raise --limit" in result.stderr
+
+
+def test_locked_pages_are_named_for_what_they_are(data):
+    inner = (
+        "import ctypes, sys, time, numpy as np; m = np.memmap(sys.argv[1], mode='r')\n"
+        "libc = ctypes.CDLL(None); at = ctypes.c_void_p(m.ctypes.data)\n"
+        "if libc.mlock(at, ctypes.c_size_t(len(m))) != 0: sys.exit(77)\n"
+        "time.sleep(2)"
+    )
+    result = guard("--", sys.executable, "-c", inner, data)
+    if result.returncode == 77:
+        pytest.skip("pages cannot be locked here")
+    assert result.returncode == 0, result.stderr
+    assert "192 MiB that the kernel did not let go (locked pages, or" in result.stderr
+    assert "shuffled" not in result.stderr
+    assert "past libc" not in result.stderr
 
 
 def test_pyarrow_memory_map_is_held(data, total):

@@ -19,8 +19,12 @@ inline constexpr const char* kSettingsVariable = "LOWTIDE_GUARD";
 inline constexpr const char* kPreloadVariable = "LD_PRELOAD";
 
 struct Slot {
-  std::atomic<std::int32_t> pid;  // 0: free
-  std::atomic<std::uint32_t> ended;
+  static constexpr std::uint32_t kEnded = 1;   // the process holds nothing any more
+  static constexpr std::uint32_t kKept = 2;    // the kernel did not let go of what was trimmed
+  static constexpr std::uint32_t kUndone = 4;  // the program wants back at once what was trimmed
+
+  std::atomic<std::int32_t> pid;              // 0: free
+  std::atomic<std::uint32_t> state;           // of the above
   std::atomic<std::uint64_t> resident_bytes;  // of its maps, at its last look
 };
 
@@ -37,6 +41,7 @@ struct Page {
   std::atomic<std::uint64_t> kept_bytes;       // the most that stayed mapped after a trim
   std::atomic<std::uint64_t> maps_left_out;    // for which the table had no room
   std::atomic<std::uint64_t> threads_refused;  // processes in which the trimmer could not start
+  std::atomic<std::uint64_t> undone;           // trims of what the program wants back at once
   std::atomic<std::uint64_t> sandboxed;        // processes that restricted their system calls
   std::atomic<std::uint64_t> slots_used;       // slots[0 .. slots_used) were claimed at some time
   Slot slots[kSlots];

@@ -50,11 +50,11 @@ void Shim::claim_slot() {
     Slot& slot = page_->slots[i];
     std::int32_t holder = slot.pid.load();
     // The first is the program's own, which guard looks for at the end.
-    const bool left =
-        i != 0 && holder != 0 && (slot.ended.load() != 0 || bare::process_gone(holder));
+    const bool left = i != 0 && holder != 0 &&
+                      ((slot.state.load() & Slot::kEnded) != 0 || bare::process_gone(holder));
     if (holder != 0 && holder != pid && !left) continue;
     if (holder != pid && !slot.pid.compare_exchange_strong(holder, pid)) continue;
-    slot.ended.store(0);
+    slot.state.store(0);
     slot.resident_bytes.store(0);
     raise_to(page_->slots_used, i + 1);
     slot_ = &slot;
@@ -153,14 +153,14 @@ void Shim::come_again() {
 }
 
 void Shim::stay_back() {
-  slot_->ended.store(1);
+  slot_->state.fetch_or(Slot::kEnded);
   page_->sandboxed.fetch_add(1);
 }
 
 void Shim::end() {
   if (!on() || bare::process_id() != pid_.load()) return;
   slot_->resident_bytes.store(0);
-  slot_->ended.store(1);
+  slot_->state.fetch_or(Slot::kEnded);
 }
 
 Shim::Sum Shim::sum() {

@@ -20,16 +20,19 @@ bare::Range overlap(bare::Range a, bare::Range b) {
   return both.start < both.end ? both : bare::Range{};
 }
 
-bool page_out(bare::Range run) {
-  bare::advise(run, kPageOut);
+// What a release does to a run of pages; `refused` becomes true where the kernel does not let them
+// go (locked pages).
+bool page_out(void* refused, bare::Range run) {
+  if (bare::advise(run, kPageOut) < 0) *static_cast<bool*>(refused) = true;
   return true;
 }
-bool let_go(bare::Range run) {
-  bare::advise(run, MADV_DONTNEED);
+bool let_go(void* refused, bare::Range run) {
+  if (bare::advise(run, MADV_DONTNEED) < 0) *static_cast<bool*>(refused) = true;
   return true;
 }
-bool page_out_and_let_go(bare::Range run) {
-  return page_out(run) && let_go(run);
+bool page_out_and_let_go(void* refused, bare::Range run) {
+  bool ignored = false;
+  return page_out(&ignored, run) && let_go(refused, run);
 }
 
 }  // namespace
@@ -50,11 +53,15 @@ bool Trimmer::ours(Entry& entry, const bare::Area& area) {
 std::uint64_t Trimmer::count(Shim::Held& held) {
   const std::uint64_t start = bare::now_ns();
   std::uint64_t bytes = 0;
+  std::uint64_t runs = 0;
+  mapped_bytes_ = 0;
   maps_.rewind();
   for (std::size_t i = 0; i < held.table().size(); ++i) {
     const Entry& entry = held.table()[i];
-    bytes += maps_.resident(entry.range, entry.kind == Kind::shared);
+    bytes += maps_.resident(entry.range, entry.kind == Kind::shared, runs);
+    mapped_bytes_ += entry.range.bytes();
   }
+  if (bytes >= shim_.settings().limit_bytes / 4) churn_.counted(bytes, runs);
   const std::uint64_t shared = maps_.shared_bytes();
   other_bytes_ = shared > bytes ? shared - bytes : 0;
   const std::uint64_t cost_ns = bare::now_ns() - start;
@@ -102,7 +109,9 @@ bool Trimmer::holds_its_share() {
 }
 
 void Trimmer::trim() {
+  const std::uint64_t start = bare::now_ns();
   const std::uint64_t shared_before = last_shared_;
+  kept_bytes_ = 0;
   std::uint64_t after = 0;
   {
     Shim::Held held(shim_);
@@ -124,16 +133,25 @@ void Trimmer::trim() {
   shim_.page().released_bytes.fetch_add(released);
   publish(after);
   rest_after(before, after);
+  const bool wanted_back = churn_.trimmed(released, mapped_bytes_, start);
+  if (wanted_back || (futile_ >= kFutileTrims && kept_bytes_ < after / 2)) {
+    shim_.slot().state.fetch_or(Slot::kUndone);
+    shim_.page().undone.fetch_add(1);
+  }
   pace_.trimmed(after + others_bytes(), bare::now_ns());
 }
 
-// Trims that bring nothing (locked pages, pages of a private map that the kernel keeps) become
-// rare.
+// Trims that bring nothing become rare: the kernel keeps the pages (locked, or of a private map),
+// or the program has them back before the trim is over.
 void Trimmer::rest_after(std::uint64_t before, std::uint64_t after) {
   futile_ = after >= before - before / 8 ? futile_ + 1 : 0;
   rest_ns_ = 0;
   if (futile_ < kFutileTrims) return;
-  if (after >= shim_.settings().limit_bytes / 2) raise_to(shim_.page().kept_bytes, after);
+  const std::uint64_t kept = kept_bytes_ < after ? kept_bytes_ : after;
+  if (kept >= shim_.settings().limit_bytes / 2) {
+    raise_to(shim_.page().kept_bytes, kept);
+    shim_.slot().state.fetch_or(Slot::kKept);
+  }
   const unsigned doublings = futile_ - kFutileTrims;
   rest_ns_ = doublings < 6 ? kShortestRestNs << doublings : kLongestRestNs;
 }
@@ -178,26 +196,50 @@ void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& ar
   held.table()[index].device = entry.device;
   const bool by_name = shim_.settings().drop_cache && path_[0] != 0;
   const auto how = shim_.settings().drop_cache && !by_name ? &page_out_and_let_go : &let_go;
+  bool refused = false;
   if (entry.kind == Kind::shared) {
-    how(part);
-  } else if (entry.kind == Kind::private_dirty || area.writable || !release_of_file(part, how)) {
+    how(&refused, part);
+  } else if (entry.kind == Kind::private_dirty || area.writable ||
+             !release_of_file(part, how, refused)) {
     held.table().make_writable(part);
-    // Copies that the program wrote would only go to the swap.
-    if (!maps_.written(part) || !maps_.visit_resident(part, &page_out)) page_out(part);
+    page_out_part(part);
     return;
   }
+  if (refused) kept_bytes_ += resident_now(part);
   if (by_name) drop_cache(entry, area, part);
 }
 
 // The pages of the file in a private map that is not writable, and no copy. The program can have
 // written to it without a hook (a system call past libc, /proc/self/mem), so each piece is looked
 // at right before it goes. False: nobody can tell.
-bool Trimmer::release_of_file(bare::Range part, bool (*how)(bare::Range run)) {
+bool Trimmer::release_of_file(bare::Range part, bare::OwnMaps::Visit how, bool& refused) {
   constexpr std::uintptr_t kPieceBytes = 8 << 20;
   for (std::uintptr_t at = part.start; at < part.end; at += kPieceBytes) {
-    if (!maps_.visit_resident(overlap({at, at + kPieceBytes}, part), how)) return false;
+    if (!maps_.visit_resident(overlap({at, at + kPieceBytes}, part), how, &refused)) return false;
   }
   return true;
+}
+
+// The kernel's reclaim says nothing about what it did not take. What it took comes back from the
+// disk, so what is there afterwards was kept.
+void Trimmer::page_out_part(bare::Range part) {
+  const std::uint64_t before = resident_now(part);
+  bool refused = false;
+  // Copies that the program wrote would only go to the swap.
+  if (!maps_.written(part) || !maps_.visit_resident(part, &page_out, &refused)) {
+    page_out(&refused, part);
+  }
+  const std::uint64_t after = resident_now(part);
+  if (after >= before - before / 8) kept_bytes_ += after;
+}
+
+std::uint64_t Trimmer::resident_now(bare::Range part) {
+  std::uint64_t bytes = 0;
+  const auto add = [](void* sum, bare::Range run) {
+    *static_cast<std::uint64_t*>(sum) += run.bytes();
+    return true;
+  };
+  return maps_.visit_resident(part, add, &bytes) ? bytes : part.bytes();
 }
 
 void Trimmer::drop_cache(const Entry& entry, const bare::Area& area, bare::Range part) {

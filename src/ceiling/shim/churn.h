@@ -1,0 +1,50 @@
+// churn.h - whether a program wants back at once what trims take from it. Arithmetic only.
+//
+// A program that reads in order enters each page once and leaves it. One that jumps through its
+// files (a shuffled gather) wants most pages back soon, and each costs it a fault. Two signs of
+// that: the resident pages lie in many small runs, or trims release several times all that is
+// mapped, each second (where one touch maps 2 MiB there are few runs and very many trims).
+#pragma once
+
+#include <cstdint>
+
+namespace lowtide::ceiling {
+
+class Churn {
+ public:
+  // A count that was no mere rest of a trim found so many bytes in so many runs; 0 runs: unknown.
+  void counted(std::uint64_t bytes, std::uint64_t runs) {
+    scattered_ = runs >= kManyRuns && bytes / runs <= kSmallRunBytes;
+  }
+
+  // A trim at `now_ns` released this much of all that is mapped. True: it will be wanted back.
+  [[nodiscard]] bool trimmed(std::uint64_t released_bytes, std::uint64_t mapped_bytes,
+                             std::uint64_t now_ns) {
+    const bool soon = last_ns_ != 0 && now_ns - last_ns_ < kSoonNs;
+    last_ns_ = now_ns;
+    released_bytes_ += released_bytes;
+    if (const std::uint64_t passed_ns = now_ns - span_ns_; passed_ns >= kSpanNs) {
+      const double mapped_in_span =
+          static_cast<double>(mapped_bytes) * static_cast<double>(passed_ns) / 1e9;
+      repeated_ = span_ns_ != 0 && static_cast<double>(released_bytes_) > kTimes * mapped_in_span;
+      span_ns_ = now_ns;
+      released_bytes_ = 0;
+    }
+    return soon && (scattered_ || repeated_);
+  }
+
+ private:
+  static constexpr std::uint64_t kManyRuns = 32;
+  static constexpr std::uint64_t kSmallRunBytes = 4 << 20;
+  static constexpr std::uint64_t kSoonNs = 1'000'000'000;
+  static constexpr std::uint64_t kSpanNs = 250'000'000;
+  static constexpr double kTimes = 8;  // all that is mapped, per second
+
+  bool scattered_ = false;
+  bool repeated_ = false;
+  std::uint64_t last_ns_ = 0;
+  std::uint64_t span_ns_ = 0;
+  std::uint64_t released_bytes_ = 0;  // since span_ns_
+};
+
+}  // namespace lowtide::ceiling
