@@ -54,13 +54,13 @@ std::size_t resident_mib() {
 }
 
 std::size_t peak_mib = 0;
+bool marked = false;
 
 // Reads all of it, slowly enough for a trimmer to follow, and gives the marks that are not there.
 std::size_t lost_marks(const volatile char* at, std::size_t size) {
   std::size_t lost = 0;
   for (std::size_t page = 0; page < size; page += kPage) {
-    const bool marked = page % kEvery == 0;
-    if (marked && at[page] != 'w') ++lost;
+    if (marked && page % kEvery == 0 && at[page] != 'w') ++lost;
     (void)at[page];
     if (page % (1 << 20) != 0) continue;
     usleep(300);
@@ -91,11 +91,13 @@ int main(int count, char** words) {
   const auto size = static_cast<std::size_t>(told.st_size);
   const std::string way = words[1];
   char* const at = map_behind_another(fd, size);
-  write_marks(at, size, way);
   if (way == "failed") {  // calls that the kernel refuses: both maps stay as they are
     if (mremap(at - size, 2 * size, 4 * size, 0) != MAP_FAILED) fail("mremap did not fail");
     if (munmap(at - 1, size) == 0) fail("munmap did not fail");
     if (mmap(at, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 1) != MAP_FAILED) fail("mmap did");
+  } else {
+    write_marks(at, size, way);
+    marked = true;
   }
   std::size_t lost = 0;
   for (int round = 0; round < kRounds && lost == 0; ++round) lost = lost_marks(at, size);

@@ -200,7 +200,7 @@ void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& ar
   if (entry.kind == Kind::shared) {
     how(&refused, part);
   } else if (entry.kind == Kind::private_dirty || area.writable ||
-             !release_of_file(part, how, refused)) {
+             !release_clean(part, how, refused)) {
     held.table().make_writable(part);
     page_out_part(part);
     return;
@@ -209,13 +209,16 @@ void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& ar
   if (by_name) drop_cache(entry, area, part);
 }
 
-// The pages of the file in a private map that is not writable, and no copy. The program can have
-// written to it without a hook (a system call past libc, /proc/self/mem), so each piece is looked
-// at right before it goes. False: nobody can tell.
-bool Trimmer::release_of_file(bare::Range part, bare::OwnMaps::Visit how, bool& refused) {
+// A private map that is not writable, as long as nothing was written to it. The program can write
+// without a hook (a system call past libc, /proc/self/mem), so each piece is looked at right before
+// it goes. False: there are copies, or nobody can tell. Who wrote once may do so again, between a
+// look and a release, so from then on the map is left to the kernel's reclaim.
+bool Trimmer::release_clean(bare::Range part, bare::OwnMaps::Visit how, bool& refused) {
   constexpr std::uintptr_t kPieceBytes = 8 << 20;
   for (std::uintptr_t at = part.start; at < part.end; at += kPieceBytes) {
-    if (!maps_.visit_resident(overlap({at, at + kPieceBytes}, part), how, &refused)) return false;
+    const bare::Range piece = overlap({at, at + kPieceBytes}, part);
+    if (maps_.written(piece)) return false;
+    how(&refused, piece);
   }
   return true;
 }

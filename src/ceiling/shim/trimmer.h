@@ -32,7 +32,7 @@ class Trimmer {
   void rest_after(std::uint64_t before, std::uint64_t after);
   void trim_entry(Shim::Held& held, Entry entry);
   void release(Shim::Held& held, const Entry& entry, const bare::Area& area, bare::Range part);
-  [[nodiscard]] bool release_of_file(bare::Range part, bare::OwnMaps::Visit how, bool& refused);
+  [[nodiscard]] bool release_clean(bare::Range part, bare::OwnMaps::Visit how, bool& refused);
   void page_out_part(bare::Range part);
   [[nodiscard]] std::uint64_t resident_now(bare::Range part);  // all of it where nobody can tell
   void drop_cache(const Entry& entry, const bare::Area& area, bare::Range part);
