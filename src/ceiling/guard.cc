@@ -178,9 +178,10 @@ void add_sums(const Page& page, const GuardOptions& options, GuardEnd& end) {
   }
   if (const auto processes = page.sandboxed.load(); processes != 0) {
     end.not_covered.push_back(
-        (processes == 1 ? "a process" : std::to_string(processes) + " processes") +
-        " from the moment it restricted its system calls (seccomp), which the guard's thread "
-        "needs");
+        processes == 1
+            ? "a process from the moment it restricted its system calls (seccomp)"
+            : std::to_string(processes) +
+                  " processes from the moment they restricted their system calls (seccomp)");
   }
 }
 

@@ -11,6 +11,13 @@
 
 namespace lowtide::bare {
 
+// Whether calls are made by hand on this machine.
+#if defined(__x86_64__) || defined(__aarch64__)
+inline constexpr bool kByHand = true;
+#else
+inline constexpr bool kByHand = false;
+#endif
+
 inline long call_words(long number, long a, long b, long c, long d, long e, long f) {
 #if defined(__x86_64__)
   long result = number;

@@ -17,16 +17,23 @@ constexpr long kStrict = 0, kFilter = 1;  // SECCOMP_SET_MODE_...
 constexpr long kAllThreads = 1 << 0;      // SECCOMP_FILTER_FLAG_TSYNC
 constexpr long kListener = 1 << 3;        // SECCOMP_FILTER_FLAG_NEW_LISTENER
 
-// Until the constructor ran: libraries that start earlier may call.
-long early_syscall(long number, long a, long b, long c, long d, long e, long f) {
-  return told<long>(bare::call_words(number, a, b, c, d, e, f));
-}
-int early_prctl(int option, long a, long b, long c, long d) {
-  return told<int>(bare::call_words(bare::kPrctlCall, option, a, b, c, d, 0));
-}
+long early_syscall(long number, long a, long b, long c, long d, long e, long f);
+int early_prctl(int option, long a, long b, long c, long d);
 
 constinit Syscall next_syscall = &early_syscall;
 constinit Prctl next_prctl = &early_prctl;
+
+// Until the constructor ran: libraries that start earlier may call. Where a call is not made by
+// hand it would come back here.
+long early_syscall(long number, long a, long b, long c, long d, long e, long f) {
+  if constexpr (bare::kByHand) return told<long>(bare::call_words(number, a, b, c, d, e, f));
+  find_next_calls();
+  if (next_syscall == &early_syscall) return told<long>(-ENOSYS);
+  return next_syscall(number, a, b, c, d, e, f);
+}
+int early_prctl(int option, long a, long b, long c, long d) {
+  return static_cast<int>(next_syscall(bare::kPrctlCall, option, a, b, c, d, 0));
+}
 
 // A filter at null only asks whether the kernel knows filters.
 bool sets_filter(long operation, long filter) {
