@@ -53,6 +53,21 @@ class ArrayTrouble : public testing::Test {
   const std::string path_;
 };
 
+TEST_F(ArrayTrouble, RefusesToLeaveOutAllBatches) {
+  const Array array = Array::open(path_, {});
+  BatchOptions options{.batch_size = kRows, .world_size = 2, .drop_last = true};
+  try {
+    const Batches batches = array.batches(options);
+    ADD_FAILURE() << batches.steps() << " steps";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(),
+                 "drop_last leaves no batch: one step needs batch_size * world_size = 40000 * 2 "
+                 "rows, and there are 40000");
+  }
+  options.world_size = 1;
+  EXPECT_EQ(array.batches(options).steps(), 1U);
+}
+
 TEST_F(ArrayTrouble, NamesWhatIsWrongWithAPath) {
   const std::string missing = folder_ / "missing.npy";
   EXPECT_EQ(text_of(missing).find("open " + missing + ": No such file or directory"), 0U)
