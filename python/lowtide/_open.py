@@ -51,4 +51,8 @@ def open(
             f"mode must be 'r', not {mode!r}: lowtide.open only reads. For other modes use "
             "lowtide.memmap(path, ..., mode=...), an np.memmap within a memory limit"
         )
+    if isinstance(dtype, str) and dtype in ("r", "rb", "r+", "w", "w+"):
+        raise TypeError(
+            f"the second argument is dtype, and {dtype!r} is a mode: use mode={dtype!r}"
+        )
     return Array(path, dtype, shape, offset, order, memory, engine, cache, gap)

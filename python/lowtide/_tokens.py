@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # An iteration over tokens reads about this at once, if the budget allows.
 _CHUNK_BYTES = 1 << 20
+_MOST_WINDOWS = 2**59  # of one batch: 8 bytes each for its starts are no size that memory has
 _MEMORY = 3  # its place among what was asked for when opening
 
 
@@ -177,7 +178,11 @@ class Tokens(NoTruth, Closing):
         """
         block_size = _arguments.integer(block_size, "block_size", 1, _arguments.MAX)
         word = _arguments.token_word(dtype)
-        both, _ = self._core.windows(checked_starts(starts), block_size, word)
+        found = checked_starts(starts)
+        try:
+            both, _ = self._core.windows(found, block_size, word)
+        except MemoryError:
+            raise _too_large(len(found), block_size, word) from None
         return both[0], both[1]
 
     def batch(
@@ -190,7 +195,13 @@ class Tokens(NoTruth, Closing):
         batch_size = _arguments.integer(batch_size, "batch_size", 1, _arguments.MAX)
         block_size = _arguments.integer(block_size, "block_size", 1, _arguments.MAX)
         seed = _arguments.integer(seed, "seed", 0, 2**64 - 1)
-        both, _ = self._core.batch(batch_size, block_size, seed, _arguments.token_word(dtype))
+        word = _arguments.token_word(dtype)
+        if batch_size > _MOST_WINDOWS:
+            raise _too_large(batch_size, block_size, word)
+        try:
+            both, _ = self._core.batch(batch_size, block_size, seed, word)
+        except MemoryError:
+            raise _too_large(batch_size, block_size, word) from None
         return both[0], both[1]
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
@@ -265,6 +276,12 @@ def checked_starts(starts: Any) -> AnyArray:
             raise TypeError(f"starts must be integers, not {found.dtype}")
         return found.astype(np.int64)
     return found
+
+
+def _too_large(rows: int, block_size: int, word: str) -> MemoryError:
+    size = 2 * rows * block_size * np.dtype(word).itemsize
+    shown = _core.format_bytes(size) if size <= _arguments.MAX else "more than 8 EiB"
+    return MemoryError(f"{rows} windows of {block_size} tokens need {shown} for x and y in {word}")
 
 
 def _absolute(path: str, may_be_glob: bool) -> str:

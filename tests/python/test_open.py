@@ -204,6 +204,11 @@ def test_other_modes_lead_to_lt_memmap(matrix, mode):
         lt.open(matrix[0], mode=None)
 
 
+def test_a_mode_in_the_place_of_the_dtype_is_told(matrix):
+    with pytest.raises(TypeError, match="'r' is a mode: use mode='r'"):
+        lt.open(matrix[0], "r")
+
+
 def test_dir_shows_only_what_is_public():
     assert dir(lt) == sorted([*lt.__all__, "torch"])
     for name in dir(lt):

@@ -152,3 +152,12 @@ def test_paths_that_are_not_there(tmp_path):
     os.mkfifo(tmp_path / "pipe.bin")
     with pytest.raises((OSError, ValueError)):
         lt.tokens(tmp_path / "pipe.bin")
+
+
+@pytest.mark.parametrize("rows", [2**40, 2**58, 2**62])
+def test_a_batch_that_no_memory_holds_is_named(train, rows):
+    with (
+        lt.tokens(train) as t,
+        pytest.raises(MemoryError, match=f"{rows} windows of 8 tokens need"),
+    ):
+        t.batch(rows, 8, seed=0)
