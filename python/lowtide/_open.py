@@ -53,6 +53,7 @@ def open(
         )
     if isinstance(dtype, str) and dtype in ("r", "rb", "r+", "w", "w+"):
         raise TypeError(
-            f"the second argument is dtype, and {dtype!r} is a mode: use mode={dtype!r}"
+            f"the second argument is dtype, and {dtype!r} is a mode: lowtide.open only reads, so "
+            "leave it out"
         )
     return Array(path, dtype, shape, offset, order, memory, engine, cache, gap)

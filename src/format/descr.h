@@ -16,8 +16,8 @@ namespace lowtide {
 [[nodiscard]] DType parse_descr(std::string_view text);
 
 // The same, of a literal that is already parsed: what numpy.lib.format.descr_to_dtype makes of it,
-// with padding kept as fields without a name. What NumPy reads and never writes is refused: several
-// types in one text ('f4,i4'), titles that are not text.
+// with padding kept as fields without a name. Refused although NumPy reads them: several types in
+// one text ('f4,i4'), which it never writes, and titles that are not text.
 [[nodiscard]] DType dtype_from_descr(const Literal& descr);
 
 // A tuple of integers from 0 to 2^63 - 1; bool is not an integer. Throws FormatError.

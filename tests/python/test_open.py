@@ -205,7 +205,7 @@ def test_other_modes_lead_to_lt_memmap(matrix, mode):
 
 
 def test_a_mode_in_the_place_of_the_dtype_is_told(matrix):
-    with pytest.raises(TypeError, match="'r' is a mode: use mode='r'"):
+    with pytest.raises(TypeError, match=r"'r' is a mode: lowtide\.open only reads"):
         lt.open(matrix[0], "r")
 
 
