@@ -33,7 +33,7 @@ struct LaneOptions {
   Access access = Access::buffered;
   bool rings = false;  // threads of a pool may read short ones by a ring each
   bool merge = true;   // sort the set and fetch neighbours together
-  std::uint32_t most_gap_bytes = UINT32_MAX;  // that a merged read may bring for nobody
+  std::uint32_t most_gap_bytes = UINT32_MAX;  // between two reads that are fetched together
   unsigned width = 4;                         // threads of a pool, reads in flight of a ring
   std::size_t bounce_bytes = 0;  // room for reads that cannot go straight to their targets
 };

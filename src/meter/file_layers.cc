@@ -64,7 +64,7 @@ Column told_of(const Trace& trace, const std::string& path) {
   return bridged(trace, told);
 }
 
-// All libraries of a reading; unknown where one of them is, empty of value where none is mapped.
+// All libraries of a reading; unknown where one of them is, 0 where none is mapped.
 std::optional<std::uint64_t> libraries_then(const Reading& reading) {
   if (!reading.files) return std::nullopt;
   std::uint64_t sum = 0;
