@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -154,6 +155,23 @@ class FileList {
   JsonWriter json_;
 };
 
+struct Named {
+  std::string path;
+  std::exception_ptr error;  // why a word stands for no file: told when its turn comes
+};
+
+std::vector<Named> files_named(const std::vector<std::string>& words) {
+  std::vector<Named> files;
+  for (const std::string& word : words) {
+    try {
+      for (const std::string& path : files_of(word)) files.push_back({path, nullptr});
+    } catch (...) {
+      files.push_back({word, std::current_exception()});
+    }
+  }
+  return files;
+}
+
 // Tells the exception that is being handled; returns its exit code.
 int fail(const std::string& path, FileList* list) {
   const Failure failure = failure_now();
@@ -162,18 +180,20 @@ int fail(const std::string& path, FileList* list) {
   return failure.code;
 }
 
-int change_files(const std::vector<std::string>& files, const CacheWords& words, FileList& list) {
+int change_files(const std::vector<Named>& files, const CacheWords& words) {
   int code = kDone;
+  FileList list;
   const StopSignals stop;
   for (std::size_t i = 0; i < files.size() && !stop.came(); ++i) {
     try {
-      const CacheChange change = change_file(files[i], words.evict, stop);
+      if (files[i].error) std::rethrow_exception(files[i].error);
+      const CacheChange change = change_file(files[i].path, words.evict, stop);
       list.add(change);
       if (!words.json) print(text_of(change));
       tell_reasons(change, words.evict);
       if (!change.done) code = std::max(code, kFailed);
     } catch (...) {
-      code = std::max(code, fail(files[i], &list));
+      code = std::max(code, fail(files[i].path, &list));
     }
     const std::size_t left = files.size() - i - 1;
     if (stop.came() && left > 0) {
@@ -185,16 +205,18 @@ int change_files(const std::vector<std::string>& files, const CacheWords& words,
   return stop.came() ? stop.exit_code() : code;
 }
 
-int show_files(const std::vector<std::string>& files, const CacheWords& words, FileList& list) {
+int show_files(const std::vector<Named>& files, const CacheWords& words) {
   int code = kDone;
+  FileList list;
   std::vector<CacheState> states;
-  for (const std::string& file : files) {
+  for (const Named& file : files) {
     try {
-      states.push_back(cache_state(file, strip_columns(words.json)));
+      if (file.error) std::rethrow_exception(file.error);
+      states.push_back(cache_state(file.path, strip_columns(words.json)));
       list.add(states.back());
       if (!words.json) print(text_of(states.back()));
     } catch (...) {
-      code = std::max(code, fail(file, &list));
+      code = std::max(code, fail(file.path, &list));
     }
   }
   if (words.json) print(list.text());
@@ -215,19 +237,9 @@ Run add_cache(CLI::App& app) {
   app.add_flag("--warm", words->warm, "Bring them into the page cache")->excludes(evict);
   app.add_flag("--json", words->json, "One JSON object instead of text");
   return [words](const Call&) {
-    std::vector<std::string> files;
-    FileList list;
-    int code = kDone;
-    for (const std::string& word : words->files) {
-      try {
-        std::ranges::copy(files_of(word), std::back_inserter(files));
-      } catch (...) {
-        code = std::max(code, fail(word, &list));
-      }
-    }
+    const std::vector<Named> files = files_named(words->files);
     const bool changes = words->evict || words->warm;
-    return std::max(code,
-                    changes ? change_files(files, *words, list) : show_files(files, *words, list));
+    return changes ? change_files(files, *words) : show_files(files, *words);
   };
 }
 

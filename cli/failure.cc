@@ -37,6 +37,8 @@ Failure failure_now() {
     return {kFailed, error.what()};
   } catch (const std::bad_alloc&) {
     return {kFailed, "out of memory"};
+  } catch (const std::length_error&) {  // a vector longer than an address space
+    return {kFailed, "out of memory"};
   } catch (const std::exception& error) {
     return {kFailed, error.what()};
   }

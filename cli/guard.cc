@@ -93,7 +93,7 @@ Run add_guard(CLI::App& app) {
   return [words](const Call& call) {
     if (call.command.empty()) {
       throw std::invalid_argument(
-          "no program: write it behind the options, as in lowtide guard "
+          "no program was given: write it behind the options, as in lowtide guard "
           "--limit 512MiB python train.py");
     }
     if (words->cache != "keep" && words->cache != "drop") {

@@ -46,7 +46,7 @@ def test_memory_that_cannot_be_had_is_named_with_its_size(tmp_path):
     with open(path, "wb") as file:
         file.truncate(1 << 42)  # sparse
     wide = lt.open(path, dtype="u1", shape=(4, 1 << 40), memory="100TiB", engine="pread")
-    with pytest.raises(MemoryError, match="out of memory: .* TiB for "):
+    with pytest.raises(MemoryError, match=r"out of memory: .* TiB for "):
         for _ in wide.batches(4):
             pass
 

@@ -109,8 +109,8 @@ WRONG = [
     ),
     (
         ("guard", "--limit", "1GiB"),
-        "guard: no program: write it behind the options, as in lowtide guard --limit 512MiB "
-        "python train.py",
+        "guard: no program was given: write it behind the options, as in lowtide guard "
+        "--limit 512MiB python train.py",
     ),
     (
         ("guard", "--limit", "1GiB", "--cache", "x", "true"),

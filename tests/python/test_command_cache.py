@@ -155,7 +155,10 @@ def test_a_name_in_brackets_is_one_file(tmp_path, monkeypatch, name):
 
 
 def test_a_missing_file_has_its_place_in_the_list(tmp_path):
-    told = lowtide("cache", "--json", tmp_path / "none")
-    assert told.returncode == 2
+    (tmp_path / "data").write_bytes(bytes(4096))
     none = str(tmp_path / "none")
-    assert json.loads(told.stdout)["files"] == [{"path": none, "error": f"no such file: {none}"}]
+    told = lowtide("cache", "--json", tmp_path / "data", none)
+    assert told.returncode == 2
+    found, missing = json.loads(told.stdout)["files"]
+    assert (found["path"], found["bytes"]) == (str(tmp_path / "data"), 4096)
+    assert missing == {"path": none, "error": f"no such file: {none}"}
