@@ -16,7 +16,7 @@ class Fields {
  public:
   Fields(std::string_view text, const std::string& path) : text_(text), path_(path) {}
 
-  // The text with this name, \u escapes only for ASCII: ours has no others.
+  // The text with this name.
   std::string text_of(std::string_view name) {
     expect('{');
     while (!at_end() && peek() != '}') {
@@ -57,7 +57,11 @@ class Fields {
     std::string out;
     while (peek() != '"') {
       const char c = text_[at_++];
-      out += c == '\\' ? escaped() : c;
+      if (c == '\\') {
+        append_escaped(&out);
+      } else {
+        out += c;
+      }
     }
     ++at_;
     return out;
@@ -66,23 +70,53 @@ class Fields {
     if (peek() != '"') fail("expected a text, found " + excerpt(text_.substr(at_, 20)));
     ++at_;
   }
-  char escaped() {
+  void append_escaped(std::string* out) {
     constexpr std::string_view kNames = "\"\\/bfnrt", kBytes = "\"\\/\b\f\n\r\t";
     const char c = peek();
     ++at_;
     if (const std::size_t found = kNames.find(c); found != std::string_view::npos) {
-      return kBytes[found];
+      *out += kBytes[found];
+      return;
     }
-    if (c != 'u' || text_.size() - at_ < 4) fail("no such escape");
-    unsigned code = 0;
+    if (c != 'u') fail("no such escape");
+    char32_t code = unit();
+    const bool first_half = code >= 0xd800 && code < 0xdc00;
+    if (first_half && text_.substr(at_).starts_with("\\u")) {
+      at_ += 2;
+      code = 0x10000 + ((code - 0xd800) << 10) + (unit() & 0x3ff);
+    }
+    append_utf8(out, code);
+  }
+  // Four hexadecimal digits.
+  char32_t unit() {
+    if (text_.size() - at_ < 4) fail("no such escape");
+    char32_t code = 0;
     for (int i = 0; i < 4; ++i) {
       const std::size_t digit =
           std::string_view("0123456789abcdef").find(static_cast<char>(text_[at_] | 0x20));
       if (digit == std::string_view::npos) fail("no such escape");
-      code = code * 16 + static_cast<unsigned>(digit);
+      code = code * 16 + static_cast<char32_t>(digit);
       ++at_;
     }
-    return code < 0x80 ? static_cast<char>(code) : '?';
+    return code;
+  }
+  static void append_utf8(std::string* out, char32_t code) {
+    const auto put = [&](char32_t byte) { *out += static_cast<char>(byte); };
+    const auto put_rest = [&](int shift) { put(0x80 | (code >> shift & 0x3f)); };
+    if (code < 0x80) return put(code);
+    if (code < 0x800) {
+      put(0xc0 | code >> 6);
+      return put_rest(0);
+    }
+    if (code < 0x10000) {
+      put(0xe0 | code >> 12);
+      put_rest(6);
+      return put_rest(0);
+    }
+    put(0xf0 | code >> 18);
+    put_rest(12);
+    put_rest(6);
+    put_rest(0);
   }
 
   void skip() {

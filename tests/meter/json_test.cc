@@ -85,6 +85,13 @@ TEST(JsonReport, ComesBackAsItWas) {
   }
 }
 
+TEST(JsonReport, ComesBackWithNamesThatItEscapes) {
+  Trace trace = small_trace();
+  trace.readings[1].files->at(0).path = "/a\u202egpj\u009b\U000e0041";
+  EXPECT_EQ(json_report(trace).find("\u202e"), std::string::npos);
+  EXPECT_EQ(parse_json(json_report(trace), "r.json"), trace);
+}
+
 TEST(JsonReport, ComesBackFromAnyLayout) {
   const Trace trace = parse_json(
       "{ \"a\" : [1, {\"trace\": \"}\"}, \"]\"],\n \"b\": -1.5e3, \"c\":{}, \"d\": null,\n"
