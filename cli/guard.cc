@@ -58,7 +58,9 @@ std::string json_of(const GuardEnd& end, const GuardOptions& options) {
       .field("maps", end.maps)
       .field("processes", end.processes)
       .field("not_covered", end.not_covered)
-      .key("error");
+      .key("advice");
+  end.advice.empty() ? json.null() : json.value(end.advice);
+  json.key("error");
   end.error.empty() ? json.null() : json.value(end.error);
   json.end_object();
   return json.text() + "\n";
