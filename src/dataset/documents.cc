@@ -26,7 +26,12 @@ std::uint64_t Documents::table_bytes(const std::vector<TokenLayout>& layouts,
                                      std::uint64_t most_bytes) {
   const std::uint64_t documents = all_documents(layouts);
   const std::uint64_t stride = stride_of(documents, most_bytes);
-  std::uint64_t bytes = (documents + stride - 1) / stride * sizeof(std::uint64_t);
+  return (documents + stride - 1) / stride * sizeof(std::uint64_t);
+}
+
+std::uint64_t Documents::held_bytes(const std::vector<TokenLayout>& layouts,
+                                    std::uint64_t most_bytes) {
+  std::uint64_t bytes = table_bytes(layouts, most_bytes);
   for (const TokenLayout& layout : layouts) {
     bytes += sizeof(Part) + layout.documents->path.size() +
              layout.runs.size() * (sizeof(TokenRun) + sizeof(std::uint64_t));

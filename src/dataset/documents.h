@@ -27,9 +27,12 @@ class Documents {
   Documents(const Documents&) = delete;
   Documents& operator=(const Documents&) = delete;
 
-  // Bytes that it will hold, copies of what it needs of `layouts` included.
+  // Bytes of the starts that it will hold.
   [[nodiscard]] static std::uint64_t table_bytes(const std::vector<TokenLayout>& layouts,
                                                  std::uint64_t most_bytes);
+  // The same, and copies of what it needs of `layouts`.
+  [[nodiscard]] static std::uint64_t held_bytes(const std::vector<TokenLayout>& layouts,
+                                                std::uint64_t most_bytes);
 
   [[nodiscard]] std::uint64_t size() const { return documents_; }
   // The first token of documents first .. first + out.size() - 1; that of size() is the end of the

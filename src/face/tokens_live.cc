@@ -45,7 +45,7 @@ std::shared_ptr<const Documents> Tokens::Impl::documents() {
     const std::uint64_t most = std::min(budget.limit_bytes() / kDocumentsShare,
                                         std::max<std::uint64_t>(budget.free_bytes() / 2, 4096));
     live.documents_claim =
-        budget.claim(Documents::table_bytes(layouts, most), "where documents start");
+        budget.claim(Documents::held_bytes(layouts, most), "where documents start");
     live.documents = std::make_shared<const Documents>(
         stream, layouts, std::make_shared<Files>(index_shards_), most);
   }
