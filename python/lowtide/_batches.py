@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import collections.abc
+import contextlib
 import functools
 import os
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -100,16 +102,17 @@ class Batches(Closing):
         """Starts over the caller's rows: a copy of few, else the caller's array, frozen."""
         rows = self._rows
         assert rows is not None
-        is_callers = isinstance(order, np.ndarray) and np.may_share_memory(rows, order)
+        if not (isinstance(order, np.ndarray) and np.may_share_memory(rows, order)):
+            self._claim_rows = True  # converted: a copy of ours
+            return self._start()
         if rows.nbytes <= self._array.memory_bytes // _COPIED_SHARE:
-            self._rows, self._claim_rows = rows.copy() if is_callers else rows, True
+            self._rows, self._claim_rows = rows.copy(), True
             try:
                 return self._start()
             except ValueError:  # no room for it beside the rest, or no room for the rest either
                 self._rows, self._claim_rows = rows, False
         core = self._start()
-        if is_callers:
-            self._thaw = weakref.finalize(self, _freeze(order))
+        self._thaw = weakref.finalize(self, _freeze(order))
         return core
 
     def _start(self) -> _core.Batches:
@@ -202,8 +205,9 @@ class Batches(Closing):
         )
 
 
-# Arrays of callers that batches read from, by id: how many batches, and the array.
-_frozen: dict[int, tuple[int, npt.NDArray[Any]]] = {}
+# Arrays of callers that batches read from, by id, each with a mark of every user.
+_frozen: dict[int, tuple[npt.NDArray[Any], set[object]]] = {}
+_freezing = threading.RLock()  # a finalizer may come in the middle, on the same thread
 
 
 def _nothing() -> None:
@@ -211,23 +215,36 @@ def _nothing() -> None:
 
 
 def _freeze(order: npt.NDArray[Any]) -> Callable[[], None]:
-    """Makes `order` read-only; what is returned makes it as it was, after the last of its users."""
-    key = id(order)
-    if key in _frozen or order.flags.writeable:
-        users, _ = _frozen.get(key, (0, order))
-        order.flags.writeable = False
-        _frozen[key] = users + 1, order
-        return functools.partial(_thaw, key)
-    return _nothing
+    """Makes `order`, and what it is a view of, read-only until its last user calls the result.
+
+    Other views of the same memory stay as they are: that their writes make no row that is not there
+    is for the core to check.
+    """
+    mark = object()
+    keys = []
+    view: Any = order
+    with _freezing:
+        while isinstance(view, np.ndarray):
+            if view.flags.writeable:
+                view.flags.writeable = False
+                _frozen[id(view)] = view, set()
+            if id(view) in _frozen:
+                _frozen[id(view)][1].add(mark)
+                keys.append(id(view))
+            view = view.base
+    keys.reverse()  # a view becomes writable after what it is a view of
+    return functools.partial(_thaw, keys, mark)
 
 
-def _thaw(key: int) -> None:
-    users, order = _frozen[key]
-    if users > 1:
-        _frozen[key] = users - 1, order
-    else:
-        del _frozen[key]
-        order.flags.writeable = True
+def _thaw(keys: list[int], mark: object) -> None:
+    with _freezing:
+        for key in keys:
+            view, marks = _frozen[key]
+            marks.discard(mark)
+            if not marks:
+                del _frozen[key]
+                with contextlib.suppress(ValueError):  # its owner was made read-only meanwhile
+                    view.flags.writeable = True
 
 
 def _parse_order(order: Any, length: int) -> tuple[str, npt.NDArray[Any] | None]:

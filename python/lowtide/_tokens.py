@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # An iteration over tokens reads about this at once, if the budget allows.
 _CHUNK_BYTES = 1 << 20
-_MOST_WINDOWS = 2**59  # of one batch: 8 bytes each for its starts are no size that memory has
+_MOST_TOKENS = 2**56  # of one batch: more are no size that memory has
 _MEMORY = 3  # its place among what was asked for when opening
 
 
@@ -196,7 +196,7 @@ class Tokens(NoTruth, Closing):
         block_size = _arguments.integer(block_size, "block_size", 1, _arguments.MAX)
         seed = _arguments.integer(seed, "seed", 0, 2**64 - 1)
         word = _arguments.token_word(dtype)
-        if batch_size > _MOST_WINDOWS:
+        if batch_size * block_size > _MOST_TOKENS:
             raise _too_large(batch_size, block_size, word)
         try:
             both, _ = self._core.batch(batch_size, block_size, seed, word)

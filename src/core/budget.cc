@@ -1,6 +1,7 @@
 #include "core/budget.h"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 
@@ -112,9 +113,15 @@ std::vector<Claim> Budget::claim_all(const std::vector<Entry>& entries) {
     ++waiting_claims_;
     const std::uint64_t part = (limit_bytes_ - total_bytes) / shares_.size();
     lock.unlock();
-    ask_shares(part);
+    std::exception_ptr failed;
+    try {
+      ask_shares(part);
+    } catch (...) {
+      failed = std::current_exception();
+    }
     lock.lock();
     --waiting_claims_;
+    if (failed) std::rethrow_exception(failed);
   }
   for (Held& held : fresh) {
     held.id = next_id_++;

@@ -75,8 +75,13 @@ std::shared_ptr<Engine> Store::begin_run(const std::vector<Budget::Entry>& needs
   const bool own_choice = options_.engine == EngineKind::automatic;
   // A run that has it would not give it back; a plain read is over soon.
   const bool others = runs_.fetch_add(1, std::memory_order_relaxed) > 0;
-  if (own_choice && !others && budget_.free_bytes() < bytes) make_way();
-  return engine();
+  try {
+    if (own_choice && !others && budget_.claimable_bytes() < bytes) make_way();
+    return engine();
+  } catch (...) {
+    end_run();
+    throw;
+  }
 }
 
 void Store::make_way() {

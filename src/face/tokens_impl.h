@@ -72,20 +72,39 @@ class Tokens::Impl {
   const std::shared_ptr<StoreHolder> holder;
 
  private:
+  // What a call of windows() asks for, but for the starts.
+  struct Call {
+    std::uint64_t rows = 0;
+    std::uint64_t block_size = 0;
+    TokenType to = TokenType::i64;
+    bool keep_starts = false;
+    [[nodiscard]] bool operator==(const Call& other) const = default;
+  };
+  // What the next call like it uses again.
+  struct Buffers {
+    Call call;
+    std::shared_ptr<const Windows> windows = nullptr;
+    std::shared_ptr<Pool> pool = nullptr;
+    std::unique_ptr<Share> share = nullptr;  // of the buffers that wait
+    std::uint64_t bytes = 0;                 // of one of them
+    std::uint64_t piece_rows = 0;            // read at a time
+
+    explicit Buffers(const Call& asked) : call(asked) {}
+    Buffers(Buffers&&) = default;
+    ~Buffers() {
+      if (pool) pool->keep(0);  // a batch that is kept must not keep the rest of it
+    }
+  };
   // What belongs to one process, and ends with close().
   struct Live {
     std::shared_ptr<Store> store;
     Claim documents_claim;
     std::shared_ptr<const Documents> documents;
-    std::shared_ptr<const Windows> windows;  // of the last call
-    std::shared_ptr<Pool> pool;              // of its buffers
-    std::unique_ptr<Share> pool_share;       // those that wait for the next call
-    std::uint64_t rows = 0;
-    std::uint64_t piece_rows = 0;  // read at a time
+    std::optional<Buffers> buffers;  // of the last call of windows()
   };
   void notice_fork();
   [[nodiscard]] Live& live();  // with the lock held
-  void make_pool(Live* live, std::uint64_t rows, std::uint64_t block_size, TokenType to);
+  [[nodiscard]] Buffers make_buffers(Store& store, const Call& call) const;
 
   const std::shared_ptr<const Shards> index_shards_;
   std::mutex mutex_;

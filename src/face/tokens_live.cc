@@ -18,6 +18,16 @@ constexpr std::uint64_t kMostPieceBytes = 16 * 1024 * 1024;
 constexpr std::uint64_t kFingerprintReads = 64;
 constexpr std::uint64_t kFingerprintTokens = 32;  // in each
 
+// Lets the pool keep as many buffers as `most_bytes` hold, never fewer than the share says.
+void keep_buffers(Share& share, Pool& pool, std::uint64_t each_bytes, std::uint64_t most_bytes) {
+  const std::uint64_t buffers =
+      std::min(kPoolBuffers, most_bytes / std::max<std::uint64_t>(1, each_bytes));
+  pool.keep(buffers);
+  if (share.resize(buffers * each_bytes)) return;
+  pool.keep(0);
+  (void)share.resize(0);
+}
+
 }  // namespace
 
 // The parent's live part, whose locks may have been held at the fork, is left alone.
@@ -44,44 +54,42 @@ std::shared_ptr<const Documents> Tokens::Impl::documents() {
     Budget& budget = live.store->budget();
     const std::uint64_t most = std::min(budget.limit_bytes() / kDocumentsShare,
                                         std::max<std::uint64_t>(budget.free_bytes() / 2, 4096));
-    live.documents_claim =
-        budget.claim(Documents::held_bytes(layouts, most), "where documents start");
+    Claim claim = budget.claim(Documents::held_bytes(layouts, most), "where documents start");
     live.documents = std::make_shared<const Documents>(
         stream, layouts, std::make_shared<Files>(index_shards_), most);
+    live.documents_claim = std::move(claim);
   }
   return live.documents;
 }
 
-// Buffers come back and serve again: fresh pages cost several times what the read costs.
-void Tokens::Impl::make_pool(Live* live, std::uint64_t rows, std::uint64_t block_size,
-                             TokenType to) {
-  live->windows = std::make_shared<const Windows>(
+// Buffers come back and are used again: fresh pages cost several times what the read costs.
+Tokens::Impl::Buffers Tokens::Impl::make_buffers(Store& store, const Call& call) const {
+  Buffers made(call);
+  made.windows = std::make_shared<const Windows>(
       std::vector<WindowsSource>{{.stream = stream}},
-      WindowsOptions{.block_size = block_size, .to = to, .anywhere = true});
-  live->rows = rows;
-  live->pool_share.reset();
+      WindowsOptions{.block_size = call.block_size, .to = call.to, .anywhere = true});
   // Long lists are read and widened a piece at a time: the result is all that grows with them.
-  const std::uint64_t piece_bytes = std::clamp(live->store->budget().limit_bytes() / kPieceShare,
-                                               kLeastPieceBytes, kMostPieceBytes);
-  const std::uint64_t each = live->windows->sample_bytes();
-  live->piece_rows = std::min(rows, std::clamp<std::uint64_t>(piece_bytes / each, 1, kTakeRows));
-  const std::uint64_t bytes = live->windows->batch_bytes(rows) + live->piece_rows * each;
-  const auto pool = std::make_shared<Pool>(bytes, /*samples=*/0, /*keep=*/0);
-  const auto keep = [pool, bytes](Share& share, std::uint64_t most_bytes) {
-    const std::uint64_t buffers =
-        std::min(kPoolBuffers, most_bytes / std::max<std::uint64_t>(1, bytes));
-    pool->keep(buffers);
-    if (!share.resize(buffers * bytes)) pool->keep(0);
-  };
-  live->pool_share = std::make_unique<Share>(live->store->budget(), "windows", keep);
-  keep(*live->pool_share, live->pool_share->most_bytes() / kPoolShare);
-  live->pool = pool;
-  live->store->watch(live->pool);
+  const std::uint64_t piece_bytes =
+      std::clamp(store.budget().limit_bytes() / kPieceShare, kLeastPieceBytes, kMostPieceBytes);
+  const std::uint64_t each = made.windows->sample_bytes();
+  made.piece_rows =
+      std::min(call.rows, std::clamp<std::uint64_t>(piece_bytes / each, 1, kTakeRows));
+  const std::uint64_t bytes = made.windows->batch_bytes(call.rows) + made.piece_rows * each;
+  made.pool = std::make_shared<Pool>(bytes, /*samples=*/0, /*keep=*/0);
+  made.bytes = bytes + (call.keep_starts ? call.rows * sizeof(std::uint64_t) : 0);
+  made.share = std::make_unique<Share>(
+      store.budget(), "windows",
+      [pool = made.pool, each_bytes = made.bytes](Share& share, std::uint64_t most_bytes) {
+        keep_buffers(share, *pool, each_bytes, most_bytes);
+      });
+  store.watch(made.pool);
+  return made;
 }
 
 TokenBatch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill,
                                  std::uint64_t block_size, TokenType to, bool keep_starts,
                                  const std::function<void()>& between) {
+  const Call call{rows, block_size, to, keep_starts};
   std::shared_ptr<Store> store;
   std::shared_ptr<const Windows> windows;
   std::shared_ptr<Pool> pool;
@@ -90,14 +98,20 @@ TokenBatch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill,
     notice_fork();
     const std::lock_guard lock(mutex_);
     Live& live = this->live();
-    if (!live.windows || live.rows != rows || live.windows->options().block_size != block_size ||
-        live.windows->options().to != to) {
-      make_pool(&live, rows, block_size, to);
+    if (!live.buffers || live.buffers->call != call) {
+      live.buffers.reset();
+      live.buffers.emplace(make_buffers(*live.store, call));
     }
-    piece_rows = live.piece_rows;
+    Buffers& buffers = *live.buffers;
+    // Room may have come since the last call, or have been given back.
+    if (buffers.share->bytes() < kPoolBuffers * buffers.bytes) {
+      keep_buffers(*buffers.share, *buffers.pool, buffers.bytes,
+                   std::max(buffers.share->bytes(), buffers.share->most_bytes() / kPoolShare));
+    }
+    piece_rows = buffers.piece_rows;
     store = live.store;
-    windows = live.windows;
-    pool = live.pool;
+    windows = buffers.windows;
+    pool = buffers.pool;
   }
   Lease lease = pool->take();
   lease->samples.clear();

@@ -21,6 +21,20 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
       next_step_(first_step) {
   share_.emplace(in_.budget, "batches ahead",
                  [this](Share&, std::uint64_t most_bytes) { give_back(most_bytes); });
+  try {
+    start();
+  } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+      given_back_.notify_all();
+    }
+    share_.reset();
+    throw;
+  }
+}
+
+void Lookahead::start() {
   claims_ = in_.budget.claim_all(least_room(in_.dataset, schedule_));
   share_->ask_for_part();
   const Room least = plan_room(in_.dataset, in_.order, schedule_, 0, most_ahead_);
@@ -33,20 +47,10 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
     // A claim on another thread may take the room first: then it grows later.
     if (!fit(share_->most_bytes())) (void)fit(0);
   }
-  const std::uint64_t steps_left = last_step_ - std::min(first_step, last_step_);
+  const std::uint64_t steps_left = last_step_ - std::min(first_step_, last_step_);
   const bool most = steps_left > in_.dataset.size() / schedule_.batch_size / 2;
   if (steps_left > 1 && most) in_.engine.expect_all();
-  try {
-    planner_ = start_thread("the thread that reads ahead", [this] { run(); });
-  } catch (...) {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-      given_back_.notify_all();
-    }
-    share_.reset();
-    throw;
-  }
+  planner_ = start_thread("the thread that reads ahead", [this] { run(); });
 }
 
 // Takes a share of at most so many bytes and looks ahead as far as they allow. False: the share
@@ -162,15 +166,18 @@ void Lookahead::run() {
     try {
       work(lock);
     } catch (const std::invalid_argument& misfit) {
-      fail(lock, std::make_exception_ptr(std::invalid_argument(std::string(misfit.what()) + " (" +
-                                                               step_text(making_step_) + ")")));
+      fail(lock, with_step(misfit));
     } catch (...) {
       fail(lock, std::current_exception());
     }
   }
   cancel_reads();
   planner_wakes_.wait(lock, [&] { return !reads_flying(); });
-  drop();
+  try {
+    drop();
+  } catch (const std::bad_alloc&) {
+    // What is left goes with the members.
+  }
   (void)share_->resize(0);
   ended_ = true;
   given_back_.notify_all();
@@ -179,11 +186,7 @@ void Lookahead::run() {
 // Does one thing, or waits until there is something to do.
 void Lookahead::work(std::unique_lock<std::mutex>& lock) {
   if (start_over_ && !reads_flying()) {
-    start_over_ = false;
-    drop();
-    if (!fit(give_back_to_ ? *give_back_to_ : share_->most_bytes())) (void)fit(share_bytes_);
-    give_back_to_.reset();
-    given_back_.notify_all();
+    start_over();
   } else if (start_over_ || error_) {
     planner_wakes_.wait(lock);
   } else {
@@ -193,6 +196,31 @@ void Lookahead::work(std::unique_lock<std::mutex>& lock) {
     prospect_ = prospect;
     if (stopping_ || start_over_ || error_) return;
     if (!advance(lock)) planner_wakes_.wait(lock);
+  }
+}
+
+// Without room for more than the least if memory is so short that even this fails: a claim waits.
+void Lookahead::start_over() {
+  start_over_ = false;
+  const std::optional<std::uint64_t> most_bytes = std::exchange(give_back_to_, std::nullopt);
+  try {
+    drop();
+    if (!fit(most_bytes ? *most_bytes : share_->most_bytes())) (void)fit(share_bytes_);
+  } catch (...) {
+    (void)share_->resize(0);
+    share_bytes_ = ahead_ = hot_ahead_ = slots_ = 0;
+    given_back_.notify_all();
+    throw;
+  }
+  given_back_.notify_all();
+}
+
+std::exception_ptr Lookahead::with_step(const std::invalid_argument& misfit) const noexcept {
+  try {
+    return std::make_exception_ptr(
+        std::invalid_argument(std::string(misfit.what()) + " (" + step_text(making_step_) + ")"));
+  } catch (...) {
+    return std::current_exception();
   }
 }
 

@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,14 +69,17 @@ class Lookahead {
   struct Coming;
   struct Piece;
 
+  void start();
   [[nodiscard]] bool fit(std::uint64_t most_bytes);
   void grow();
   void give_back(std::uint64_t most_bytes);
   void cancel_reads();
   [[nodiscard]] bool reads_flying() const;
   void drop();
+  void start_over();
   void run();
   void work(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] std::exception_ptr with_step(const std::invalid_argument& misfit) const noexcept;
   void fail(std::unique_lock<std::mutex>& lock, std::exception_ptr error);
   [[nodiscard]] bool advance(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool finish(std::unique_lock<std::mutex>& lock);

@@ -51,14 +51,6 @@ def test_memory_that_cannot_be_had_is_named_with_its_size(tmp_path):
             pass
 
 
-@pytest.mark.parametrize("count", [2**40, 2**60, 2**62])
-def test_more_windows_than_memory_can_hold_are_named_with_their_size(count, tmp_path):
-    np.zeros(1000, dtype="<u2").tofile(tmp_path / "t.bin")
-    with lt.tokens(tmp_path / "t.bin", dtype="uint16") as t:
-        with pytest.raises(MemoryError, match=f"TiB for the starts of {count} windows"):
-            t.batch(count, 8, seed=0)
-
-
 def test_a_thread_that_cannot_be_started_is_an_os_error(matrix):
     code = """
 import os, resource, sys

@@ -46,6 +46,32 @@ def test_a_large_order_is_read_only_while_it_is_used(matrix):
         assert order.flags.writeable
 
 
+def test_what_an_order_is_a_view_of_is_read_only_until_all_users_are_gone(matrix):
+    base = large_order(1000)
+    early = base[:90_000]
+    with lt.open(matrix[0], memory="1MiB") as a:
+        first = a.batches(100, order=base)
+        second = a.batches(100, order=early)
+        second.close()
+        assert not base.flags.writeable
+        third = a.batches(100, order=base[5:])
+        first.close()
+        assert not base.flags.writeable
+        third.close()
+    assert base.flags.writeable
+    early[0] = 1
+
+
+def test_an_order_that_must_be_converted_counts_as_memory(matrix):
+    order = [int(row) for row in large_order(1000)]
+    with lt.open(matrix[0], memory="1MiB") as a:
+        assert a.batches(10, order=order).close() is None
+        assert len(a.batches(10, order=large_order(1000) - 1000)) == 10_000
+    with lt.open(matrix[0], memory="512KiB") as a:
+        with pytest.raises(ValueError, match=r"order 781.* KiB.* would do"):
+            a.batches(10, order=order)
+
+
 def test_an_order_that_was_read_only_stays_so(matrix):
     order = large_order(1000)
     order.flags.writeable = False
@@ -55,11 +81,11 @@ def test_an_order_that_was_read_only_stays_so(matrix):
 
 
 def test_an_entry_that_changed_is_called_by_its_name(matrix):
-    base = large_order(1000)
-    order = base[:]  # frozen; what it is a view of is not
+    order = large_order(1000)
+    other = order[:]  # another view of the same memory is not frozen
     with lt.open(matrix[0], memory="1MiB") as a:
         batches = a.batches(10, order=order)
-        base[50_000:] = 1_000_000
+        other[50_000:] = 1_000_000
         with pytest.raises(IndexError, match=r"order: entry \d+ is now 1000000.*was changed"):
             for _ in batches:
                 pass

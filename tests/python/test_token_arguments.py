@@ -161,3 +161,13 @@ def test_a_batch_that_no_memory_holds_is_named(train, rows):
         pytest.raises(MemoryError, match=f"{rows} windows of 8 tokens need"),
     ):
         t.batch(rows, 8, seed=0)
+
+
+def test_a_call_that_failed_leaves_nothing_half_made(train):
+    with lt.tokens(train) as t:
+        for _ in range(2):
+            with pytest.raises(ValueError, match="more than can be addressed"):
+                t._core.batch(2**58, 8, 0, "int64")
+            with pytest.raises(MemoryError):
+                t._core.batch(2**45, 8, 0, "int64")
+        assert t.batch(3, 8, seed=0)[0].shape == (3, 8)
