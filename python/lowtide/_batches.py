@@ -232,19 +232,25 @@ def _freeze(order: npt.NDArray[Any]) -> Callable[[], None]:
                 _frozen[id(view)][1].add(mark)
                 keys.append(id(view))
             view = view.base
-    keys.reverse()  # a view becomes writable after what it is a view of
     return functools.partial(_thaw, keys, mark)
 
 
 def _thaw(keys: list[int], mark: object) -> None:
     with _freezing:
         for key in keys:
-            view, marks = _frozen[key]
-            marks.discard(mark)
-            if not marks:
-                del _frozen[key]
-                with contextlib.suppress(ValueError):  # its owner was made read-only meanwhile
+            _frozen[key][1].discard(mark)
+        # A view becomes writable after what it is a view of, which another user may still read.
+        waiting = [view for view, marks in _frozen.values() if not marks]
+        for view in sorted(waiting, key=_depth):
+            if view.base is None or id(view.base) not in _frozen:
+                del _frozen[id(view)]
+                with contextlib.suppress(ValueError):  # the caller made its owner read-only
                     view.flags.writeable = True
+
+
+def _depth(view: Any) -> int:
+    """How many arrays lie below a view."""
+    return 1 + _depth(view.base) if isinstance(view.base, np.ndarray) else 0
 
 
 def _parse_order(order: Any, length: int) -> tuple[str, npt.NDArray[Any] | None]:

@@ -196,7 +196,7 @@ class Tokens(NoTruth, Closing):
         block_size = _arguments.integer(block_size, "block_size", 1, _arguments.MAX)
         seed = _arguments.integer(seed, "seed", 0, 2**64 - 1)
         word = _arguments.token_word(dtype)
-        if batch_size * block_size > _MOST_TOKENS:
+        if block_size < len(self) and batch_size * block_size > _MOST_TOKENS:
             raise _too_large(batch_size, block_size, word)
         try:
             both, _ = self._core.batch(batch_size, block_size, seed, word)
