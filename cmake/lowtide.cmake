@@ -30,6 +30,14 @@ function(lowtide_room room)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/${room}/)
   add_library(lowtide_${room} OBJECT ${ARGN})
   target_link_libraries(lowtide_${room} PRIVATE lowtide_build)
+  if(NOT LOWTIDE_SANITIZE)
+    # The command leaves out the functions that it does not call. Rooms that look instead of read are
+    # compiled for size: nothing in them is hot.
+    target_compile_options(lowtide_${room} PRIVATE -ffunction-sections -fdata-sections)
+    if(room MATCHES "^(inspect|meter)$")
+      target_compile_options(lowtide_${room} PRIVATE -Os)
+    endif()
+  endif()
   set_target_properties(lowtide_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON
                                                    CXX_EXTENSIONS OFF)
   if(LOWTIDE_SANITIZE)
