@@ -137,7 +137,7 @@ def why_unavailable() -> str | None:
 
 
 class SlowDisk:
-    """Context manager: a cgroup whose reads from one device pass at so many bytes a second."""
+    """Context manager: a cgroup that reads so many bytes per second from one device, at most."""
 
     def __init__(self, path: str, bytes_per_s: int) -> None:
         device = os.stat(path).st_dev
