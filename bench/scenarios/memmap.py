@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import matrix
@@ -104,40 +106,51 @@ def _table(labels: dict[str, str], found: report.Rounds) -> str:
     return report.table(labels, found, "rows_per_s", columns)
 
 
-def _options(argv: list[str]) -> argparse.Namespace:
-    parser = rounds.options_parser("memmap", __doc__)
+def options(argv: list[str], name: str = "memmap") -> argparse.Namespace:
+    parser = rounds.options_parser(name, __doc__)
     parser.add_argument("--rows", type=int, default=3_000_000)
-    options = parser.parse_args(argv)
-    if options.quick:
-        options.rounds, options.seconds = 1, 2.0
-    if options.rounds < 1 or options.rows < 1:
+    told = parser.parse_args(argv)
+    if told.quick:
+        told.rounds, told.seconds = 1, 2.0
+    if told.rounds < 1 or told.rows < 1:
         parser.error("--rounds and --rows must be at least 1")
-    return options
+    return told
+
+
+def choose(told: argparse.Namespace) -> list[Method]:
+    return rounds.choose(methods(), told.only)
+
+
+@contextmanager
+def data(told: argparse.Namespace) -> Iterator[Callable[[], Bench]]:
+    """Yields a function that makes a Bench over the matrix; it exists while the `with` lasts."""
+    say(f"writing or finding a matrix of {told.rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
+    name = f"memmap-{told.rows}x{matrix.COLUMNS}.f32"  # its own: it is written to
+    with scratch.kept_or_removed(
+        told.data,
+        name,
+        told.rows * matrix.ROW_BYTES,
+        lambda part: matrix.write(part, told.rows),
+        told.keep,
+    ) as path:
+        yield lambda: Bench(path, told.rows, told.seconds)
 
 
 def main(argv: list[str]) -> int:
-    options = _options(argv)
-    chosen = rounds.choose(methods(), options.only)
-    say(f"writing or finding a matrix of {options.rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
-    name = f"memmap-{options.rows}x{matrix.COLUMNS}.f32"  # its own: it is written to
-    with scratch.kept_or_removed(
-        options.data,
-        name,
-        options.rows * matrix.ROW_BYTES,
-        lambda part: matrix.write(part, options.rows),
-        options.keep,
-    ) as path:
-        bench = Bench(path, options.rows, options.seconds)
-        facts = rounds.machine_facts(path)
-        bench.rounds(chosen, options.rounds)
+    told = options(argv)
+    chosen = choose(told)
+    with data(told) as make_bench:
+        bench = make_bench()
+        facts = rounds.machine_facts(bench.path)
+        bench.rounds(chosen, told.rounds)
     facts |= {"command": rounds.command("memmap", argv)}
-    facts |= {"rows": options.rows, "columns": matrix.COLUMNS, "memory_bytes": MEMORY_MIB * MIB}
+    facts |= {"rows": told.rows, "columns": matrix.COLUMNS, "memory_bytes": MEMORY_MIB * MIB}
     labels = {method.key: method.label for method in chosen}
     bars = [report.ratio_bar(bench.found, bar, "rows_per_s") for bar in RATIO_BARS]
     bars += [report.limit_bar(bench.found, *bar, max) for bar in LIMIT_BARS]
     print(_table(labels, bench.found))
     print(report.bars_table(bars))
-    rounds.write_result(options.out, facts, bars, labels, bench.found)
+    rounds.write_result(told.out, facts, bars, labels, bench.found)
     return 0
 
 

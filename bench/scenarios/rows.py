@@ -12,6 +12,8 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import fio
@@ -159,37 +161,48 @@ def _table(labels: dict[str, str], found: report.Rounds) -> str:
     return report.table(labels, found, "rows_per_s", columns)
 
 
-def _options(argv: list[str]) -> argparse.Namespace:
-    parser = rounds.options_parser("rows", __doc__)
+def options(argv: list[str], name: str = "rows") -> argparse.Namespace:
+    parser = rounds.options_parser(name, __doc__)
     parser.add_argument("--rows", type=int, default=3_000_000)
-    options = parser.parse_args(argv)
-    if options.quick:
-        options.rounds, options.rows, options.seconds = 1, min(options.rows, 300_000), 1.0
-    if options.rounds < 1 or options.rows < 1:
+    told = parser.parse_args(argv)
+    if told.quick:
+        told.rounds, told.rows, told.seconds = 1, min(told.rows, 300_000), 1.0
+    if told.rounds < 1 or told.rows < 1:
         parser.error("--rounds and --rows must be at least 1")
-    return options
+    return told
 
 
-def main(argv: list[str]) -> int:
-    options = _options(argv)
-    chosen = rounds.choose(methods(min(4.0, options.seconds)), options.only)
-    say(f"writing or finding a matrix of {options.rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
+def choose(told: argparse.Namespace) -> list[Method]:
+    return rounds.choose(methods(min(4.0, told.seconds)), told.only)
+
+
+@contextmanager
+def data(told: argparse.Namespace) -> Iterator[Callable[[], Bench]]:
+    """Yields a function that makes a Bench over the matrix; it exists while the `with` lasts."""
+    say(f"writing or finding a matrix of {told.rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
     with (
-        matrix.kept_or_removed(options.data, options.rows, options.keep) as path,
+        matrix.kept_or_removed(told.data, told.rows, told.keep) as path,
         tempfile.NamedTemporaryFile(dir=os.path.dirname(path), suffix=".sparse") as big,
     ):
         big.truncate(BIG_BYTES)
-        bench = Bench(path, options.rows, options.seconds, big.name)
-        facts = rounds.machine_facts(path)
-        bench.rounds(chosen, options.rounds)
+        yield lambda: Bench(path, told.rows, told.seconds, big.name)
+
+
+def main(argv: list[str]) -> int:
+    told = options(argv)
+    chosen = choose(told)
+    with data(told) as make_bench:
+        bench = make_bench()
+        facts = rounds.machine_facts(bench.path)
+        bench.rounds(chosen, told.rounds)
     facts |= {"command": rounds.command("rows", argv)}
-    facts |= {"rows": options.rows, "columns": matrix.COLUMNS}
+    facts |= {"rows": told.rows, "columns": matrix.COLUMNS}
     facts |= {"cgroup_bytes": None if bench.no_cgroup else CGROUP_BYTES}
     labels = {method.key: method.label for method in chosen}
     bars = _bars(bench.found)
     print(_table(labels, bench.found))
     print(report.bars_table(bars))
-    rounds.write_result(options.out, facts, bars, labels, bench.found)
+    rounds.write_result(told.out, facts, bars, labels, bench.found)
     return 0
 
 

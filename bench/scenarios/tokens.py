@@ -14,7 +14,8 @@ import importlib.util
 import os
 import sys
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -189,15 +190,21 @@ def _per_window(found: dict[str, Any], compute: bool = False) -> dict[str, Any]:
     return found
 
 
-def _options(argv: list[str]) -> argparse.Namespace:
-    parser = rounds.options_parser("tokens", __doc__)
+def options(argv: list[str], name: str = "tokens") -> argparse.Namespace:
+    parser = rounds.options_parser(name, __doc__)
     parser.add_argument("--tokens", type=int, default=2_000_000_000)
-    options = parser.parse_args(argv)
-    if options.quick:
-        options.rounds, options.tokens, options.seconds = 1, min(options.tokens, 2 * 10**8), 1.0
-    if options.rounds < 1 or options.tokens < 2 * (CHECK_STEPS + 1) * BATCH * BLOCK:
+    told = parser.parse_args(argv)
+    if told.quick:
+        told.rounds, told.tokens, told.seconds = 1, min(told.tokens, 2 * 10**8), 1.0
+    if told.rounds < 1 or told.tokens < 2 * (CHECK_STEPS + 1) * BATCH * BLOCK:
         parser.error("--rounds must be at least 1 and --tokens at least a million")
-    return options
+    if importlib.util.find_spec("torch") is None:
+        sys.exit("tokens: torch is not installed: pip install torch")
+    return told
+
+
+def choose(told: argparse.Namespace) -> list[Method]:
+    return rounds.choose(methods(told.seconds), told.only)
 
 
 def _make_sparse(folder: str, stack: ExitStack) -> dict[str, str]:
@@ -209,37 +216,42 @@ def _make_sparse(folder: str, stack: ExitStack) -> dict[str, str]:
     return made
 
 
-def main(argv: list[str]) -> int:
-    options = _options(argv)
-    if importlib.util.find_spec("torch") is None:
-        sys.exit("tokens: torch is not installed: pip install torch")
-    chosen = rounds.choose(methods(options.seconds), options.only)
-    size_bytes = options.tokens * 2
+@contextmanager
+def data(told: argparse.Namespace) -> Iterator[Callable[[], Bench]]:
+    """Yields a function that makes a Bench over the tokens; they exist while the `with` lasts."""
+    size_bytes = told.tokens * 2
     say(f"writing or finding {size_bytes / MIB:,.0f} MiB of tokens ...")
     with ExitStack() as stack:
         path = stack.enter_context(
             scratch.kept_or_removed(
-                options.data,
-                f"tokens-{options.tokens}.bin",
+                told.data,
+                f"tokens-{told.tokens}.bin",
                 size_bytes,
-                lambda part: write_tokens(part, options.tokens),
-                options.keep,
+                lambda part: write_tokens(part, told.tokens),
+                told.keep,
             )
         )
         sparse = _make_sparse(os.path.dirname(path), stack)
-        bench = Bench(path, options.tokens, options.seconds, sparse)
+        yield lambda: Bench(path, told.tokens, told.seconds, sparse)
+
+
+def main(argv: list[str]) -> int:
+    told = options(argv)
+    chosen = choose(told)
+    with data(told) as make_bench:
+        bench = make_bench()
         bench.check(chosen)
-        facts = rounds.machine_facts(path)
-        bench.rounds(chosen, options.rounds)
+        facts = rounds.machine_facts(bench.path)
+        bench.rounds(chosen, told.rounds)
     facts |= {"command": rounds.command("tokens", argv)}
     facts |= {"torch": version("torch"), "numpy": version("numpy")}
-    facts |= {"tokens": options.tokens, "batch_size": BATCH, "block_size": BLOCK}
+    facts |= {"tokens": told.tokens, "batch_size": BATCH, "block_size": BLOCK}
     facts |= {"cgroup_bytes": None if bench.no_cgroup else CGROUP_BYTES, "busy_us": BUSY_US}
     labels = {method.key: method.label for method in chosen}
     bars = token_report.bars(bench.found, chosen)
     print(token_report.table(labels, bench.found))
     print(report.bars_table(bars))
-    rounds.write_result(options.out, facts, bars, labels, bench.found)
+    rounds.write_result(told.out, facts, bars, labels, bench.found)
     return 0
 
 
