@@ -20,10 +20,11 @@ _SCALES = {
 
 def good(rounds: Rounds, key: str, name: str) -> list[float]:
     """Values of one field over the rounds that ran and whose residency was not wrong."""
-    return [one[name] for one in rounds.get(key, []) if _is_good(one) and one.get(name) is not None]
+    return [one[name] for one in rounds.get(key, []) if is_good(one) and one.get(name) is not None]
 
 
-def _is_good(one: dict[str, Any]) -> bool:
+def is_good(one: dict[str, Any]) -> bool:
+    """Whether a measurement ran, and the file was in the page cache, or not, as it had to be."""
     return "error" not in one and one["residency"] != "wrong"
 
 
@@ -31,7 +32,7 @@ def _pairs(rounds: Rounds, ours: str, theirs: str, name: str) -> list[float]:
     """The ratio within each round in which both were measured well."""
     ratios = []
     for a, b in zip(rounds.get(ours, []), rounds.get(theirs, []), strict=False):
-        if _is_good(a) and _is_good(b):
+        if is_good(a) and is_good(b):
             ratios.append(a[name] / b[name])
     return ratios
 
@@ -94,7 +95,7 @@ def bars_table(found: list[dict[str, Any]]) -> str:
         low, middle, high = (bar[name] * scale for name in ("least", "reached", "most"))
         spread = f"{low:.2f}..{high:.2f}"
         lines.append([bar["work"], bar["bar"], f"{middle:.2f}{unit}", spread, bar["verdict"]])
-    return "\n" + _columns(lines, 2)
+    return "\n" + aligned(lines, 2)
 
 
 def table(labels: dict[str, str], rounds: Rounds, name: str, columns: list[Column]) -> str:
@@ -110,10 +111,10 @@ def table(labels: dict[str, str], rounds: Rounds, name: str, columns: list[Colum
             continue
         label += f" ({wrong} rounds left out)" if wrong else ""
         lines.append([work, label, *(cell(rounds, key) for _, cell in columns)])
-    return "\n" + _columns(lines, 2)
+    return "\n" + aligned(lines, 2)
 
 
-def _columns(lines: list[list[str]], left: int) -> str:
+def aligned(lines: list[list[str]], left: int) -> str:
     """Lines as a table: the first `left` columns to the left, the others to the right."""
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     out = []

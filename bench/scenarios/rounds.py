@@ -34,6 +34,11 @@ class Method:
     reader: str
     options: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def ours(self) -> bool:
+        """Whether Lowtide does the work."""
+        return self.reader == "take" or self.reader.startswith("lowtide")
+
 
 class Bench:
     """Runs the rounds and keeps what was found; a kind of bench says how one method is run."""

@@ -51,7 +51,7 @@ def _memory_bars(rounds: Rounds, chosen: list[Method]) -> list[dict[str, Any]]:
     """The most of all rounds counts: a budget that is kept in the median is not kept."""
     found = []
     for method in chosen:
-        if not method.reader.startswith("lowtide-"):
+        if not method.ours:
             continue
         budget_mib = int(method.options.get("memory", "256MiB").removesuffix("MiB"))
         limit = f"{budget_mib + _OVER_BUDGET_MIB} MiB"
