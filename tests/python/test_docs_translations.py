@@ -193,7 +193,7 @@ CHANGES = {
     "a section that is missing": (r"(?s)\n## [^\n]*MADV_DONTDUMP.*?(?=\n## )", ""),
     "the level of a heading": (r"\n## ", "\n### "),
     "a list item that is missing": (r"(?s)\n- [^\n]*\n(?:  [^\n]*\n)*(?=- `/proc)", "\n"),
-    "a row that is missing": (r"\n  \| `pread` [^\n]*", ""),
+    "a row that is missing": (r"\n\| `pread` [^\n]*", ""),
 }
 
 
