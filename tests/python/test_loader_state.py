@@ -148,7 +148,7 @@ def test_a_state_of_another_loader_is_refused(tokens, other, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda s: s.pop("epoch"), "no 'epoch'"),
+        (lambda s: s.pop("epoch"), "lacks 'epoch'"),
         (lambda s: s.update(more=1), "unknown key 'more'"),
         (lambda s: s.update(epoch="1"), "epoch in state must be an integer, not str"),
         (lambda s: s.update(epoch=1.0), "epoch in state must be an integer, not float"),

@@ -229,7 +229,7 @@ def test_life_of_a_profile() -> None:
         p.mark("x")
     with p:
         assert repr(p) == "<lowtide.Profile running>"
-        with pytest.raises(RuntimeError, match="running already"):
+        with pytest.raises(RuntimeError, match="already running"):
             p.start()
     p.stop()
     assert repr(p).startswith("<lowtide.Profile peak ")
