@@ -160,8 +160,8 @@ def sentences(free: list[Result], limited: list[Result], limit: int | None) -> s
         f"Reading the file in shuffled chunks, np.memmap grew to {mib(plain.mapped)} of mapped "
         f"file, and the well-known fixes left {mib(of(free, AGAIN).cache)} and "
         f"{mib(of(free, DONTNEED).cache)} in the page cache. lowtide mapped {mib(ours.mapped)} and "
-        f"held {mib(ours.heap)} of heap. By default it keeps the page cache while the file is small "
-        f"compared with memory ({mib(ours.cache)} here); "
+        f"held {mib(ours.heap)} of heap. By default it keeps the page cache while the file is "
+        f"small compared with memory ({mib(ours.cache)} here); "
         f'with cache="drop" it left {mib(past.cache)}.'
     )
     if limited and limit:
