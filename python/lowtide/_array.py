@@ -311,7 +311,7 @@ class Array(NoTruth, Closing):
             - `gap_bytes`: the `gap` currently in use.
             - `engine`, `engine_reason`: the engine in use, and why.
             - `cache`, `cache_reason`: "keep" or "drop", and why.
-            - `layout`: "C", or "F: ..." with what gathering rows costs.
+            - `layout`: "C", or "F: ..." with what gathering rows costs; empty for tokens.
             - `memory`: a dict of `limit`, `claims` (by name) and `held_by_you`, in bytes.
         """
         now = self._core.stats()

@@ -53,7 +53,7 @@ os.register_at_fork(after_in_child=_forked)
 class Batches(Closing):
     """An iterator over the batches of one epoch as pairs (idx, rows).
 
-    `idx` is an int64 array that owns its memory; it holds the row numbers in the order of `rows`.
+    `idx` is a new int64 array with the row numbers in the order of `rows`.
     `rows` is borrowed from a pool. It is writable, and it stays valid and unchanged while any view
     of it lives, even after `close`; then its buffer is reused.
 

@@ -203,7 +203,7 @@ class Loader(Closing):
 
         Args:
             step: Step to deliver next, counted from the start of the epoch with the current batch
-                size and world size.
+                size and world size. len(loader) is the start of the next epoch.
             epoch: Epoch to move to. None: the current one.
 
         Raises:
@@ -228,8 +228,8 @@ class Loader(Closing):
         """
         if not isinstance(steps, (tuple, list)) or len(steps) != 2:
             raise TypeError(f"steps must be a pair (first, last), not {steps!r}")
-        first = integer(steps[0], "the first of steps", 0, MAX)
-        last = integer(steps[1], "the last of steps", 0, MAX)
+        first = integer(steps[0], "steps[0]", 0, MAX)
+        last = integer(steps[1], "steps[1]", 0, MAX)
         if last < first:
             raise ValueError(f"steps must be (first, last) with first <= last, not {first}, {last}")
         self._core.skip(first, last, _optional(epoch, "epoch"))

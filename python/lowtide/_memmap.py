@@ -149,7 +149,21 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
         np.ndarray.__setitem__(self, index, value)
 
     def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-        """Takes elements as NumPy does; with axis=0, reads whole rows as `m[indices]` does."""
+        """Takes elements as `np.ndarray.take` does.
+
+        Args:
+            indices: Integers in any shape.
+            axis: Axis to take from. With axis=0, whole rows are read as `m[indices]` reads them.
+                None: the flattened array.
+            out: Array for the result. Default: a new array.
+            mode: "raise", "wrap" or "clip": what happens to indices out of range.
+
+        Returns:
+            An ndarray that owns its memory, or `out`.
+
+        Raises:
+            IndexError: An index is out of range and `mode` is "raise".
+        """
         over = self._mmap
         if axis == 0 and out is None and mode == "raise" and over is not None and self.ndim:
             numbers = np.asarray(indices)

@@ -232,7 +232,7 @@ class Tokens(NoTruth, Closing):
         Args:
             batch_size: Number of windows.
             block_size: Tokens of `x` per window.
-            seed: 0 to 2**64 - 1. Equal seeds give equal batches.
+            seed: Seed of the draw, 0 to 2**64 - 1. Equal seeds give equal batches.
             dtype: Integer type of `x` and `y`.
 
         Returns:

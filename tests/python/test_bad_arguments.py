@@ -1,4 +1,4 @@
-"""What a caller says wrong is an error with words: names, sizes, types, engines."""
+"""Wrong arguments raise errors that name them: names, sizes, types, engines."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from conftest import run
         ({"order": "F"}, r"order"),
     ],
 )
-def test_two_names_for_one_thing(matrix, given, text):
+def test_an_argument_that_contradicts_the_header_is_refused(matrix, given, text):
     with pytest.raises(ValueError, match=text) as caught:
         lt.open(matrix[0], **given)
     assert "m.npy" in str(caught.value)
 
 
-def test_files_that_do_not_go_together(tmp_path):
+def test_files_that_do_not_match_are_refused(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((3, 4)))
     np.save(tmp_path / "b.npy", np.zeros((3, 5)))
     np.save(tmp_path / "c.npy", np.zeros((3, 4), np.float32))
@@ -52,7 +52,7 @@ def test_files_that_do_not_go_together(tmp_path):
         (b"1MiB", TypeError, "not bytes"),
     ],
 )
-def test_a_budget_that_is_none(matrix, memory, error, text):
+def test_an_invalid_budget_is_refused(matrix, memory, error, text):
     with pytest.raises(error, match=text):
         lt.open(matrix[0], memory=memory)
 
@@ -105,7 +105,7 @@ def test_a_wrong_argument_is_named(tmp_path, arguments, error, text):
         ("", OSError, "No such file"),
     ],
 )
-def test_a_path_that_is_none(path, error, text):
+def test_an_invalid_path_is_refused(path, error, text):
     with pytest.raises(error, match=text):
         lt.open(path)
 

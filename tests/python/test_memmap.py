@@ -1,4 +1,4 @@
-"""lt.memmap beside np.memmap: the same arguments, results, errors; what a ceiling adds."""
+"""lt.memmap compared with np.memmap: arguments, results, errors, and the ceiling."""
 
 from __future__ import annotations
 
@@ -256,8 +256,9 @@ def test_copies_are_plain_memory(own, numbers, tmp_path):
     assert [int(row[0]) for row in m[:5]] == [0, 128, 256, 384, 512]
 
 
-def test_the_docstring_tells_the_weaker_promise():
-    assert "truncated while it is mapped kills the process" in " ".join(lt.memmap.__doc__.split())
+def test_the_docstring_states_the_weaker_promise():
+    text = " ".join(lt.memmap.__doc__.split())
+    assert "truncated while it is mapped, touching the lost part kills the process" in text
     for name, value in vars(lt.memmap).items():
         if not name.startswith("_"):
             assert value.__doc__, name
