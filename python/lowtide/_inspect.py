@@ -58,8 +58,8 @@ def info(
         - `bytes`: size of all files. `shards`: number of files with data.
         - `cached`: bytes in the page cache, None if the kernel does not report them.
         - `files`: a list of dicts with `path`, `bytes` and `cached`.
-        - Arrays: `shape` and `order`. Tokens: `tokens` and `documents` (their numbers;
-          `documents` is None if the format does not store documents).
+        - Arrays: `shape` and `order`.
+        - Tokens: `tokens` and `documents`, their numbers. None if the format lacks documents.
 
     Raises:
         OSError: A file cannot be opened or read.

@@ -28,32 +28,13 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
     slices stay within 1.25 x memory + 16 MiB. If other C code reads a whole view, a thread trims
     the map, and its pages can briefly exceed the ceiling. Whole rows selected by number or mask
     (`m[idx]`, `m[mask]`, `m.take(idx, axis=0)`) are read by Lowtide's engine into arrays that own
-    their memory; other results are views, as in NumPy. Written data is never lost: a trim leaves
-    it in the page cache, and `flush` sends it to the disk. A pickle holds the path and arguments,
-    not the data.
+    their memory. Otherwise indexing works as in NumPy, and slices are views. Written data is never
+    lost: a trim leaves it in the page cache, and `flush` sends it to the disk. A pickle holds the
+    path and arguments, not the data.
 
     The promise is weaker than that of `lowtide.open`, which maps nothing. As with every map, if the
     file is truncated while it is mapped, touching the lost part kills the process (SIGBUS), and no
     exception can catch that.
-
-    Args:
-        filename: Path or open file, as for `np.memmap`.
-        dtype: Type of the elements, without Python objects. Default: uint8.
-        mode: "r", "r+", "w+" or "c", as for `np.memmap`. Mode "c" is never trimmed, because a trim
-            would lose what was written; it takes neither `memory` nor cache="drop".
-        offset: Byte at which the data starts.
-        shape: Shape of the array. Default: one axis to the end of the file.
-        order: "C" or "F", the memory layout.
-        memory: Most memory that mapped pages of this file may take in this process (RssFile), in
-            bytes or as text such as "64KiB", "256MiB" or "1.5GiB". Less than 8 MiB counts as 8 MiB.
-            Default: 256 MiB, or an eighth of the memory that this process may use if that is less.
-        cache: "keep", or equally "auto", leaves the page cache alone. "drop" empties it of what the
-            map brought in.
-
-    Raises:
-        ValueError: `memory` or `cache` is invalid, or `dtype` contains Python objects; also
-            whatever `np.memmap` raises it for.
-        OSError: The file cannot be opened, as with `np.memmap`.
     """
 
     __module__ = "lowtide"
@@ -70,6 +51,29 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
         memory: int | str | None = None,
         cache: str = "auto",
     ) -> Self:
+        """Maps the file and sets its ceiling.
+
+        Args:
+            filename: Path or open file, as for `np.memmap`.
+            dtype: Type of the elements, without Python objects. Default: uint8.
+            mode: "r", "r+" (the default), "w+" or "c", as for `np.memmap`. A map in mode "c" is
+                never trimmed, because a trim would lose what was written; it takes neither `memory`
+                nor cache="drop".
+            offset: Byte at which the data starts.
+            shape: Shape of the array. Default: one axis to the end of the file.
+            order: "C" or "F", the memory layout.
+            memory: Most memory that mapped pages of this file may take in this process (RssFile),
+                in bytes or as text such as "64MiB" or "1.5GiB". Less than 8 MiB counts as 8 MiB.
+                Default: 256 MiB, or an eighth of the memory that this process may use if that is
+                less.
+            cache: "keep", or equally "auto", leaves the page cache alone. "drop" empties it of what
+                the map brought in.
+
+        Raises:
+            ValueError: `memory` or `cache` is invalid, or `dtype` contains Python objects; also
+                whatever `np.memmap` raises it for.
+            OSError: The file cannot be opened, as with `np.memmap`.
+        """
         mode = _WORDS.get(mode, mode)
         memory_bytes = _checked(dtype, mode, memory, cache)
         if mode not in _WORDS.values() or (mode == "w+" and shape is None):
