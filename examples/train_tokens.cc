@@ -1,7 +1,7 @@
-// Trains a bigram model on tokens from disk, stops in the middle of an epoch and goes on from a
-// checkpoint with the same batches, as if nothing had happened.
+// Trains a bigram model on tokens from disk, stops in the middle of an epoch, and resumes from a
+// checkpoint with exactly the same batches.
 //
-//   train_tokens            writes a small token file of its own, trains, and removes it
+//   train_tokens            writes a small token file, trains on it, and removes it
 //   train_tokens t.bin      trains on the uint16 tokens of a file, modulo 64
 #include <array>
 #include <cmath>
@@ -25,11 +25,11 @@ constexpr std::size_t kVocabulary = 64;
 constexpr float kRate = 0.5F;
 constexpr int kSteps = 300, kCheckpoint = 170;
 
-// The logits of the next token, one row a token.
+// The logits of the next token, one row per token.
 struct Model {
   std::vector<float> logits = std::vector<float>(kVocabulary * kVocabulary, 0.0F);
 
-  // One step of gradient descent for each pair; the mean loss before it.
+  // Takes one step of gradient descent per pair; returns the mean loss before the steps.
   double train(const lowtide::TokenBatch& batch) {
     const auto* x = reinterpret_cast<const std::int32_t*>(batch.x());
     const auto* y = reinterpret_cast<const std::int32_t*>(batch.y());
@@ -50,11 +50,11 @@ struct Model {
   }
 };
 
-// A folder that goes when the program does.
+// A temporary folder that is removed at the end.
 struct Folder {
   Folder() {
     std::string name = (std::filesystem::temp_directory_path() / "train_tokens_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create folder " + name);
     path = name;
   }
   ~Folder() {
@@ -64,7 +64,7 @@ struct Folder {
   std::filesystem::path path;
 };
 
-// Tokens that mostly follow a rule, so that there is something to learn.
+// Writes tokens that mostly follow a rule, so that there is something to learn.
 std::string write_tokens(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "train.bin";
   std::ofstream out(path, std::ios::binary);
@@ -85,7 +85,7 @@ double train(Model* model, lowtide::Loader* loader, int first, int last) {
   double loss = 0;
   for (int step = first; step < last; ++step) {
     const auto batch = loader->next();
-    if (!batch) throw std::runtime_error("the tokens have ended");
+    if (!batch) throw std::runtime_error("there are no more tokens");
     loss = model->train(*batch);
     if (step % 50 == 0) {
       std::cout << "step " << std::setw(3) << step << "  epoch " << batch->epoch() << "  loss "
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     const lowtide::LoaderState saved = loader.state();
     const double whole = train(&model, &loader, kCheckpoint, kSteps);
 
-    std::cout << "again, from the checkpoint in epoch " << saved.epoch << ", step " << saved.step
+    std::cout << "resuming from the checkpoint at epoch " << saved.epoch << ", step " << saved.step
               << "\n";
     Model second = saved_model;
     lowtide::Loader resumed(tokens, options);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compiles headers alone: a header that needs another one first fails here.
+"""Compiles each header alone, so that a header that needs another one first fails here.
 
-A public header is compiled with include/ only, as its reader has it; the others with src/ as well.
-A header of src/ that some .cc includes before all else is left to the build, which compiles that.
+A public header is compiled with include/ only, as its users do; the others with src/ as well.
+Headers of src/ that some .cc file includes first are skipped, because the build covers them.
 """
 
 import os
@@ -17,7 +17,7 @@ FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Ws
 
 
 def complaint(header: Path) -> str:
-    """What the compiler says about one header; empty when it stands alone."""
+    """Returns the compiler's errors for one header; empty if it compiles alone."""
     folder = "include" if header.is_relative_to(ROOT / "include") else "src"
     command = [os.environ.get("CXX", "c++"), *FLAGS, f"-I{ROOT / 'include'}"]
     if folder == "src":
@@ -28,7 +28,7 @@ def complaint(header: Path) -> str:
 
 
 def first_includes() -> set[str]:
-    """What each .cc of src/ includes first, if that is a file of ours."""
+    """Returns the headers of ours that some .cc file in src/ includes first."""
     texts = (source.read_text() for source in ROOT.glob("src/**/*.cc"))
     found = (re.search(r'^#include (["<])(.*)[">]', text, re.MULTILINE) for text in texts)
     return {match[2] for match in found if match and match[1] == '"'}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Fails when an include breaks the table of rooms in ARCHITECTURE.md.
+"""Fails if an include breaks the table of rooms in ARCHITECTURE.md.
 
-The table is read from the paper itself, so that paper and check cannot differ. Usage:
+It reads the table from that file, so that document and check cannot differ. Usage:
 check_layers.py [ROOT]
 """
 
@@ -14,7 +14,7 @@ ROW = re.compile(r"^\| `([\w/]+?)/?` \|.*\| ([^|]*) \|$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"^[a-z_0-9]+$")  # <vector>, <cstdint>: no folder, no suffix
 INTRINSICS = {"immintrin.h", "arm_neon.h"}  # the compiler's own
-FACES = {  # folders that see the library as its users do, and what else they may use
+FACES = {  # folders that see only the public headers, and what else they may include
     "include/lowtide": (),
     "cli": ("CLI/", "nlohmann/"),
     "python/bindings": ("nanobind/", "Python.h"),
@@ -23,7 +23,7 @@ FACES = {  # folders that see the library as its users do, and what else they ma
 
 
 def rooms(paper: str) -> dict[str, set[str]]:
-    """Room -> rooms it may include, from the rows "| `src/engine/` | ... | core os |"."""
+    """Maps each room to the rooms it may include, from rows "| `src/engine/` | ... | core os |"."""
     rows = (ROW.match(line) for line in paper.splitlines())
     table = {
         row[1].removeprefix("src/"): set(re.findall(r"[a-z_]+", row[2]))
@@ -36,14 +36,14 @@ def rooms(paper: str) -> dict[str, set[str]]:
 
 
 def includes(file: Path) -> Iterator[tuple[int, str, str]]:
-    """Line number, bracket and name of every include of a file."""
+    """Yields line number, bracket and name of every include in a file."""
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         if match := INCLUDE.match(line):
             yield number, match[1], match[2]
 
 
 def room_rule(room: str, may: set[str], bracket: str, name: str) -> str:
-    """The rule that an include in src/<room>/ breaks; empty when it breaks none."""
+    """Returns the rule that an include in src/<room>/ breaks; empty if it breaks none."""
     folder = name.partition("/")[0] if "/" in name else ""
     if bracket == '"' or folder == "lowtide":
         if folder in {room, "lowtide"} | may:
@@ -55,7 +55,7 @@ def room_rule(room: str, may: set[str], bracket: str, name: str) -> str:
 
 
 def face_rule(folder: Path, others: tuple[str, ...], bracket: str, name: str) -> str:
-    """The same for a folder that sees only the public headers."""
+    """Does the same for a folder that sees only the public headers."""
     if name.startswith("lowtide/") or (bracket == "<" and STANDARD.match(name)):
         return ""
     if others and name.startswith(others):
@@ -70,7 +70,7 @@ def sources(folder: Path) -> list[Path]:
 
 
 def broken(root: Path) -> Iterator[str]:
-    """Every wrong include below root, as "file:line: error: ..."."""
+    """Yields every wrong include below root as "file:line: error: ..."."""
     table = rooms((root / "ARCHITECTURE.md").read_text(encoding="utf-8"))
     for file in sources(root / "src"):
         path = file.relative_to(root)
@@ -91,7 +91,7 @@ def broken(root: Path) -> Iterator[str]:
 def main() -> int:
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent)
     complaints = list(broken(root))
-    print("\n".join(complaints) or "every include keeps to the table of rooms")
+    print("\n".join(complaints) or "every include follows the table of rooms")
     return 1 if complaints else 0
 
 

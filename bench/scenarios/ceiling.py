@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The benchmark `ceiling`: real programs that map a file, as they are and under `lowtide guard`.
+"""The benchmark `ceiling`: real programs that map a file, alone and under `lowtide guard`.
 
-A cached file is read by np.memmap (scan, a scan of at most 1 GB/s, shuffled rows), pyarrow,
-torch.load(mmap=True), safetensors, sqlite and by two forked workers and their parent. Each run is a
-process of its own whose file pages are sampled from outside each 2 ms (those of the process of the
-tree that holds most); what it had mapped before it opened the file (libraries) is taken off. CPU
-time is that of the program and of guard, user and system. Plain and guarded runs take turns.
-Shuffled rows are read from a file of twice the size as well: they cost the more, the less of it may
-stay.
+The programs read a cached file with np.memmap (a scan, a scan at 1 GB/s or less, shuffled rows),
+pyarrow, torch.load(mmap=True), safetensors, sqlite, and two forked workers with their parent. Each
+run is a separate process. Every 2 ms its mapped file pages are sampled from outside; in a process
+tree, the process with the most pages counts. Pages that were mapped before the file was opened
+(libraries) are subtracted. CPU time is user and system time of the program and of guard. Plain and
+guarded runs alternate. Shuffled rows are also read from a file of twice the size, because they cost
+more when less of the file may stay mapped.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ JOBS = (
 
 
 def write_files(folder: str, size_bytes: int) -> None:
-    """The same bytes in every form, read back once so that all are cached."""
+    """Writes the same bytes in every format and reads them once, so that they are cached."""
     data = np.random.default_rng(0).integers(0, 256, size_bytes, dtype=np.uint8)
     data.tofile(os.path.join(folder, "data.bin"))
     with open(os.path.join(folder, "double.bin"), "wb") as file:
@@ -80,7 +80,7 @@ def warm(path: str) -> None:
 
 
 def file_pages(pid: int) -> int:
-    """RssFile of the process that has most, of this one and those below it."""
+    """Returns the largest RssFile in a process tree."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         own = read_status(pid).get("file") or 0
@@ -128,7 +128,7 @@ def measure(folder: str, rounds: int, only: str) -> list[dict[str, Any]]:
         if only not in job[1]:
             continue
         if importlib.util.find_spec(job[4]) is None:
-            print(f"{job[1]}: left out, {job[4]} is not installed")
+            print(f"{job[1]}: skipped, because {job[4]} is not installed")
             continue
         path = os.path.join(folder, job[2])
         pairs = [(run(job, path, False), run(job, path, True)) for _ in range(rounds)]
@@ -161,9 +161,9 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mib", type=int, default=2048, help="size of the file")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="the programs whose name holds this")
-    parser.add_argument("--folder", help="where the files are made; default: on a disk")
-    parser.add_argument("-o", "--output", help="the result, as JSON")
+    parser.add_argument("--only", default="", help="run only programs whose name contains this")
+    parser.add_argument("--folder", help="folder for the files (default: one on a disk)")
+    parser.add_argument("-o", "--output", help="file for the result, as JSON")
     told = parser.parse_args(argv)
     folder = os.path.join(told.folder or scratch.scratch_folder(), f"lowtide-guard-{os.getpid()}")
     os.makedirs(folder)

@@ -1,7 +1,7 @@
 """A cgroup with a memory limit around one process: version 1 or 2, whichever the machine has.
 
-The group is made below the group of the caller where that is possible, so that limits of the
-caller still hold, and removed afterwards.
+If possible, the group is created below the caller's group, so that the caller's limits still apply.
+It is removed afterwards.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class Unavailable(Exception):
-    """No cgroup with a memory limit can be made here; the text says why."""
+    """No cgroup with a memory limit can be created here; the message says why."""
 
 
 def _mounted(kind: str, option: str | None) -> Path | None:
@@ -33,11 +33,11 @@ def _own_path(controller: str) -> str:
 
 def _version_1(root: Path) -> Path:
     own = root / _own_path("memory")
-    return own if own.is_dir() else root  # inside a container the path is the host's
+    return own if own.is_dir() else root  # inside a container, the path is that of the host
 
 
 def _version_2(root: Path) -> Path:
-    """The nearest ancestor that hands the memory controller to its children."""
+    """Returns the nearest ancestor that gives the memory controller to its children."""
     here = root / _own_path("")
     if not here.is_dir():
         here = root
@@ -47,7 +47,7 @@ def _version_2(root: Path) -> Path:
             return group
         if group == root:
             break
-    raise Unavailable("no cgroup above this process hands out the memory controller")
+    raise Unavailable("no cgroup above this process gives the memory controller to its children")
 
 
 def _enter(group: str, argv: list[str]) -> list[str]:
@@ -58,7 +58,7 @@ def _enter(group: str, argv: list[str]) -> list[str]:
 def _remove(group: Path | None) -> None:
     if group is None:
         return
-    for _attempt in range(50):  # a process that has just ended leaves the group a little later
+    for _attempt in range(50):  # a process leaves the group shortly after it has ended
         try:
             group.rmdir()
             return
@@ -78,7 +78,7 @@ class MemoryGroup:
 
     def __enter__(self) -> MemoryGroup:
         if os.geteuid() != 0:
-            raise Unavailable("a cgroup needs root")
+            raise Unavailable("creating a cgroup needs root")
         root = _mounted("cgroup", "memory")
         self.version = 1 if root else 2
         root = root or _mounted("cgroup2", None)
@@ -93,14 +93,14 @@ class MemoryGroup:
             (path / limit).write_text(str(self._limit_bytes), encoding="ascii")
         except OSError as error:
             self.__exit__()
-            raise Unavailable(f"the cgroup cannot be made: {error.strerror}") from error
+            raise Unavailable(f"the cgroup cannot be created: {error.strerror}") from error
         return self
 
     def __exit__(self, *_: object) -> None:
         _remove(self._path)
 
     def command(self, argv: list[str]) -> list[str]:
-        """The command that enters the group and then becomes argv."""
+        """Returns the command that enters the group and then becomes argv."""
         return _enter(self._file("."), argv)
 
     def oom_kills(self) -> int | None:
@@ -117,7 +117,7 @@ class MemoryGroup:
 
     def _file(self, name: str) -> str:
         if self._path is None:
-            raise Unavailable("the cgroup has not been made")
+            raise Unavailable("the cgroup has not been created")
         return str(self._path / name)
 
     def _read(self, name: str) -> str:
@@ -128,7 +128,7 @@ class MemoryGroup:
 
 
 def why_unavailable() -> str | None:
-    """None when a memory cgroup can be made here, else the reason."""
+    """Returns why no memory cgroup can be created here, or None if one can."""
     try:
         with MemoryGroup(256 << 20):
             return None
@@ -137,7 +137,7 @@ def why_unavailable() -> str | None:
 
 
 class SlowDisk:
-    """Context manager: a cgroup that reads so many bytes per second from one device, at most."""
+    """Context manager: a cgroup that limits reads from one device, in bytes per second."""
 
     def __init__(self, path: str, bytes_per_s: int) -> None:
         device = os.stat(path).st_dev
@@ -146,7 +146,7 @@ class SlowDisk:
 
     def __enter__(self) -> SlowDisk:
         if os.geteuid() != 0:
-            raise Unavailable("a cgroup needs root")
+            raise Unavailable("creating a cgroup needs root")
         root = _mounted("cgroup", "blkio")
         if root is None:
             raise Unavailable("no blkio controller is mounted")
@@ -165,5 +165,5 @@ class SlowDisk:
         _remove(self._path)
 
     def command(self, argv: list[str]) -> list[str]:
-        """The command that enters the group and then becomes argv."""
+        """Returns the command that enters the group and then becomes argv."""
         return _enter(str(self._path), argv)

@@ -1,4 +1,4 @@
-"""fio on the same file: what the disk gives to a program that does nothing but read."""
+"""fio on the same file: what the disk delivers to a program that only reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from cgroup import MemoryGroup
 
-# Submitting one read at a time costs fio half of its rate; the comparison is with its best.
+# Submitting reads one at a time halves fio's rate. The comparison uses its best mode.
 _BATCHED = [
     "--iodepth_batch=32",
     "--iodepth_batch_complete_min=16",
@@ -23,7 +23,7 @@ _PATTERNS = {
 
 
 def run(path: str, pattern: str, seconds: float, group: MemoryGroup | None) -> dict[str, Any]:
-    """Reads per second, bytes per second and CPU seconds; {"error": why} when fio cannot run."""
+    """Returns reads, bytes, seconds and CPU seconds, or {"error": why} if fio cannot run."""
     if shutil.which("fio") is None:
         return {"error": "fio is not installed"}
     reason = ""

@@ -1,4 +1,4 @@
-"""What a result file says about the machine: never its name, never a path on it."""
+"""The description of the machine in a result file, without its name and without paths on it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _first_line(path: str, start: str) -> str | None:
 
 
 def file_system(path: str) -> str | None:
-    """The type of the file system that holds the path."""
+    """Returns the type of the file system that contains the path."""
     device = os.stat(path).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
@@ -51,10 +51,10 @@ def read_ahead_kb(path: str) -> int | None:
 
 
 def mapped_bytes_per_touch(path: str) -> int | None:
-    """How much of a cached file one touched byte maps: 2 MiB with the largest folios.
+    """Returns how much of a cached file one touched byte maps: 2 MiB with the largest folios.
 
-    This is the only way to see folios without privilege: a map of the file is touched in 64
-    places and RssFile is read before and after.
+    Without privileges this is the only way to see folios. It touches a map of the file in 64
+    places and reads RssFile before and after.
     """
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as view:
         before = read_status().get("file")
@@ -65,7 +65,7 @@ def mapped_bytes_per_touch(path: str) -> int | None:
 
 
 def commit() -> str | None:
-    """The commit of this tree, with a mark when files differ from it."""
+    """Returns the commit of this tree, marked if files differ from it."""
     here = Path(__file__).parent
     try:
         name = subprocess.run(

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 import scratch
-from scratch import scratch_folder as scratch_folder  # the demo's data lies there too
+from scratch import scratch_folder as scratch_folder  # for the demo
 
 COLUMNS = 162
 ROW_BYTES = COLUMNS * 4
@@ -22,7 +22,7 @@ def write(path: str, rows: int, progress: Callable[[float], None] | None = None)
         for first in range(0, rows, _BLOCK_ROWS):
             count = min(_BLOCK_ROWS, rows - first)
             noise[:count, 0] = np.arange(first, first + count)
-            noise[:, 1] += 1.0  # no two blocks alike, for file systems that share equal blocks
+            noise[:, 1] += 1.0  # makes every block different; some file systems share equal ones
             view = noise[:count].data.cast("B")
             while view:
                 view = view[file.write(view) :]
@@ -32,7 +32,7 @@ def write(path: str, rows: int, progress: Callable[[float], None] | None = None)
 
 
 def kept_or_removed(folder: str | None, rows: int, keep: bool) -> AbstractContextManager[str]:
-    """The path of the matrix, for as long as the `with` lasts; see `scratch`."""
+    """Provides the path of the matrix until the `with` block ends; see `scratch`."""
     name = f"rows-{rows}x{COLUMNS}.f32"
     return scratch.kept_or_removed(
         folder, name, rows * ROW_BYTES, lambda path: write(path, rows), keep

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The benchmark `memmap`: maps with a ceiling beside plain ones, by speed and by mapped pages.
+"""The benchmark `memmap`: speed and mapped pages of maps with a ceiling and of plain maps.
 
-A matrix of 3,000,000 x 162 float32, cached: a loop over slices, a whole-array sum, whole rows in a
-permutation (chunks of 4096, and one by one), and r+ writes. Every measurement is a process of its
-own, sampled from outside each 2 ms; the methods take turns, round by round.
+It uses a cached matrix of 3,000,000 x 162 float32: a loop over slices, a sum of the whole array,
+whole rows in a permutation (in chunks of 4096, and one by one), and r+ writes. Every measurement is
+a separate process, sampled from outside every 2 ms. The methods alternate, round by round.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def methods() -> list[Method]:
 
 
 class Bench(rounds.Bench):
-    """The matrix through each map."""
+    """Reads the matrix through each map."""
 
     def __init__(self, path: str, rows: int, seconds: float) -> None:
         super().__init__(path, 0)
@@ -124,8 +124,8 @@ def choose(told: argparse.Namespace) -> list[Method]:
 @contextmanager
 def data(told: argparse.Namespace) -> Iterator[Callable[[], Bench]]:
     """Yields a function that makes a Bench over the matrix; it exists while the `with` lasts."""
-    say(f"writing or finding a matrix of {told.rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
-    name = f"memmap-{told.rows}x{matrix.COLUMNS}.f32"  # its own: it is written to
+    say(f"preparing a matrix of {told.rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
+    name = f"memmap-{told.rows}x{matrix.COLUMNS}.f32"  # own file: it is written to
     with scratch.kept_or_removed(
         told.data,
         name,

@@ -17,7 +17,7 @@ _SINGLE_ROWS = 200_000
 
 @dataclass(frozen=True)
 class Task:
-    """What the worker is told, as JSON. `seconds` ends a pass early."""
+    """The arguments of a worker, passed as JSON. `seconds` ends a pass early."""
 
     reader: str  # "numpy" | "lowtide" | "take"
     job: str  # a key of JOBS
@@ -71,7 +71,7 @@ JOBS: dict[str, Callable[[Any, Task, Any], Iterator[int]]] = {
 
 
 class _Taker:
-    """lt.open in the place of a map: what shuffled fancy reads are compared with."""
+    """Uses lt.open instead of a map, to compare it with shuffled fancy reads."""
 
     def __init__(self, array: Any) -> None:
         self._array = array

@@ -1,7 +1,7 @@
-"""The ways to read rows that are compared: each takes a Job and returns an iterator of arrays.
+"""The methods of reading rows. Each takes a Job and returns an iterator of arrays.
 
-What a method does before it returns is preparation and is not timed; what its iterator does is,
-opening the file included.
+Work that a method does before it returns is preparation and is not timed. Work of its iterator is
+timed, including opening the file.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ FOLIO_BYTES = 2 << 20
 
 @dataclass
 class Job:
-    """What is to be read, and how. `order` holds row numbers; None means file order."""
+    """What to read, and how. `order` holds row numbers; None means file order."""
 
     path: str
     rows: int
     columns: int
     chunk: int = 4096
-    piece: int = 4096  # cold maps answer in pieces, because one chunk can take half a minute
+    piece: int = 4096  # cold maps deliver pieces, because one chunk can take half a minute
     order: NDArray[np.int64] | None = None
     memory: str = "64MiB"
     engine: str = "auto"
@@ -139,7 +139,7 @@ def fromfile(job: Job) -> Iterator[Rows]:
 
 
 def readinto_drop(job: Job) -> Iterator[Rows]:
-    """Reads in order and drops what lies behind, in whole 2 MiB folios: parts of one stay."""
+    """Reads in order and drops the cache behind, in whole 2 MiB folios, as parts would stay."""
 
     def run() -> Iterator[Rows]:
         buffer = np.empty((job.chunk, job.columns), dtype=np.float32)
@@ -199,7 +199,7 @@ def _lowtide_batches(job: Job, array: Any, epochs: range) -> Iterator[Rows]:
 
 
 def lowtide_rows(job: Job) -> Iterator[Rows]:
-    """The order of the job, or lowtide's own shuffle where the job has none."""
+    """Reads in the order of the job, or in lowtide's own shuffle if the job has none."""
     import lowtide  # noqa: F401
 
     def run() -> Iterator[Rows]:
@@ -213,7 +213,7 @@ def lowtide_rows(job: Job) -> Iterator[Rows]:
 
 
 def lowtide_second_epoch(job: Job) -> Iterator[Rows]:
-    """Times the second epoch: the first one fills the budget with the file."""
+    """Times the second epoch, because the first one loads the file into the budget."""
     array = _open(job)
     for rows in _lowtide_batches(job, array, range(1)):
         job.notes.setdefault("touched", float(rows[0, 0]))

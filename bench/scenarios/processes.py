@@ -1,7 +1,7 @@
-"""Memory and I/O of a process as /proc tells it, and a thread that samples them from outside.
+"""Memory and I/O of a process from /proc, and a thread that samples them from outside.
 
-Every number is in bytes. What /proc does not tell (another user's process, a process that is
-gone, a kernel without the field) is None.
+Every number is in bytes. A figure that /proc does not report is None: the process belongs to
+another user or has ended, or the kernel lacks the field.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STATUS_FIELDS = {
 
 @dataclass(frozen=True)
 class Reading:
-    """One sample: what the process holds, what of the file is cached."""
+    """One sample: memory of the process, and how much of the file is cached."""
 
     at_s: float
     anon: int | None = None
@@ -37,7 +37,7 @@ class Reading:
 
 
 def read_status(pid: int | str = "self") -> dict[str, int]:
-    """The memory fields of /proc/PID/status; a field that is missing there is missing here."""
+    """Returns the memory fields of /proc/PID/status, without those that it lacks."""
     found: dict[str, int] = {}
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
@@ -51,7 +51,7 @@ def read_status(pid: int | str = "self") -> dict[str, int]:
 
 
 def read_io(pid: int | str = "self") -> dict[str, int]:
-    """/proc/PID/io: rchar and syscr count calls, read_bytes what came from the device."""
+    """Returns /proc/PID/io: rchar and syscr count calls, read_bytes counts device reads."""
     try:
         with open(f"/proc/{pid}/io", encoding="ascii") as lines:
             return {name: int(value) for name, value in (line.split(":") for line in lines)}
@@ -60,7 +60,7 @@ def read_io(pid: int | str = "self") -> dict[str, int]:
 
 
 def reset_resident_peak() -> bool:
-    """Makes VmHWM of this process start again from what is resident now."""
+    """Resets VmHWM of this process to its current resident memory."""
     try:
         with open("/proc/self/clear_refs", "w", encoding="ascii") as clear:
             clear.write("5")
@@ -70,7 +70,7 @@ def reset_resident_peak() -> bool:
 
 
 def peak(readings: list[Reading], field: str) -> int | None:
-    """The largest known value of a field, or None when no sample has it."""
+    """Returns the largest known value of a field, or None if no sample has it."""
     known = [value for value in (getattr(r, field) for r in readings) if value is not None]
     return max(known) if known else None
 
@@ -104,7 +104,7 @@ class Sampler:
     def _sample(self) -> bool:
         status = read_status(self._pid)
         if "anon" not in status:
-            return False  # gone, or already a zombie without memory
+            return False  # it has ended, or it is a zombie without memory
         self.readings.append(
             Reading(
                 at_s=time.monotonic() - self._started_s,

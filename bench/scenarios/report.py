@@ -1,4 +1,4 @@
-"""From rounds to medians, ratios and the bars that the project has set itself."""
+"""Turns rounds into medians, ratios and the bars that the project must reach."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 Rounds = dict[str, list[dict[str, Any]]]
 Column = tuple[str, Callable[[Rounds, str], str]]  # its head, and its cell for a key
-RatioBar = tuple[str, str, str, float]  # work, what, against what, at least so many times as fast
+RatioBar = tuple[str, str, str, float]  # work, key, key to compare with, least ratio of speeds
 MIB = 1 << 20
 _SCALES = {
     "s": 1.0,
@@ -19,17 +19,17 @@ _SCALES = {
 
 
 def good(rounds: Rounds, key: str, name: str) -> list[float]:
-    """Values of one field over the rounds that ran and whose residency was not wrong."""
+    """Returns the values of one field over the rounds that ran with the right residency."""
     return [one[name] for one in rounds.get(key, []) if is_good(one) and one.get(name) is not None]
 
 
 def is_good(one: dict[str, Any]) -> bool:
-    """Whether a measurement ran, and the file was in the page cache, or not, as it had to be."""
+    """Whether a measurement ran with the right residency."""
     return "error" not in one and one["residency"] != "wrong"
 
 
 def _pairs(rounds: Rounds, ours: str, theirs: str, name: str) -> list[float]:
-    """The ratio within each round in which both were measured well."""
+    """Returns the ratio in each round in which both measurements are valid."""
     ratios = []
     for a, b in zip(rounds.get(ours, []), rounds.get(theirs, []), strict=False):
         if is_good(a) and is_good(b):
@@ -38,7 +38,7 @@ def _pairs(rounds: Rounds, ours: str, theirs: str, name: str) -> list[float]:
 
 
 def ratio_bar(rounds: Rounds, bar: RatioBar, name: str) -> dict[str, Any]:
-    """A bar on the ratio of two medians of a field; None and "not measured" where one misses."""
+    """A bar on the ratio of two medians of a field; "not measured" if one is missing."""
     work, ours, theirs, least = bar
     mine, other = good(rounds, ours, name), good(rounds, theirs, name)
     ratio = statistics.median(mine) / statistics.median(other) if mine and other else None
@@ -56,7 +56,7 @@ def limit_bar(
     limit: str,
     pick: Callable[[list[float]], float] = statistics.median,
 ) -> dict[str, Any]:
-    """A bar on a field, of which `pick` over all rounds must stay below a limit like "20 ms"."""
+    """A bar on a field: `pick` of all rounds must stay below a limit such as "20 ms"."""
     values = good(rounds, key, name)
     found = pick(values) if values else None
     number, unit = limit.split()
@@ -65,9 +65,9 @@ def limit_bar(
 
 
 def told_bar(rounds: Rounds, work: str, key: str, name: str, unit: str) -> dict[str, Any]:
-    """The median of a field among the bars, where no limit is set."""
+    """Lists the median of a field among the bars, without a limit."""
     values = good(rounds, key, name)
-    bar = _bar(work, f"told, in {unit}", statistics.median(values or [0.0]), values, True)
+    bar = _bar(work, f"reported, in {unit}", statistics.median(values or [0.0]), values, True)
     return bar | ({"verdict": "told"} if values else {"reached": None, "verdict": "not measured"})
 
 
@@ -99,7 +99,7 @@ def bars_table(found: list[dict[str, Any]]) -> str:
 
 
 def table(labels: dict[str, str], rounds: Rounds, name: str, columns: list[Column]) -> str:
-    """A line for each method: why it has no `name`, or its cells."""
+    """Returns one line per method: its cells, or why it has no `name`."""
     lines = [["work", "method", *(head for head, _ in columns)]]
     for key, label in labels.items():
         work = key.partition("-")[0]
@@ -115,7 +115,7 @@ def table(labels: dict[str, str], rounds: Rounds, name: str, columns: list[Colum
 
 
 def aligned(lines: list[list[str]], left: int) -> str:
-    """Lines as a table: the first `left` columns to the left, the others to the right."""
+    """Formats lines as a table: aligns the first `left` columns left, the others right."""
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     out = []
     for line in lines:
@@ -129,7 +129,7 @@ def aligned(lines: list[list[str]], left: int) -> str:
 
 
 def median(head: str, name: str, scale: float = 1.0, places: int = 1) -> Column:
-    """A column with the median of a field; empty where no round has it."""
+    """A column with the median of a field; empty if no round has it."""
 
     def cell(rounds: Rounds, key: str) -> str:
         values = good(rounds, key, name)
@@ -139,7 +139,7 @@ def median(head: str, name: str, scale: float = 1.0, places: int = 1) -> Column:
 
 
 def spread(head: str, name: str, scale: float = 1.0, places: int = 1) -> Column:
-    """A column with the least and the most of a field."""
+    """A column with the smallest and the largest value of a field."""
 
     def cell(rounds: Rounds, key: str) -> str:
         values = [value * scale for value in good(rounds, key, name)]
@@ -149,7 +149,7 @@ def spread(head: str, name: str, scale: float = 1.0, places: int = 1) -> Column:
 
 
 def peak_mib(head: str, name: str) -> Column:
-    """A column with the most bytes of all rounds."""
+    """A column with the largest number of bytes over all rounds."""
 
     def cell(rounds: Rounds, key: str) -> str:
         values = good(rounds, key, name)
@@ -167,7 +167,7 @@ def percent(head: str, name: str) -> Column:
 
 
 def against(bars: tuple[RatioBar, ...], name: str) -> Column:
-    """A column with the ratio to each method that a bar compares this one with."""
+    """A column with the ratio to each method that a bar compares with this one."""
 
     def cell(rounds: Rounds, key: str) -> str:
         parts = []

@@ -1,7 +1,7 @@
-"""How much of a file is in the page cache, and how to fill or empty it.
+"""Measures how much of a file is in the page cache, and fills or empties it.
 
-cachestat(2) answers without touching the file. It exists from Linux 6.5 on and only for files
-that the caller owns or may write; everywhere else the answer is None, which means unknown.
+cachestat(2) answers without touching the file. It needs Linux 6.5 and a file that the caller owns
+or may write. Otherwise the answer is None, which means unknown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Stat(ctypes.Structure):
 
 
 def cached_bytes(path: str, offset_bytes: int = 0, size_bytes: int = 0) -> int | None:
-    """Bytes of the file in the page cache, in whole pages; a size of 0 means to the end."""
+    """Returns the cached bytes of the file in whole pages; a size of 0 means to the end."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError:
@@ -56,7 +56,7 @@ def cached_fraction(path: str) -> float | None:
 
 
 def evict(path: str, patience_s: float = 5.0) -> float | None:
-    """Writes dirty pages back and empties the cache of the file; returns what stayed in."""
+    """Writes dirty pages back and empties the cache of the file; returns what remains."""
     until = time.monotonic() + patience_s
     while True:
         fd = os.open(path, os.O_RDONLY)
@@ -84,10 +84,10 @@ def read_through(path: str, size_bytes: int | None = None) -> None:
 
 
 def warm(path: str, attempts: int = 3) -> float | None:
-    """Makes the whole file resident and returns the fraction that is.
+    """Makes the whole file resident and returns the resident fraction.
 
-    What is cached already is thrown out first: pages left by writes or by random reads sit in
-    small folios, which are up to twice as slow to read and map as those of a sequential read.
+    It first evicts what is already cached. Writes and random reads leave pages in small folios,
+    which are up to twice as slow to read and map as those of a sequential read.
     """
     for _ in range(attempts):
         evict(path)

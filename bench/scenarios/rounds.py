@@ -1,8 +1,9 @@
-"""What all benches share: methods that take turns, residency that is checked, options, results.
+"""Shared by all benchmarks: alternating methods, residency checks, options and results.
 
-Every measurement is a process of its own. The methods take turns, round by round; what is
-compared was measured within the same minutes. Residency of the file is checked before and
-after: a hot file is read back in order when pages are missing, a cold one is evicted.
+Every measurement is a separate process. The methods alternate, round by round, so that compared
+figures were measured within the same minutes. The residency of the file is checked before and after
+each measurement. If pages of a hot file are missing, it is read again in order; a cold file is
+evicted.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the table: which work, which reader, and what it is told."""
+    """One row of the table: the work, the reader and its options."""
 
     key: str
     label: str
@@ -41,7 +42,7 @@ class Method:
 
 
 class Bench:
-    """Runs the rounds and keeps what was found; a kind of bench says how one method is run."""
+    """Runs the rounds and keeps the results; a subclass defines how to run one method."""
 
     def __init__(self, path: str, cgroup_bytes: int) -> None:
         self.path = path
@@ -50,15 +51,15 @@ class Bench:
         self.found: report.Rounds = {}
 
     def run(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
-        """One measurement, in the group if there is one; {"error": why} when it failed."""
+        """Measures once, in the group if there is one; returns {"error": why} on failure."""
         raise NotImplementedError
 
     def rate(self, found: dict[str, Any]) -> str:
-        """What a measurement says on one line."""
+        """Summarises a measurement in one line."""
         raise NotImplementedError
 
     def measure(self, method: Method) -> None:
-        """One measurement; it is repeated while the residency was not what its work needs."""
+        """Measures once, and repeats it if the residency was not what the work needs."""
         for attempt in range(1, ATTEMPTS + 1):
             before = self._prepare(method.work)
             found = self._grouped(method)
@@ -74,7 +75,7 @@ class Bench:
         for number in range(rounds):
             for work in ("hot", "first", "cold"):
                 turn = [method for method in chosen if method.work == work]
-                shift = number * 3 % max(1, len(turn))  # nobody always comes after the same one
+                shift = number * 3 % max(1, len(turn))  # varies which method precedes which
                 for method in turn[shift:] + turn[:shift]:
                     self.measure(method)
                     last = self.found[method.key][-1]
@@ -118,30 +119,30 @@ def say(text: str) -> None:
 
 
 def options_parser(name: str, about: str | None) -> argparse.ArgumentParser:
-    """The options that every bench has."""
+    """Returns a parser with the options that every benchmark has."""
     parser = argparse.ArgumentParser(prog=name, description=about)
     parser.add_argument("--data", help="folder for the data (default: a temporary one)")
-    parser.add_argument("--keep", action="store_true", help="leave the data for the next run")
+    parser.add_argument("--keep", action="store_true", help="keep the data for the next run")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=6.0, help="limit of a plain method")
-    parser.add_argument("--quick", action="store_true", help="one short round over a tenth of it")
-    parser.add_argument("--only", default="", help="keys that begin so, separated by commas")
+    parser.add_argument("--seconds", type=float, default=6.0, help="time limit per plain method")
+    parser.add_argument("--quick", action="store_true", help="one short round, a tenth of the data")
+    parser.add_argument("--only", default="", help="prefixes of method keys, separated by commas")
     results = Path(__file__).parents[1] / "results"
     parser.add_argument("--out", default=str(results / f"{name}.json"))
     return parser
 
 
 def choose(methods: list[Method], only: str) -> list[Method]:
-    """The methods whose keys begin with one of the words of --only."""
+    """Returns the methods whose keys begin with one of the prefixes in --only."""
     wanted = tuple(only.split(",")) if only else ("",)
     chosen = [method for method in methods if method.key.startswith(wanted)]
     if not chosen:
-        sys.exit(f"no method begins with {only}")
+        sys.exit(f"--only: no key of a method begins with {only}")
     return chosen
 
 
 def machine_facts(path: str) -> dict[str, Any]:
-    """The machine, and how large the folios of the file are after a read in order."""
+    """Describes the machine, and the size of the file's folios after a sequential read."""
     facts: dict[str, Any] = machine.describe(path)
     residency.warm(path)
     facts["folios"] = {
@@ -152,7 +153,7 @@ def machine_facts(path: str) -> dict[str, Any]:
 
 
 def command(name: str, argv: list[str]) -> str:
-    """The command as it was given, without the folders of this machine."""
+    """Returns the command as it was given, without the folders of this machine."""
     clean = []
     for before, word in zip(["", *argv], argv):
         option, equals, _ = word.partition("=")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The benchmark `rows`: 3,000,000 x 162 float32 in one permutation, by every method there is.
+"""The benchmark `rows`: 3,000,000 x 162 float32 in one permutation, by every method.
 
-Every measurement is a process of its own. The methods take turns, round by round; what is
-compared was measured within the same minutes. Residency of the file is checked before and
-after: a hot file is read back in order when pages are missing, a cold one is evicted.
+Every measurement is a separate process. The methods alternate, round by round, so that compared
+figures were measured within the same minutes. The residency of the file is checked before and after
+each measurement. If pages of a hot file are missing, it is read again in order; a cold file is
+evicted.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def methods(slow_s: float) -> list[Method]:
 
 
 class Bench(rounds.Bench):
-    """The matrix by every method; `big` is a sparse file for the first batch of a large one."""
+    """Reads the matrix by every method; `big` is a sparse file, to time its first batch."""
 
     def __init__(self, path: str, rows: int, seconds: float, big: str) -> None:
         super().__init__(path, CGROUP_BYTES)
@@ -114,7 +115,7 @@ class Bench(rounds.Bench):
         found = fio.run(self.path, pattern, self._seconds, group)
         if "error" in found:
             return found
-        unit_bytes = matrix.ROW_BYTES if pattern == "sequential" else 1024  # a 1k read serves a row
+        unit_bytes = matrix.ROW_BYTES if pattern == "sequential" else 1024  # one 1k read per row
         found["rows"] = found.pop("bytes") / unit_bytes
         return _per_row(found)
 
@@ -179,7 +180,7 @@ def choose(told: argparse.Namespace) -> list[Method]:
 @contextmanager
 def data(told: argparse.Namespace) -> Iterator[Callable[[], Bench]]:
     """Yields a function that makes a Bench over the matrix; it exists while the `with` lasts."""
-    say(f"writing or finding a matrix of {told.rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
+    say(f"preparing a matrix of {told.rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
     with (
         matrix.kept_or_removed(told.data, told.rows, told.keep) as path,
         tempfile.NamedTemporaryFile(dir=os.path.dirname(path), suffix=".sparse") as big,

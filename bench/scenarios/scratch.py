@@ -1,4 +1,4 @@
-"""Where a bench puts its data: on a disk, and gone again afterwards."""
+"""Puts the data of a benchmark on a disk and removes it afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from machine import file_system
 
 
 def scratch_folder() -> str:
-    """A folder on a disk: memory file systems can be neither evicted nor read direct."""
+    """Returns a folder on a disk: a file in memory can be neither evicted nor read directly."""
     for folder in (tempfile.gettempdir(), "/var/tmp", os.getcwd()):
         if os.path.isdir(folder) and file_system(folder) not in ("tmpfs", "ramfs"):
             return folder
@@ -26,8 +26,10 @@ def scratch_folder() -> str:
 def kept_or_removed(
     folder: str | None, name: str, size_bytes: int, write: Callable[[str], None], keep: bool
 ) -> Iterator[str]:
-    """The path of a data file, made by `write` if it is not there; what this run wrote it removes
-    again, unless it is to be kept. SIGTERM ends the program by way of that."""
+    """Provides the path of a data file, which `write` creates if it does not exist.
+
+    Removes what this run wrote, unless `keep` is set, and does so after SIGTERM too.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     made = ""
     if folder is None and keep:
@@ -41,7 +43,10 @@ def kept_or_removed(
         if ours:
             free = shutil.disk_usage(folder).free
             if free < size_bytes * 1.05:
-                raise SystemExit(f"bench: needs {size_bytes >> 20} MiB, free: {free >> 20}")
+                raise SystemExit(
+                    f"bench: {folder} needs {size_bytes >> 20} MiB, but only {free >> 20} MiB are "
+                    "free: name another folder with --data"
+                )
             unfinished = path.with_suffix(".part")
             write(str(unfinished))
             unfinished.rename(path)

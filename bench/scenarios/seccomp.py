@@ -31,10 +31,10 @@ class _Program(ctypes.Structure):
 
 
 def forbid_io_uring() -> None:
-    """Installs the filter for this process and all that it starts. It cannot be taken back.
+    """Installs the filter for this process and its children; it cannot be removed.
 
-    The filter reads the call number only, not the architecture: it is a measuring condition,
-    not a protection.
+    The filter checks only the call number, not the architecture. It is for measurements, not for
+    protection.
     """
     refuse = len(IO_URING_CALLS) + 1
     code = [_Instruction(_LOAD_WORD, 0, 0, 0)]
@@ -50,10 +50,10 @@ def forbid_io_uring() -> None:
         number = ctypes.get_errno()
         raise OSError(number, f"the seccomp filter was refused: {os.strerror(number)}")
     if not io_uring_forbidden():
-        raise OSError(errno.EINVAL, "io_uring still answers behind the seccomp filter")
+        raise OSError(errno.EINVAL, "io_uring still works despite the seccomp filter")
 
 
 def io_uring_forbidden() -> bool:
-    """True when io_uring_setup is refused; a call without parameters makes no ring."""
+    """Returns whether io_uring_setup is refused; a call without parameters creates no ring."""
     libc = ctypes.CDLL(None, use_errno=True)
     return libc.syscall(IO_URING_CALLS[0], 1, None) == -1 and ctypes.get_errno() == errno.EPERM

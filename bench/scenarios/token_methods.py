@@ -1,9 +1,10 @@
-"""The ways to make batches of windows that are compared: each takes a Job and returns an iterator
-of (x, y), int64 tensors of (batch_size, block_size).
+"""The methods of making batches of windows that are compared.
 
-What a method does before it returns is preparation and is not timed; what its iterator does is.
-All but the loaders are given the same starts, drawn for many steps at once, so that drawing them
-is no part of the comparison (get_batch as shipped draws its own: that much it is spared).
+Each takes a Job and returns an iterator of (x, y), int64 tensors of shape (batch_size, block_size).
+Work that a method does before it returns is preparation and is not timed; work of its iterator is.
+All methods but the loaders get the same starts, which are drawn for many steps at once, so that
+drawing them is not part of the comparison. (The original get_batch draws its own starts; here it is
+spared that cost.)
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SEED = 1337
 
 @dataclass
 class Job:
-    """What is to be read, and how."""
+    """What to read, and how."""
 
     path: str
     tokens: int
@@ -40,9 +41,9 @@ class Job:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def starts(self) -> Iterator[torch.Tensor]:
-        """Starts of one step after the other, the same ones each time; valid for one step.
+        """Yields the starts of each step, the same ones each time; valid for one step.
 
-        Always the same tensors with other numbers: making one would cost about a microsecond.
+        The tensors are reused, because making one would cost about a microsecond.
         """
         drawn = torch.Generator().manual_seed(_SEED)
         high = self.tokens - self.block_size
@@ -65,7 +66,7 @@ def _sliced(data: np.memmap[Any, Any], ix: torch.Tensor, size: int) -> Batch:
 
 
 def get_batch(job: Job) -> Iterator[Batch]:
-    """In the manner of nanoGPT: a new np.memmap for every batch, against the growth."""
+    """As nanoGPT does: a new np.memmap for every batch, so that memory does not grow."""
 
     def run() -> Iterator[Batch]:
         for ix in job.starts():
@@ -131,11 +132,11 @@ def _fetched(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def data_loader(job: Job) -> Iterator[Batch]:
-    """torch's DataLoader with two workers, which are running before the time is."""
+    """torch's DataLoader with two workers, which run before the clock starts."""
     batches = (ix.tolist() for ix in job.starts())
     windows = _Windows(job.path, job.block_size)
     loader = torch.utils.data.DataLoader(windows, batch_sampler=batches, num_workers=2)
-    return _fetched(iter(loader))  # closed, it lets go of the workers
+    return _fetched(iter(loader))  # closing it releases the workers
 
 
 def _open(job: Job) -> Any:
@@ -207,7 +208,7 @@ def lowtide_loader(job: Job) -> Iterator[Batch]:
 
 
 def lowtide_half(job: Job) -> Iterator[Batch]:
-    """Leaves the state of a run that is half through its epoch, for `lowtide_resume`."""
+    """Saves the state of a run in the middle of its epoch, for `lowtide_resume`."""
 
     def run() -> Iterator[Batch]:
         with _open(job) as tokens, _loader(job, tokens) as loader:
@@ -219,7 +220,7 @@ def lowtide_half(job: Job) -> Iterator[Batch]:
 
 
 def lowtide_resume(job: Job) -> Iterator[Batch]:
-    """From Loader(...) over load_state_dict to the batches; opening the tokens is not in it."""
+    """Times Loader(...), load_state_dict and the batches, but not opening the tokens."""
     tokens = _open(job)
 
     def run() -> Iterator[Batch]:

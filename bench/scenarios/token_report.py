@@ -40,7 +40,7 @@ def table(labels: dict[str, str], rounds: Rounds) -> str:
 def bars(rounds: Rounds, chosen: list[Method]) -> list[dict[str, Any]]:
     found = [report.ratio_bar(rounds, bar, "windows_per_s") for bar in RATIO_BARS]
     for key in ("busy-loader", "busy-loader-64"):
-        found.append(report.limit_bar(rounds, f"waits a step, {key}", key, "wait_s", "5 us"))
+        found.append(report.limit_bar(rounds, f"wait per step, {key}", key, "wait_s", "5 us"))
     for key in ("resume-1e9", "resume-1e12"):
         found.append(report.limit_bar(rounds, f"first batch, {key}", key, "resume_s", "20 ms"))
         found.append(report.told_bar(rounds, f"open, {key}", key, "open_s", "ms"))
@@ -48,7 +48,7 @@ def bars(rounds: Rounds, chosen: list[Method]) -> list[dict[str, Any]]:
 
 
 def _memory_bars(rounds: Rounds, chosen: list[Method]) -> list[dict[str, Any]]:
-    """The most of all rounds counts: a budget that is kept in the median is not kept."""
+    """The maximum of all rounds counts: a budget must hold in every round."""
     found = []
     for method in chosen:
         if not method.ours:
@@ -64,7 +64,7 @@ def _memory_bars(rounds: Rounds, chosen: list[Method]) -> list[dict[str, Any]]:
 
 
 def _processor_bars(rounds: Rounds) -> list[dict[str, Any]]:
-    """CPU seconds a billion tokens, ours beside nanoGPT's."""
-    work, name = "CPU s a billion tokens, ", "cpu_s_a_billion"
+    """CPU seconds per billion tokens, ours and nanoGPT's."""
+    work, name = "CPU s per 1e9 tokens, ", "cpu_s_a_billion"
     keys = ("hot-getbatch", "hot-windows", "hot-loader", "cold-getbatch", "cold-loader")
     return [report.told_bar(rounds, work + key, key, name, "s") for key in keys]

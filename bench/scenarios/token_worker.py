@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is told, as JSON. max_steps and seconds end the work early.
+    """The arguments of a worker, passed as JSON. max_steps and seconds end the work early.
 
-    busy_us: the consumer computes so long after every batch, and what it waits for the next one is
-        measured. check_steps: instead of a measurement so many batches are compared with a map.
+    busy_us: how long the consumer computes after every batch; its wait for the next batch is
+        measured. check_steps: if not 0, compares this many batches with a map instead of measuring.
     """
 
     reader: str
@@ -49,7 +49,7 @@ def run(task: Task, group: Any = None) -> worker.Outcome:
 
 
 def _check(job: Job, batches: Iterator[Batch], steps: int) -> None:
-    """Every batch must be what a map of the file says, to the last token."""
+    """Raises ValueError unless every batch equals what a map of the file contains."""
     import numpy as np
     from token_methods import map_of
 
@@ -62,7 +62,7 @@ def _check(job: Job, batches: Iterator[Batch], steps: int) -> None:
         if x.dtype != np.int64 or y.dtype != np.int64:
             raise ValueError(f"batch {step} is {x.dtype} and {y.dtype}, not int64")
         if not (np.array_equal(x, windows[:, :-1]) and np.array_equal(y, windows[:, 1:])):
-            raise ValueError(f"batch {step} is not what a map of the file says")
+            raise ValueError(f"batch {step} differs from a map of the file")
         if step + 1 == steps:
             return
     raise ValueError(f"ended before batch {steps}")
@@ -112,7 +112,7 @@ def _work(task: Task) -> dict[str, Any]:
         import lowtide.torch  # noqa: F401
     names = "path tokens batch_size block_size epochs memory engine cache state".split()
     job = Job(**{name: getattr(task, name) for name in names})
-    next(job.starts())  # torch's own first steps are not what is measured
+    next(job.starts())  # keeps torch's initialisation out of the measurement
     children = os.times()
     meter = worker.Meter()
     meter.ready()
@@ -133,7 +133,7 @@ def _work(task: Task) -> dict[str, Any]:
         steps += _flat_out(batches, until_s, max_steps - 1)
     found = {"steps": steps, "first_batch_s": first_batch_s, **meter.stop()}
     batches.close()  # type: ignore[attr-defined]
-    ended = os.times()  # the processes of a DataLoader count once they have ended
+    ended = os.times()  # counts the processes of a DataLoader, because they have ended
     found["user_s"] += ended.children_user - children.children_user
     found["system_s"] += ended.children_system - children.children_system
     return found | (_waits(waits_ns) if waits_ns else {}) | {"notes": job.notes}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The benchmark `tokens`: batches of 12 x 1024 tokens from 4 GB of uint16, by every method.
 
-Every measurement is a process of its own. The methods take turns, round by round; what is
-compared was measured within the same minutes. Residency of the file is checked before and
-after: a hot file is read back in order when pages are missing, a cold one is evicted. Before the
-first round every method must give the batches that a map of the file gives.
+Every measurement is a separate process. The methods alternate, round by round, so that compared
+figures were measured within the same minutes. The residency of the file is checked before and after
+each measurement. If pages of a hot file are missing, it is read again in order; a cold file is
+evicted. Before the first round, every method must deliver the batches that a map of the file has.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ CGROUP_BYTES = 800 * MIB
 BUSY_US = 200
 CHECK_STEPS = 32
 RESUME_STEPS = 256
-# A file of 1e9 windows, and one of 1e12 tokens: holes, of which only the size is real.
+# Sparse files of 1e9 windows and of 1e12 tokens: only their size is real.
 SPARSE_TOKENS = {"resume-1e9": 10**9 * BLOCK + 1, "resume-1e12": 10**12}
-TOLD_ALIKE = {"memory", "engine", "cache", "forbid_io_uring"}  # what makes a check another one
+TOLD_ALIKE = {"memory", "engine", "cache", "forbid_io_uring"}  # differing methods are checked apart
 _WRITTEN_TOKENS = 1 << 22
 
 
 def _plain(work: str, seconds: float, keys: str, **options: Any) -> list[Method]:
-    """The methods of other people, those whose keys are named."""
+    """Returns the methods without lowtide whose keys are named."""
     known = {
         "getbatch": ("get-batch", "nanoGPT's get_batch (new np.memmap each batch)"),
         "memmap": ("memmap", "np.memmap, kept"),
@@ -66,7 +66,7 @@ def _ours(key: str, label: str, reader: str, **options: Any) -> Method:
 
 
 def methods(seconds: float) -> list[Method]:
-    """Loaders go through two epochs, unless these take ten times as long as others may."""
+    """Returns all methods. Loaders run two epochs, for at most ten times `seconds`."""
     slow_s = min(4.0, seconds)
     limit: dict[str, Any] = {"seconds": seconds}
     two: dict[str, Any] = {"epochs": 2, "seconds": seconds * 10}
@@ -99,7 +99,7 @@ def methods(seconds: float) -> list[Method]:
 
 
 def write_tokens(path: str, count: int) -> None:
-    """Noise below 2**15; no two blocks are alike, so that a wrong place shows."""
+    """Writes noise below 2**15. No two blocks are equal, so that a wrong offset shows."""
     noise = np.random.default_rng(0).integers(0, 1 << 15, _WRITTEN_TOKENS, dtype=np.uint16)
     with open(path, "wb") as file:
         for number, first in enumerate(range(0, count, _WRITTEN_TOKENS)):
@@ -110,7 +110,7 @@ def write_tokens(path: str, count: int) -> None:
 
 
 class Bench(rounds.Bench):
-    """The tokens by every method; `sparse` has the path of the file of each resume."""
+    """Reads the tokens by every method; `sparse` maps a resume key to the path of its file."""
 
     def __init__(self, path: str, tokens: int, seconds: float, sparse: dict[str, str]) -> None:
         super().__init__(path, CGROUP_BYTES)
@@ -120,7 +120,7 @@ class Bench(rounds.Bench):
         self._states: dict[str, dict[str, Any]] = {}
 
     def check(self, chosen: list[Method]) -> None:
-        """Every method once over the real tokens, against a map. Exits when a batch is wrong."""
+        """Compares every method with a map of the real tokens. Exits if a batch is wrong."""
         done = []
         for method in chosen:
             told = {name: method.options[name] for name in TOLD_ALIKE & method.options.keys()}
@@ -136,13 +136,13 @@ class Bench(rounds.Bench):
             )
             if outcome.reason:
                 sys.exit(f"tokens: {method.key}: {outcome.reason.replace(self.path, 'FILE')}")
-        say(f"every method gives the batches of a map ({CHECK_STEPS} of each)")
+        say(f"every method delivers the batches of a map ({CHECK_STEPS} of each were compared)")
 
     def run(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
         if method.reader == "fio-windows":
             found = fio.run(self.path, "windows", self._seconds, group)
             if "error" not in found:
-                found["steps"] = found["reads"] / BATCH  # a 2k read serves a window
+                found["steps"] = found["reads"] / BATCH  # one 2k read per window
                 _per_window(found)
             return found
         path, tokens, state = self.path, self._tokens, None
@@ -154,13 +154,13 @@ class Bench(rounds.Bench):
 
     def rate(self, found: dict[str, Any]) -> str:
         if "wait_s" in found:
-            return f"waits {found['wait_s'] * 1e6:,.1f} us a step"
+            return f"waits {found['wait_s'] * 1e6:,.1f} us per step"
         if "resume_s" in found:
             return f"first batch after {found['resume_s'] * 1e3:,.1f} ms"
-        return f"{found['us_a_batch']:,.1f} us a batch, {found['windows_per_s']:,.0f} windows/s"
+        return f"{found['us_a_batch']:,.1f} us per batch, {found['windows_per_s']:,.0f} windows/s"
 
     def _half(self, path: str, tokens: int) -> dict[str, Any]:
-        """The state in the middle of an epoch, taken once, by another process."""
+        """Returns the state in the middle of an epoch, which another process took once."""
         if path not in self._states:
             outcome = token_worker.run(token_worker.Task("lowtide-half", path, tokens, max_steps=1))
             if outcome.reason:
@@ -184,7 +184,7 @@ def _found(task: token_worker.Task, outcome: Any) -> dict[str, Any]:
 def _per_window(found: dict[str, Any], compute: bool = False) -> dict[str, Any]:
     found["windows_per_s"] = found["steps"] * BATCH / found["seconds"]
     found["us_a_batch"] = found["seconds"] / found["steps"] * 1e6
-    if not compute:  # the CPU of a busy consumer is its own
+    if not compute:  # a busy consumer uses CPU time of its own
         tokens = found["steps"] * BATCH * BLOCK
         found["cpu_s_a_billion"] = (found["user_s"] + found["system_s"]) / tokens * 1e9
     return found
@@ -220,7 +220,7 @@ def _make_sparse(folder: str, stack: ExitStack) -> dict[str, str]:
 def data(told: argparse.Namespace) -> Iterator[Callable[[], Bench]]:
     """Yields a function that makes a Bench over the tokens; they exist while the `with` lasts."""
     size_bytes = told.tokens * 2
-    say(f"writing or finding {size_bytes / MIB:,.0f} MiB of tokens ...")
+    say(f"preparing {size_bytes / MIB:,.0f} MiB of tokens ...")
     with ExitStack() as stack:
         path = stack.enter_context(
             scratch.kept_or_removed(

@@ -1,8 +1,8 @@
 """One measurement in its own process, and the parent's side of it.
 
-The worker says "ready" with its memory before the work, waits for a line, works, says what it
-found, two lines of JSON, and waits until its input ends. In between the parent watches its memory
-from outside.
+The worker prints its memory before the work, waits for a line, works, prints its results, and waits
+until its input ends. Both outputs are one line of JSON. Meanwhile the parent watches the worker's
+memory from outside.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from processes import Reading, Sampler, read_io, read_status, reset_resident_pea
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is told, as JSON. max_rows and seconds end the work early."""
+    """The arguments of a worker, passed as JSON. max_rows and seconds end the work early."""
 
     reader: str
     path: str
@@ -47,7 +47,7 @@ class Task:
 
 @dataclass
 class Outcome:
-    """What the parent knows afterwards; `reason` is empty when the worker finished."""
+    """What the parent knows afterwards; `reason` is empty if the worker finished."""
 
     found: dict[str, Any] = field(default_factory=dict)
     ready: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Outcome:
     reason: str = ""
 
     def growth(self, *names: str) -> int | None:
-        """Peak of a memory field of the worker, or of the sum of some, over its value before."""
+        """Returns how far a memory field, or a sum of fields, rose above its value before."""
         known = [_sum([getattr(reading, name) for name in names]) for reading in self.readings]
         last = self.found.get("after", {})
         known.append(_sum([last.get(name) for name in names]))
@@ -70,10 +70,10 @@ def _sum(values: list[int | None]) -> int | None:
 
 
 class Meter:
-    """What a worker says of itself: `ready`, then `start` and `stop` around the timed part."""
+    """The worker's reports: `ready`, then `start` and `stop` around the timed part."""
 
     def ready(self) -> None:
-        """Tells the parent the memory before the work and waits for its word."""
+        """Reports the memory before the work to the parent and waits for its signal."""
         reset_resident_peak()
         print(json.dumps(read_status()), flush=True)
         sys.stdin.readline()
@@ -81,7 +81,7 @@ class Meter:
         self._disk_bytes = read_io().get("read_bytes")
 
     def start(self) -> float:
-        """Returns the moment, of time.perf_counter."""
+        """Starts the clock and returns time.perf_counter()."""
         self._cpu = os.times()
         self._started_s = time.perf_counter()
         return self._started_s
@@ -180,10 +180,10 @@ def run(
     program: str = __file__,
     watch: Callable[[int], AbstractContextManager[object]] | None = None,
 ) -> Outcome:
-    """Starts a worker, samples it until it has worked, and kills it when it overstays.
+    """Starts a worker, samples it until its work is done, and kills it if it takes too long.
 
     `task` is a dataclass with path, seconds and forbid_io_uring, which `program` understands.
-    `watch`, given the worker's pid, watches it in the place of the sampler: readings stay empty.
+    If `watch` is given, it gets the worker's pid and replaces the sampler; readings stay empty.
     """
     argv = [sys.executable, program, json.dumps(asdict(task))]
     outcome = Outcome()
@@ -200,10 +200,10 @@ def run(
         try:
             sampler = Sampler(child.pid, task.path, interval_s)
             _converse(child, outcome, watch(child.pid) if watch else sampler)
-            end_s = outcome.found.get("worked_s", float("inf"))  # after it all is taken down
+            end_s = outcome.found.get("worked_s", float("inf"))  # later readings show the teardown
             outcome.readings = [r for r in sampler.readings if r.at_s <= end_s]
         except OSError:
-            pass  # it ended before its time, and its stderr may say why
+            pass  # it ended early, and its stderr may say why
         except BaseException:
             child.kill()
             raise
@@ -214,7 +214,7 @@ def run(
         if not outcome.found and not outcome.reason:
             errors.seek(0)
             said = errors.read().strip().splitlines()
-            ended = "no answer within its time" if overstayed else f"ended with {child.returncode}"
+            ended = "no answer in time" if overstayed else f"exit code {child.returncode}"
             outcome.reason = (said or [ended])[-1]
     return outcome
 

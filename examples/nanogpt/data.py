@@ -1,7 +1,7 @@
-"""Three ways from a token file to batches: a fresh np.memmap, windows at the same places, a loader.
+"""Three ways from a token file to batches: a new np.memmap, windows at the same starts, a loader.
 
-Each has `next()` -> (x, y), and a state: the first two draw from torch's generator, whose state is
-the trainer's to keep; the loader has its own.
+Each has `next()` -> (x, y), and a state. The first two draw from torch's generator, whose state the
+trainer saves; the loader has a state of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Data(Protocol):
 
 
 class Drawn:
-    """Windows at places drawn from torch's generator, as nanoGPT draws them."""
+    """Windows at starts drawn from torch's generator, as in nanoGPT."""
 
     def state_dict(self) -> dict[str, Any]:
         return {}
@@ -53,7 +53,7 @@ class FreshMemmap(Drawn):
 
 
 class Windows(Drawn):
-    """The same places, read by Lowtide: the same batches."""
+    """Lowtide reads windows at the same starts, which gives the same batches."""
 
     def __init__(self, path: pathlib.Path, batch_size: int, block_size: int) -> None:
         self.tokens, self.batch_size, self.block_size = lt.tokens(path), batch_size, block_size
@@ -64,7 +64,7 @@ class Windows(Drawn):
 
 
 def open_data(way: str, path: pathlib.Path, batch_size: int, block_size: int, seed: int) -> Data:
-    """The batches of `path` by one of WAYS."""
+    """Opens `path` in one of WAYS."""
     if way == "memmap":
         return FreshMemmap(path, batch_size, block_size)
     if way == "lowtide":

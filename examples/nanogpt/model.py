@@ -11,7 +11,7 @@ from torch.nn import functional
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """The size of a model."""
+    """Sizes of a model."""
 
     block_size: int = 64
     vocabulary: int = 128
@@ -22,7 +22,7 @@ class Config:
 
 
 class Attention(nn.Module):
-    """Each position looks at itself and at what came before."""
+    """Each position attends to itself and to earlier positions."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a network of its own at each position; both add to what passes through."""
+    """Attention, then an MLP at each position; both add to the residual stream."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -84,12 +84,12 @@ class GPT(nn.Module):
         return self.score(self.norm(self.blocks(passed)))
 
     def loss(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The mean surprise, in nats, at the targets `y`."""
+        """Returns the mean cross-entropy of the targets `y`, in nats."""
         return functional.cross_entropy(self(x).flatten(0, 1), y.flatten())
 
     @torch.no_grad()
     def generate(self, start: torch.Tensor, count: int) -> torch.Tensor:
-        """`start`, (batch, time), and `count` tokens drawn behind it."""
+        """Returns `start`, of shape (batch, time), followed by `count` sampled tokens."""
         found = start
         for _ in range(count):
             scores = self(found[:, -self.config.block_size :])[:, -1]

@@ -1,7 +1,7 @@
-"""Makes the text of the example and its token files, train.bin and val.bin: no download.
+"""Generates the text of the example and its token files, train.bin and val.bin.
 
-Sentences of a small grammar, a byte a token, written as uint16 as nanoGPT has them. The same bytes
-on every machine.
+The text consists of sentences of a small grammar. Each byte is one token, stored as uint16 as in
+nanoGPT. The files are the same on every machine, and nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RULES = {
 
 
 def expand(rule: str, draw: random.Random) -> str:
-    """One text of `rule`."""
+    """Generates one text from `rule`."""
     choices = RULES[rule]
     text = choices[int(draw.random() * len(choices))]
     while "{" in text:
@@ -40,7 +40,7 @@ def expand(rule: str, draw: random.Random) -> str:
 
 
 def make_tokens(count: int, seed: int) -> np.ndarray:
-    """`count` tokens of text: the same for the same seed."""
+    """Generates `count` tokens of text, which depend on the seed only."""
     draw = random.Random(seed)
     parts: list[str] = []
     size = 0
@@ -55,8 +55,12 @@ def make_tokens(count: int, seed: int) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("out"))
-    parser.add_argument("--tokens", type=int, default=TRAIN_TOKENS, help="in train.bin")
+    parser.add_argument(
+        "--folder", type=pathlib.Path, default=pathlib.Path("out"), help="where to write the files"
+    )
+    parser.add_argument(
+        "--tokens", type=int, default=TRAIN_TOKENS, help="number of tokens in train.bin"
+    )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     for name, count, seed in (("train", options.tokens, 1), ("val", VAL_TOKENS, 2)):

@@ -1,8 +1,7 @@
-"""Trains a small GPT on the token files of prepare.py, on the CPU, the same way every time.
+"""Trains a small GPT on the token files of prepare.py, on the CPU, with reproducible losses.
 
 --data memmap and --data lowtide give the same losses to the last bit. --data loader writes
-checkpoints, and goes on from the last one when started again: it gives the losses of a run that was
-never interrupted.
+checkpoints and resumes from the last one; its losses equal those of an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def parse() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--data", choices=WAYS, default="loader")
-    add("--folder", type=pathlib.Path, default=pathlib.Path("out"), help="of train.bin and val.bin")
+    add("--folder", type=pathlib.Path, default=pathlib.Path("out"), help="has train.bin, val.bin")
     add("--steps", type=int, default=400)
     add("--batch-size", type=int, default=12)
     add("--block-size", type=int, default=64)
@@ -37,23 +36,25 @@ def parse() -> argparse.Namespace:
     add("--dropout", type=float, default=0.1)
     add("--rate", type=float, default=2e-3, help="learning rate of AdamW")
     add("--seed", type=int, default=1337)
-    add("--threads", type=int, default=1, help="of torch; another number may give other last bits")
-    add("--log", type=pathlib.Path, help="a line for each step: step, loss, loss in hexadecimal")
+    add("--threads", type=int, default=1, help="threads of torch; may change the last bits")
+    add("--log", type=pathlib.Path, help="one line per step: step, loss, loss in hexadecimal")
     add(
-        "--checkpoint", type=pathlib.Path, help="of --data loader; default: checkpoint.pt in FOLDER"
+        "--checkpoint",
+        type=pathlib.Path,
+        help="checkpoint of --data loader (default: checkpoint.pt in FOLDER)",
     )
     add("--checkpoint-every", type=int, default=50, metavar="STEPS")
     return parser.parse_args()
 
 
 class Checkpoint:
-    """All that a run is, in one file that is either the old one or the new one, never half."""
+    """The whole state of a run in one file, which is always complete."""
 
     def __init__(self, path: pathlib.Path, model: GPT, optimizer: Any, data: Data) -> None:
         self.path, self.model, self.optimizer, self.data = path, model, optimizer, data
 
     def save(self, step: int) -> None:
-        """Writes beside the file and renames: a kill at any moment leaves a whole checkpoint."""
+        """Writes a new file and renames it, so that a kill leaves the old or the new checkpoint."""
         beside = self.path.with_suffix(".tmp")
         with beside.open("wb") as file:
             torch.save(
@@ -71,7 +72,7 @@ class Checkpoint:
         os.replace(beside, self.path)
 
     def load(self) -> int:
-        """The step to go on with; 0 where there is no checkpoint."""
+        """Returns the step to continue with; 0 if there is no checkpoint."""
         if not self.path.exists():
             return 0
         found = torch.load(self.path, weights_only=True)
@@ -83,7 +84,7 @@ class Checkpoint:
 
 
 class Log:
-    """The losses so far; a run that goes on from `step` first forgets what came after it."""
+    """The losses so far; a run that resumes at `step` first removes later lines."""
 
     def __init__(self, path: pathlib.Path | None, step: int) -> None:
         self.file = None
@@ -101,7 +102,7 @@ class Log:
 
 @torch.no_grad()
 def val_loss(model: GPT, path: pathlib.Path) -> float:
-    """The mean loss over the same windows of val.bin each time."""
+    """Returns the mean loss over windows of val.bin, the same ones each time."""
     with lt.tokens(path) as tokens:
         block_size = model.config.block_size
         count = min(VAL_WINDOWS, (len(tokens) - 1) // block_size)
@@ -132,7 +133,7 @@ def train(options: argparse.Namespace) -> None:
         checkpoint = Checkpoint(where, model, optimizer, data)
         first = checkpoint.load()
         if first:
-            print(f"going on from step {first}; to start anew, remove {where}")
+            print(f"resuming from step {first}; to start from scratch, remove {where}")
     log = Log(options.log, first)
     begin = time.perf_counter()
     for step in range(first, options.steps):

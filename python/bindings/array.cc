@@ -35,8 +35,9 @@ RowList row_list(const RowArray& rows) {
 void check_room(const ByteArray& out, std::uint64_t count, std::uint64_t bytes_each) {
   const std::uint64_t room = out.shape(0);
   if (bytes_each != 0 && (count > room / bytes_each || count * bytes_each != room)) {
-    throw std::invalid_argument("out has " + std::to_string(room) + " bytes for " +
-                                std::to_string(count) + " rows of " + std::to_string(bytes_each));
+    throw std::invalid_argument("out has " + std::to_string(room) + " bytes, which is not " +
+                                std::to_string(count) + " rows of " + std::to_string(bytes_each) +
+                                " bytes");
   }
 }
 

@@ -18,7 +18,7 @@ namespace {
 struct PyBatches : Consumer<Batches> {
   PyBatches(Batches made, nb::object lent)
       : Consumer(std::move(made), "batches: this iterator"), rows(std::move(lent)) {}
-  // What borrows the rows goes before them.
+  // The reader borrows the rows, so it must end before them.
   ~PyBatches() { close(); }
 
   nb::object rows;

@@ -1,5 +1,5 @@
-// bindings.h - what the files of the module lowtide._core share. No logic lives here: names, the
-// GIL, lifetimes.
+// bindings.h - shared by the files of the module lowtide._core. There is no logic here, only names,
+// the GIL and lifetimes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,21 +19,21 @@ namespace nb = nanobind;
 using OwnedArray = Owned<Array>;
 using OwnedTokens = Owned<Tokens>;
 
-// Memory to fill, lent by the caller for one call; structured types come as plain bytes.
+// Memory to fill, borrowed from the caller for one call. Structured types arrive as plain bytes.
 using ByteArray = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-// The same for numbers of tokens.
+// The same for token offsets.
 using OffsetArray = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 // Row numbers, read only: int64, uint64, int32 or uint32.
 using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// The same numbers as the core takes them: borrowed. Throws nb::type_error for any other type.
+// The same numbers as the core takes them, borrowed. Throws nb::type_error for any other type.
 [[nodiscard]] RowList row_list(const RowArray& rows);
 
-// Every size is checked before the core writes into memory that Python owns. Throws
-// std::invalid_argument where `out` is not `count` times `bytes_each`.
+// Checks a size before the core writes into memory that Python owns. Throws std::invalid_argument
+// if `out` does not have exactly count * bytes_each bytes.
 void check_room(const ByteArray& out, std::uint64_t count, std::uint64_t bytes_each);
 
-// Paths cross as bytes: a file name need not be text.
+// Paths are passed as bytes, because a file name need not be text.
 [[nodiscard]] std::vector<std::string> from_python(const std::vector<nb::bytes>& paths);
 [[nodiscard]] std::vector<nb::bytes> to_python(const std::vector<std::string>& paths);
 
@@ -48,7 +48,7 @@ void bind_ceiling(nb::module_& module);
 
 [[nodiscard]] nb::dict stats_dict(const Stats& stats);
 
-// The Python object around a Batches over `array`; holds `rows`, which it borrows.
+// Wraps a Batches over `array` in a Python object, which holds the `rows` that it borrows.
 [[nodiscard]] nb::object make_batches(const Array& array, BatchOptions options,
                                       const nb::object& rows);
 

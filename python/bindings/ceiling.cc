@@ -1,5 +1,5 @@
-// Maps that Python owns. What is touched is told by arrays that lie in them, because an index and
-// its strides are NumPy's to interpret.
+// Ceilings of maps that Python owns. Python passes arrays to say what it touches, because only
+// NumPy can interpret an index and its strides.
 #include "lowtide/ceiling.h"
 
 #include <nanobind/stl/optional.h>
@@ -16,7 +16,7 @@ using nb::literals::operator""_a;
 
 namespace {
 
-// The memory behind an object, lent for as long as this lives: a map cannot be closed meanwhile.
+// Borrows the memory behind an object. While this lives, a map cannot be closed.
 class Borrowed {
  public:
   Borrowed(nb::handle object, int flags) {
@@ -32,7 +32,7 @@ class Borrowed {
   Py_buffer view_{};
 };
 
-// What an array with strides spans: its lowest byte, and how far it goes.
+// The bytes that an array with strides spans, from its lowest one.
 struct Span {
   const char* at;
   std::uint64_t size_bytes;
@@ -50,7 +50,7 @@ Span span_of(const Py_buffer& view) {
   return {low, size};
 }
 
-// Where the element lies that a whole number, or one a axis, selects; nullptr for any other index.
+// The address of the element that one integer per axis selects; nullptr for any other index.
 const char* element_at(const Py_buffer& view, nb::handle index) {
   const bool several = PyTuple_Check(index.ptr());
   const Py_ssize_t count = several ? PyTuple_Size(index.ptr()) : 1;
@@ -71,9 +71,9 @@ const char* element_at(const Py_buffer& view, nb::handle index) {
   return at;
 }
 
-// The ceiling of a map object, which owns it. Until close() the map counts as lent, so that mmap's
-// own close and resize, called past those of the map object, raise BufferError instead of taking
-// the address away under a trim.
+// The ceiling of a map object, which owns it. Until close() the map counts as borrowed. So if
+// someone calls mmap's own close or resize instead of the map object's, they raise BufferError and
+// the address stays valid during a trim.
 class MapCeiling {
  public:
   MapCeiling(nb::handle map, const CeilingOptions& options) {
@@ -84,9 +84,10 @@ class MapCeiling {
       PyBuffer_Release(&lent_);
       throw;
     }
-    Py_DECREF(lent_.obj);  // its owner outlives it: a counted reference would keep both for good
+    // The map owns this object and outlives it. A counted reference would be a cycle.
+    Py_DECREF(lent_.obj);
   }
-  // Destroyed without close() it was cleared by a map that dies, which asks for no loan back.
+  // If close() was not called, a dying map has cleared its slot. It does not need the buffer back.
 
   Ceiling* operator->() { return &*ceiling_; }
   const Ceiling* operator->() const { return &*ceiling_; }
@@ -110,7 +111,7 @@ void make(MapCeiling* self, nb::handle map, std::uint64_t memory_bytes,
   new (self) MapCeiling(map, options);
 }
 
-// The interpreter's lock is kept: mostly this is a look at some bits.
+// Keeps the GIL, because this usually only checks a few bits.
 void touch(MapCeiling& ceiling, nb::handle array) {
   const Borrowed view(array, PyBUF_STRIDED_RO);
   const Span span = span_of(*view);

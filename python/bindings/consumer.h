@@ -1,5 +1,5 @@
-// consumer.h - a Batches or a Loader as Python has it: several threads are one consumer, Ctrl-C is
-// heard in every wait, and nothing waits with the GIL held.
+// consumer.h - a Batches or a Loader for Python: several threads count as one consumer, Ctrl-C
+// interrupts every wait, and nothing waits with the GIL held.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,13 @@ namespace lowtide::python {
 template <class Reader>
 class Consumer {
  public:
-  // `what` is what a user calls it: "this loader".
+  // `what` names the object in messages: "this loader".
   Consumer(Reader made, const char* what) : what_(what), reader_(std::move(made)) {}
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
   ~Consumer() { close(); }
 
-  // In a child the lock may be held by a thread that does not exist there.
+  // In a forked child, a thread that does not exist there may hold the lock.
   void forked() { new (&lock_) std::timed_mutex; }
   [[nodiscard]] bool closed() const { return closed_; }
 
@@ -36,8 +36,8 @@ class Consumer {
     reader_.reset();
   }
 
-  // What `take` gives, a std::optional; nullopt at the end and once closed. `take` is called with
-  // the reader and a flag to set where it gave up after kSignalCheck.
+  // Returns what `take` returns, a std::optional: nullopt at the end and after close(). `take` gets
+  // the reader and a flag, which it sets if it gave up after kSignalCheck.
   template <class Take>
   auto wait(Take take) -> decltype(take(std::declval<Reader&>(), nullptr)) {
     for (;;) {
@@ -56,7 +56,7 @@ class Consumer {
     }
   }
 
-  // Runs `ask` on the open reader as its only user.
+  // Runs `ask` on the open reader, which nobody else uses meanwhile.
   template <class Ask>
   auto alone(Ask ask) {
     for (;;) {
@@ -74,7 +74,7 @@ class Consumer {
 
  private:
   const char* what_;
-  std::timed_mutex lock_;  // only ever waited for without the GIL
+  std::timed_mutex lock_;  // never waited for with the GIL held
   std::atomic<bool> closed_ = false;
   std::optional<Reader> reader_;
 };

@@ -1,5 +1,5 @@
-// The only place where a C++ error becomes a Python one. OSError picks its own subclass from
-// errno, so a missing file arrives as FileNotFoundError, as open() would give.
+// The only place where a C++ error becomes a Python one. OSError picks its subclass from errno, so
+// a missing file raises FileNotFoundError, as with open().
 #include <nanobind/stl/string.h>
 
 #include <exception>
@@ -15,10 +15,10 @@
 namespace lowtide::python {
 namespace {
 
-// Lives as long as the process: a translator may run while the module is being torn down.
+// Never freed: a translator may run while the module is being torn down.
 PyObject* format_error = nullptr;
 
-// Messages hold file names. Those need not be text, and may hold what a terminal would obey.
+// Messages contain file names, which need not be text and may contain terminal control codes.
 nb::object text(std::string_view bytes) {
   const std::string visible = visible_text(bytes);
   return nb::steal(
@@ -26,8 +26,8 @@ nb::object text(std::string_view bytes) {
 }
 
 constexpr const char* kNoMemory =
-    "out of memory: memory is short, or a limit of the process (ulimit -v) or of its cgroup is "
-    "reached";
+    "out of memory: the machine is short of memory, or the process has reached its limit "
+    "(ulimit -v) or that of its cgroup";
 
 void set_os_error(const IoError& error) {
   nb::object path = nb::none();
@@ -48,7 +48,7 @@ void translate(const std::exception_ptr& thrown, void* /*payload*/) {
     PyErr_SetObject(PyExc_MemoryError, text(error.what()).ptr());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError, kNoMemory);
-  } catch (const std::length_error&) {  // a vector longer than an address space
+  } catch (const std::length_error&) {  // a vector larger than the address space
     PyErr_SetString(PyExc_MemoryError, kNoMemory);
   } catch (const FormatError& error) {
     PyErr_SetObject(format_error, text(error.what()).ptr());
@@ -65,8 +65,8 @@ void bind_errors(nb::module_& module) {
   const auto name = nb::cast<std::string>(module.attr("__name__")) + ".FormatError";
   format_error = PyErr_NewExceptionWithDoc(
       name.c_str(),
-      "The bytes of a file break what its header or the caller promised.\n\n"
-      "The text names the path, the offset where known, what was expected and what was found.",
+      "The bytes of a file contradict its header or the arguments.\n\n"
+      "The message names the path, the offset if known, what was expected and what was found.",
       PyExc_ValueError, nullptr);
   if (format_error == nullptr) throw nb::python_error();
   module.attr("FormatError") = nb::borrow(format_error);

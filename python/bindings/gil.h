@@ -1,8 +1,8 @@
-// gil.h - letting go of the interpreter's lock, in a way that survives the interpreter's end.
+// gil.h - releases the GIL in a way that survives the interpreter's shutdown.
 //
-// A daemon thread that asks for the lock after the interpreter began to end is unwound by force,
-// which no C++ frame above it survives (std::terminate). So threads that come back from the core
-// then stay away for good, as Python 3.14 has it.
+// If a daemon thread takes the GIL after shutdown has begun, the interpreter unwinds the thread by
+// force, and C++ frames above it call std::terminate. So threads that return from the core during
+// shutdown sleep forever instead, as Python 3.14 does itself.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,7 +12,7 @@
 
 namespace lowtide::python {
 
-// Lets other Python threads run for as long as it lives. The thread must hold the lock.
+// Releases the GIL for as long as it lives. The thread must hold the GIL.
 class Unlocked {
  public:
   Unlocked();
@@ -20,21 +20,21 @@ class Unlocked {
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
-  // Takes the lock for a moment so that Ctrl-C is heard. Throws what a signal handler raised, with
-  // the lock held again for good. Cheap: looks every kSignalCheck only.
+  // Takes the GIL briefly so that Ctrl-C takes effect. Throws what a signal handler raised, and
+  // then keeps the GIL. Cheap: does nothing until kSignalCheck has passed since the last time.
   void hear_signals();
 
  private:
   void take_back();
-  PyThreadState* state_;  // nullptr: the lock is held again
+  PyThreadState* state_;  // nullptr: the GIL is held again
   std::chrono::steady_clock::time_point heard_;
 };
 
-// Ctrl-C ends a stalled wait within twice this.
+// Ctrl-C interrupts a stalled wait within twice this time.
 inline constexpr std::chrono::milliseconds kSignalCheck{100};
 
-// A Base as a Python object owns it. The last one to go may wait for threads that are in the middle
-// of a read: nobody else waits with it.
+// A Base that a Python object owns. Destroying the last one may wait for threads that are in the
+// middle of a read, so it releases the GIL.
 template <class Base>
 class Owned : public Base {
  public:
@@ -48,11 +48,11 @@ class Owned : public Base {
   }
 };
 
-// Called once, by the thread that ends the interpreter and before it does: from then on only that
-// thread comes back from an Unlocked. Waits until no other is on its way.
+// Called once before shutdown, by the thread that ends the interpreter. From then on, only that
+// thread returns from an Unlocked. Waits until no other thread is about to return.
 void keep_threads_out();
 
-// Called in the child of a fork, where the threads that were on their way are no more.
+// Called in the child of a fork, where the threads that were about to return no longer exist.
 void forget_threads();
 
 }  // namespace lowtide::python

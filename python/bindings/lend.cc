@@ -11,15 +11,14 @@
 namespace lowtide::python {
 namespace {
 
-// DLManagedTensor of DLPack before 1.0, which every torch takes.
+// DLManagedTensor of DLPack before 1.0, which every version of torch accepts.
 struct ManagedTensor {
   nb::dlpack::dltensor tensor;
   void* context;
   void (*deleter)(ManagedTensor*);
 };
 
-// A tensor that holds its batch by itself: whoever lets go of it, on any thread, at any time, needs
-// no interpreter.
+// A tensor that holds its batch. Any thread may release it at any time, without the interpreter.
 struct LentTensor {
   ManagedTensor managed;
   std::array<std::int64_t, 2> shape;
@@ -27,7 +26,7 @@ struct LentTensor {
   std::shared_ptr<const TokenBatch> batch;
 };
 
-constexpr const char* kUnclaimed = "dltensor";  // who takes the tensor renames the capsule
+constexpr const char* kUnclaimed = "dltensor";  // the consumer of the tensor renames the capsule
 
 void forget(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, kUnclaimed) == 0) return;
@@ -57,7 +56,7 @@ nb::object lend_arrays(TokenBatch&& taken, nb::dlpack::dtype type) {
   auto batch = std::make_shared<const TokenBatch>(std::move(taken));
   const std::ptrdiff_t apart_bytes = batch->y() - batch->x();
   const std::int64_t item_bytes = type.bits / 8;
-  // One array for both: making one costs more than taking it apart.
+  // One array for both, because making a second array costs more than slicing one.
   const std::size_t shape[] = {2, batch->rows(), batch->block_size()};
   const std::int64_t strides[] = {apart_bytes / item_bytes,
                                   static_cast<std::int64_t>(batch->block_size()), 1};

@@ -1,5 +1,5 @@
-// lend.h - batches of token windows as Python borrows them. Whatever is lent holds its batch, and
-// with the last of it the buffer goes back.
+// lend.h - lends batches of token windows to Python. Every array or tensor holds its batch; when
+// the last one goes, the buffer returns to the pool.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,19 @@
 
 namespace lowtide::python {
 
-// A batch as a Python object, which tells what is known of it.
+// A batch as a Python object, which reports its step, epoch, samples and documents.
 struct LentBatch {
   std::shared_ptr<const TokenBatch> batch;
 };
 
-// "uint16", "int64": what an array of such tokens is. Throws std::invalid_argument.
+// The DLPack type for a word such as "uint16" or "int64". Throws std::invalid_argument.
 [[nodiscard]] nb::dlpack::dtype token_type(std::string_view word);
 
-// (both, lease): an array of shape (2, rows, block_size), x and y, each contiguous, and the batch.
+// Returns (both, lease): an array of shape (2, rows, block_size) with x and y, each contiguous, and
+// the batch.
 [[nodiscard]] nb::object lend_arrays(TokenBatch&& taken, nb::dlpack::dtype type);
 
-// x or y, (rows, block_size), as what `make` makes of a DLPack capsule.
+// Returns what `make` makes of a DLPack capsule for x or y, of shape (rows, block_size).
 [[nodiscard]] nb::object lend_tensor(const std::shared_ptr<const TokenBatch>& batch,
                                      std::byte* tokens, nb::dlpack::dtype type,
                                      const nb::callable& make);

@@ -36,13 +36,13 @@ std::optional<TokenBatch> take_next(PyLoader& self, std::optional<std::uint64_t>
   });
 }
 
-// None at the end: of `epoch` where it is given, else of all epochs.
+// Returns (both, lease), or None at the end of `epoch` if it is given, else of all epochs.
 nb::object next(PyLoader& self, std::optional<std::uint64_t> epoch) {
   auto taken = take_next(self, epoch);
   return taken.has_value() ? lend_arrays(std::move(*taken), self.type) : nb::none();
 }
 
-// The same as (x, y, lease), where x and y are what `make` makes of DLPack capsules.
+// The same, but returns (x, y, lease), where `make` makes x and y of DLPack capsules.
 nb::object next_tensors(PyLoader& self, const nb::callable& make,
                         std::optional<std::uint64_t> epoch) {
   auto taken = take_next(self, epoch);

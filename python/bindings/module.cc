@@ -1,4 +1,4 @@
-// lowtide._core: the C++ face as Python sees it. The package lowtide gives it NumPy's manners.
+// lowtide._core: the C++ interface for Python. The package lowtide makes it behave like NumPy.
 #include <nanobind/stl/string.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace lowtide::python {
 namespace {
 
 std::atomic<bool> ending = false;
-std::atomic<int> coming_back = 0;  // threads between their look at `ending` and the lock
+std::atomic<int> coming_back = 0;  // threads between their check of `ending` and the GIL
 std::thread::id ending_thread;     // written before `ending` is set
 
 constexpr std::chrono::milliseconds kPoll{1};
@@ -65,7 +65,7 @@ void forget_threads() {
 NB_MODULE(_core, module) {
   namespace nb = nanobind;
   using nb::literals::operator""_a;
-  // An interpreter that ends while somebody holds a batch is no fault of theirs.
+  // A program that still holds a batch when the interpreter ends has done nothing wrong.
   nb::set_leak_warnings(false);
   lowtide::python::bind_errors(module);
   lowtide::python::bind_batches(module);

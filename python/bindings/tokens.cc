@@ -62,7 +62,7 @@ nb::object windows(const OwnedTokens& tokens, const RowArray& starts, std::uint6
   return lend_arrays(read_windows(tokens, row_list(starts), block_size, dtype), token_type(dtype));
 }
 
-// Throws nb::next_overload unless there are ints in the list, and nothing else.
+// Throws nb::next_overload if the list is empty or holds anything but ints.
 std::vector<std::int64_t> plain_ints(const nb::list& list) {
   if (list.size() == 0) throw nb::next_overload();
   std::vector<std::int64_t> numbers;
@@ -109,7 +109,7 @@ nb::dict stats(const OwnedTokens& tokens) {
   return stats_dict(now);
 }
 
-// Views into a batch: each holds it.
+// Views into a batch; each one holds it.
 using Numbers = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>;
 using Places = nb::ndarray<nb::numpy, std::int32_t>;
 

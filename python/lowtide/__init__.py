@@ -1,5 +1,6 @@
-"""Lowtide reads on-disk arrays that are bigger than memory: in any order, in flat memory.
+"""Reads arrays and token files that are bigger than memory: in any order, in flat memory.
 
+```python
 import lowtide as lt
 
 a = lt.open("m.npy", memory="256MiB")
@@ -11,6 +12,7 @@ loader = lt.Loader(t, batch_size=12, block_size=1024, seed=1337)
 x, y = loader.next()
 
 m = lt.memmap("m.f32", dtype="float32", mode="r", shape=(3_000_000, 162), memory="256MiB")
+```
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """lowtide.torch, loaded when first touched: an import of lowtide does not import torch."""
+    """Loads lowtide.torch on first use, so that importing lowtide does not import torch."""
     if name == "torch":
         from importlib import import_module
 
@@ -65,5 +67,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Only what is public."""
+    """Lists the public names only."""
     return sorted([*__all__, "torch"])

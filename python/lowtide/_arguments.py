@@ -1,4 +1,4 @@
-"""What callers may write for a size, a shape, a dtype, a path: checked here, once, in words."""
+"""Checks and converts the sizes, shapes, dtypes and paths that callers pass."""
 
 from __future__ import annotations
 
@@ -16,43 +16,45 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-MAX = 2**63 - 1  # of what counts bytes, tokens, rows and steps
+MAX = 2**63 - 1  # largest number of bytes, tokens, rows or steps
 
 
 def memory_bytes(memory: int | str | None) -> int:
-    """`memory` in bytes, 0 for None (the default budget). Raises ValueError, TypeError."""
+    """Returns `memory` in bytes, 0 for None (the default budget). Raises ValueError, TypeError."""
     if memory is None:
         return 0
     if isinstance(memory, str):
         return _core.parse_bytes(memory)
     if isinstance(memory, (bool, np.bool_, float, np.floating)):
-        raise ValueError(f"memory must be whole bytes or a text such as '64MiB', not {memory!r}")
+        raise ValueError(f"memory must be an int in bytes or a str such as '64MiB', not {memory!r}")
     try:
         size = operator.index(memory)
     except TypeError:
         kind = type(memory).__name__
-        raise TypeError(f"memory must be an int or a text such as '64MiB', not {kind}") from None
+        raise TypeError(
+            f"memory must be an int in bytes or a str such as '64MiB', not {kind}"
+        ) from None
     if not 0 < size < 2**63:
         raise ValueError(f"memory must be from 1 to 2**63 - 1 bytes, not {size}")
     return size
 
 
 def gap_bytes(gap: int | str | None) -> int | None:
-    """`gap` in bytes; None stays None (fitted to the disk). Raises ValueError, TypeError."""
+    """Returns `gap` in bytes; None adapts it to the disk. Raises ValueError, TypeError."""
     if gap is None:
         return None
     return _core.parse_bytes(gap) if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
 
 
 def told(value: Any) -> str:
-    """The type of `value`, and the value itself where it is short: for messages."""
+    """Describes `value` for a message: its type, and the value itself if it is short."""
     kind = type(value).__name__
     short = isinstance(value, (bool, float, str, np.generic)) and len(repr(value)) <= 40
     return f"{kind} ({value!r})" if short else kind
 
 
 def integer(value: Any, name: str, low: int, high: int) -> int:
-    """`value` as an int from `low` to `high`. Raises TypeError (bool, float), ValueError."""
+    """Returns `value` as an int from `low` to `high`. Raises TypeError, ValueError."""
     if type(value) is int and low <= value <= high:
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -68,30 +70,30 @@ def integer(value: Any, name: str, low: int, high: int) -> int:
 
 
 def word(value: Any, name: str) -> str:
-    """`value` if it is a str. Raises TypeError; what the words are is the core's to say."""
+    """Returns `value` if it is a str, else raises TypeError. The core checks which words exist."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, not {told(value)}")
     return value
 
 
 def flag(value: Any, name: str) -> bool:
-    """`value` if it is a bool. Raises TypeError."""
+    """Returns `value` if it is a bool. Raises TypeError."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be a bool, not {told(value)}")
     return bool(value)
 
 
 def axes(shape: int | Sequence[int] | None) -> list[int] | None:
-    """`shape` as a list of ints, each at least 0. Raises TypeError, ValueError."""
+    """Returns `shape` as a list of ints, each at least 0. Raises TypeError, ValueError."""
     if shape is None:
         return None
     if not isinstance(shape, (tuple, list)):
         shape = (shape,)  # type: ignore[assignment]
-    return [integer(extent, "a shape entry", 0, MAX) for extent in shape]  # type: ignore[union-attr]
+    return [integer(extent, "an entry of shape", 0, MAX) for extent in shape]  # type: ignore[union-attr]
 
 
 def is_fortran(order: str | None) -> bool | None:
-    """Whether `order` is "F"; None where it was not given. Raises ValueError, TypeError."""
+    """Returns whether `order` is "F", or None if it is None. Raises ValueError, TypeError."""
     if order is None:
         return None
     if word(order, "order") not in ("C", "F"):
@@ -100,14 +102,17 @@ def is_fortran(order: str | None) -> bool | None:
 
 
 def path_list(path: Any) -> tuple[list[bytes], bool]:
-    """The names to open, and whether it was one name that may be a glob. Raises TypeError."""
+    """Returns the names to open, and whether it is one name that may be a glob.
+
+    Raises TypeError, ValueError.
+    """
     if isinstance(path, (str, bytes, os.PathLike)):
         return [_encoded(path)], True
     if not isinstance(path, (list, tuple)):
         kind = type(path).__name__
         raise TypeError(f"path must be a str, an os.PathLike or a list of them, not {kind}")
     if not path:
-        raise ValueError("path is an empty list: name at least one file")
+        raise ValueError("path is an empty list: give at least one file")
     for place, one in enumerate(path):
         if not isinstance(one, (str, bytes, os.PathLike)):
             raise TypeError(f"path[{place}] must be a str or an os.PathLike, not {told(one)}")
@@ -122,9 +127,9 @@ def _encoded(path: Any) -> bytes:
 
 
 def descr(dtype: npt.DTypeLike | None) -> tuple[str | None, np.dtype[Any] | None]:
-    """`dtype` as the text that a .npy header has for it, and as NumPy's object.
+    """Returns `dtype` as the text of a .npy header, and as a NumPy dtype.
 
-    Raises TypeError for what NumPy does not know, ValueError for a type without a layout in files.
+    Raises TypeError if NumPy does not know it, ValueError if it has no fixed layout in files.
     """
     if dtype is None:
         return None, None
@@ -136,7 +141,7 @@ def descr(dtype: npt.DTypeLike | None) -> tuple[str | None, np.dtype[Any] | None
 
 
 def numpy_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """As np.dtype, with a TypeError that names the argument."""
+    """Calls np.dtype, with a TypeError that names the argument."""
     try:
         return np.dtype(dtype)
     except TypeError as error:
@@ -145,7 +150,8 @@ def numpy_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 def _descr_of(dtype: np.dtype[Any]) -> Any:
     with warnings.catch_warnings():
-        # A type from outside NumPy (bfloat16) is bytes to a file; the caller's own dtype is kept.
+        # In a file, a type from outside NumPy (bfloat16) is just bytes; Array keeps the caller's
+        # dtype.
         warnings.simplefilter("ignore", UserWarning)
         found = np.lib.format.dtype_to_descr(dtype)
     if dtype.kind == "T":
@@ -159,9 +165,9 @@ for _word in ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "
 
 
 def token_word(dtype: npt.DTypeLike) -> str:
-    """The core's word for the integer type that tokens are wanted in. Raises TypeError, ValueError.
+    """Returns the core's word for an integer type. Raises TypeError, ValueError.
 
-    The usual spellings cost one look into a table: this runs for every batch.
+    This runs once per batch, so the usual spellings cost one table lookup.
     """
     try:
         found = _TOKEN_WORDS.get(dtype)
@@ -177,7 +183,7 @@ def token_word(dtype: npt.DTypeLike) -> str:
 
 
 def dtype_of(text: str) -> np.dtype[Any]:
-    """The NumPy dtype that the core's descr names."""
+    """Returns the NumPy dtype of a descr from the core."""
     if text.startswith("'"):
         return np.dtype(text.strip("'"))
     from ast import literal_eval
@@ -186,14 +192,14 @@ def dtype_of(text: str) -> np.dtype[Any]:
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Raises TypeError, ValueError unless `out` can take a result of this shape and type."""
+    """Raises TypeError or ValueError unless `out` can hold a result of this shape and dtype."""
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
     if out.shape != shape:
-        raise ValueError(f"out has shape {out.shape}, not {shape}")
+        raise ValueError(f"out must have shape {shape}, not {out.shape}")
     if out.dtype != dtype:
-        raise ValueError(f"out has dtype {out.dtype.str}, not {dtype.str}")
+        raise ValueError(f"out must have dtype {dtype.str}, not {out.dtype.str}")
     if not out.flags.writeable:
-        raise ValueError("out is not writable")
+        raise ValueError("out must be writable, but it is read-only")
     if not out.flags.c_contiguous:
-        raise ValueError("out is not C-contiguous")
+        raise ValueError(f"out must be C-contiguous, but its strides are {out.strides}")

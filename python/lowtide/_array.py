@@ -1,4 +1,4 @@
-"""An on-disk array with NumPy's manners, read within a memory budget."""
+"""An on-disk array that behaves like an ndarray and is read within a memory budget."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
     AnyArray = npt.NDArray[Any]
 
-# Rows of an iteration over the array come in chunks of about this size, if the budget allows.
+# Iterating over the array reads chunks of about this size, if the budget allows.
 _CHUNK_BYTES = 1 << 20
-# What a batch needs for a row beside its bytes (its number, its read), at most: rows may be tiny.
+# A batch needs at most this much per row beside its bytes (row number, read). Rows may be tiny.
 _ROW_EXTRA_BYTES = 32
-# The budget of the second view of Fortran-order files; its reads are long and need no look-ahead.
+# Budget of the column view of Fortran-order files. Its reads are long and need no look-ahead.
 _COLUMNS_BYTES = 4 << 20
 
 
 class Array(NoTruth, Closing):
-    """An array in files, indexed as NumPy indexes and read within `memory` bytes.
+    """An on-disk array that is indexed like an ndarray and read within `memory` bytes.
 
-    Results of an index, a slice and `take` are ndarrays of their own. It has no operators: `a == 3`
-    and `a + 1` raise TypeError, `a[i:j] == 3` does not. Any thread may use it. Made by
-    `lowtide.open`, which says what the arguments mean. Pickles by reference.
+    `lowtide.open` creates it and documents its arguments. Indexing and `take` return ndarrays that
+    own their memory. There are no operators: `a == 3` and `a + 1` raise TypeError; write
+    `a[i:j] == 3`. Any thread may use an array. It is a context manager that closes the files. A
+    pickle holds the paths and arguments, not the data; unpickling opens the files again.
     """
 
     __slots__ = (
@@ -69,7 +70,7 @@ class Array(NoTruth, Closing):
         self._core = core
         self._shape = core.shape
         found = _arguments.dtype_of(core.descr)
-        # A type from outside NumPy is void in a header; the caller knows better.
+        # A header stores a type from outside NumPy as void; the caller's dtype is more exact.
         self._dtype = given if given is not None and given.itemsize == found.itemsize else found
         self._source = CoreSource(core, self._shape, self._dtype)
         self._columns: FileColumns | None = None
@@ -82,98 +83,121 @@ class Array(NoTruth, Closing):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents of all axes."""
+        """Shape of the array, as for an ndarray."""
         return self._shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of an element as stored, byte order too."""
+        """Type of an element as stored, including its byte order."""
         return self._dtype
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """Number of axes."""
         return len(self._shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """Number of elements."""
         return math.prod(self._shape)
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements; the file has these and its header."""
+        """Size of all elements in bytes, without the header."""
         return self.size * self._dtype.itemsize
 
     @property
     def path(self) -> str:
-        """The absolute path of the file, of the first one where there are several."""
+        """Absolute path of the file, or of the first file if there are several."""
         return self._paths[0]
 
     @property
     def paths(self) -> list[str]:
-        """The absolute paths of all files in the order of their rows; empty ones are left out."""
+        """Absolute paths of all files in row order, without empty files."""
         return list(self._paths)
 
     @property
     def format(self) -> str:
-        """ "npy" or "raw"."""
+        """Format of the files: "npy" or "raw"."""
         return self._core.format
 
     @property
     def order(self) -> str:
-        """ "C" or "F": how the elements lie in the file. Results are in C order."""
+        """Memory layout of the file: "C" or "F". Results are always in C order."""
         return "F" if self._core.fortran_order else "C"
 
     @property
     def memory(self) -> int:
-        """The budget in force, in bytes."""
+        """Memory budget in bytes."""
         return self._core.memory_bytes
 
     @property
     def engine(self) -> str:
-        """What serves reads now: "pread", "uring", "pread+uring" or "memory"."""
+        """Engine that currently serves reads: "pread", "uring", "pread+uring" or "memory"."""
         return str(self._core.stats()["engine"])
 
     @property
     def cache(self) -> str:
-        """ "keep" or "drop": what becomes of the page cache that reads bring in."""
+        """What happens to page cache that reads bring in: "keep" or "drop"."""
         return str(self._core.stats()["cache"])
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
+        """Whether `close` has been called."""
         return self._core.closed
 
     def __len__(self) -> int:
+        """Number of rows. Raises TypeError for a 0-d array."""
         if not self._shape:
             raise TypeError("len() of unsized object")
         return self._shape[0]
 
     def __getitem__(self, index: Any) -> Any:
-        """What NumPy gives for the same index: an ndarray of its own, or a scalar.
+        """Returns what NumPy returns for the same index, in memory of its own.
 
-        What must be read beyond the result passes through a buffer within `memory`. Raises
-        IndexError as NumPy does, OSError, FormatError, and ValueError after `close`.
+        Extra bytes that must be read to produce the result pass through a buffer within `memory`.
+
+        Args:
+            index: Any index that NumPy accepts: integers, slices, integer arrays, masks, fields.
+
+        Returns:
+            An ndarray that owns its memory, or a scalar.
+
+        Raises:
+            IndexError: The index is invalid for this shape, as in NumPy.
+            OSError: A read failed.
+            FormatError: A file has changed or is shorter than its header promises.
+            ValueError: The array is closed.
         """
         self._check_open()
         return _index.get(self._source, index, self._columns)
 
     def take(self, idx: npt.ArrayLike, out: AnyArray | None = None) -> AnyArray:
-        """The rows `idx` in that order, duplicates allowed, negative ones from the end.
+        """Reads rows in the given order; duplicates are allowed.
 
-        The result is an ndarray of its own, or `out`: C-contiguous, writable, of the right shape
-        and dtype. Raises IndexError, TypeError (not integers), ValueError (`out` does not fit).
+        Args:
+            idx: Integers in any shape, which row numbers to read. Negative ones count from the
+                end.
+            out: Array to fill: C-contiguous and writable, with this array's dtype and the shape
+                `np.shape(idx) + a.shape[1:]`. Default: a new array.
+
+        Returns:
+            `out`, or an ndarray that owns its memory.
+
+        Raises:
+            IndexError: A row number is out of range.
+            TypeError: `idx` has no integer type, or the array is 0-d.
+            ValueError: `out` does not fit, or the array is closed.
         """
         self._check_open()
         if not self._shape:
-            raise TypeError("take from a 0-d array: it has no rows")
+            raise TypeError("cannot take rows from a 0-d array: it has no rows")
         if out is not None:
             _arguments.check_out(out, np.shape(idx) + self._shape[1:], self._dtype)
         return _index.take(self._source, idx, out)
 
     def __iter__(self) -> Iterator[Any]:
-        """The rows in file order, each in memory of its own, read ahead in chunks."""
+        """Iterates over the rows in file order, reading ahead; each row owns its memory."""
         self._check_open()
         if not self._shape:
             raise TypeError("iteration over a 0-d array")
@@ -191,10 +215,18 @@ class Array(NoTruth, Closing):
                 yield found.copy() if isinstance(found, (np.ndarray, np.void)) else found
 
     def iter_chunks(self, rows: int) -> Iterator[AnyArray]:
-        """Chunks of `rows` consecutive rows in file order, read ahead; the last may be shorter.
+        """Iterates over consecutive rows in file order, reading ahead.
 
-        A chunk is borrowed as a batch is: valid for as long as anybody holds it. Raises ValueError
-        at once where the budget is too small.
+        Args:
+            rows: Rows per chunk. The last chunk may be shorter.
+
+        Returns:
+            An iterator of ndarrays. Each one is borrowed from a pool: it is writable, and it stays
+            valid and unchanged while any view of it lives.
+
+        Raises:
+            ValueError: `memory` is too small for such chunks (raised by this call, before any
+                read), or the array is closed.
         """
         rows = _arguments.integer(rows, "rows", 1, _arguments.MAX)
         return _chunks(self.batches(rows, order="sequential"))
@@ -209,18 +241,29 @@ class Array(NoTruth, Closing):
         world_size: int = 1,
         drop_last: bool = False,
     ) -> Batches:
-        """An epoch as an iterator of (idx, rows): every row exactly once, the last batch short.
+        """Iterates over one epoch as pairs (idx, rows), each row exactly once, reading ahead.
 
-        batch_size: rows. order: "shuffle", "sequential", or an integer array of rows; entries may
-        repeat. A small one is copied into `memory`; one above a sixteenth of it is borrowed and
-        read-only until the iterator is closed or gone. seed, epoch: the shuffle is a pure function
-        of both, whatever the budget and engine.
-        rank, world_size: this rank gets batches rank, rank + world_size, ... of the one order.
-        drop_last: every batch is full and every rank gets as many: what does not make up one more
-        batch for every rank is left out, up to batch_size * world_size - 1 rows.
+        Args:
+            batch_size: Rows per batch. The last batch may be shorter.
+            order: "shuffle", "sequential", or an integer array of row numbers, which may repeat.
+                An array of up to a sixteenth of `memory` is copied if there is room. A larger one
+                is borrowed: it becomes read-only until the iterator is closed or collected.
+            seed: Seed of the shuffle, 0 to 2**64 - 1.
+            epoch: Epoch of the shuffle, 0 to 2**64 - 1. The order depends on `seed` and `epoch`
+                only, not on `memory` or `engine`.
+            rank: This rank gets batches rank, rank + world_size, ... of the global order.
+            world_size: Number of ranks.
+            drop_last: If True, every batch is full and every rank gets the same number of batches;
+                up to batch_size * world_size - 1 rows are left out.
 
-        Raises ValueError (a bad argument; drop_last that leaves nothing; a budget too small, with
-        what was needed for what), TypeError, IndexError (an entry of `order` out of range).
+        Returns:
+            The iterator of batches.
+
+        Raises:
+            ValueError: An argument is invalid, `drop_last` leaves no batch, the array is closed, or
+                `memory` is too small. In the last case the message lists what needs how much.
+            TypeError: An argument has the wrong type, or the array is 0-d.
+            IndexError: An entry of `order` is out of range.
         """
         self._check_open()
         return Batches(
@@ -229,7 +272,11 @@ class Array(NoTruth, Closing):
         )  # fmt: skip
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
-        """The whole array in memory of its own if it is within `memory`, else ValueError."""
+        """Loads the whole array into new memory, for `np.asarray(a)`.
+
+        Raises:
+            ValueError: The array is larger than `memory`, or `copy` is False.
+        """
         if copy is False:
             raise ValueError(
                 "a lowtide.Array is on disk: it cannot become an ndarray without a copy"
@@ -238,8 +285,8 @@ class Array(NoTruth, Closing):
             raise ValueError(
                 f"this array has {_core.format_bytes(self.nbytes)}, more than its memory="
                 f"{_core.format_bytes(self.memory)}, and will not be loaded whole by accident: "
-                "use a[...] to load it nevertheless, a.iter_chunks(rows) or a.batches(rows) to "
-                "go through it"
+                "use a[...] to load it anyway, or a.iter_chunks(rows) or a.batches(rows) to "
+                "iterate over it"
             )
         whole: AnyArray = np.asarray(self[...])
         return whole if dtype is None else whole.astype(dtype, copy=False)
@@ -247,14 +294,25 @@ class Array(NoTruth, Closing):
     def _instead(self) -> str:
         return (
             f"its elements are on disk ({_core.format_bytes(self.nbytes)}). Index it first, as in "
-            "a[i:j] or a[...], or go through it with a.iter_chunks(rows) or a.batches(rows)"
+            "a[i:j] or a[...], or iterate over it with a.iter_chunks(rows) or a.batches(rows)"
         )
 
     def stats(self) -> dict[str, Any]:
-        """Where the bytes came from so far, what serves them and why, and what memory is held.
+        """Reports the reads so far, the engine that serves them, and the memory held.
 
-        bytes_asked, bytes_read, reads, merged, wait_ns, gap_bytes, engine, engine_reason, cache,
-        cache_reason, layout, and memory: limit, claims by name, held_by_you (all in bytes).
+        Returns:
+            A dict with these keys:
+
+            - `bytes_asked`: bytes delivered to you.
+            - `bytes_read`: bytes requested from the operating system, with gaps and alignment.
+            - `reads`: requests to the operating system.
+            - `merged`: requests saved because neighbours were fetched together.
+            - `wait_ns`: nanoseconds that your threads waited for bytes.
+            - `gap_bytes`: the `gap` currently in use.
+            - `engine`, `engine_reason`: the engine in use, and why.
+            - `cache`, `cache_reason`: "keep" or "drop", and why.
+            - `layout`: "C", or "F: ..." with what gathering rows costs; empty for tokens.
+            - `memory`: a dict of `limit`, `claims` (by name) and `held_by_you`, in bytes.
         """
         now = self._core.stats()
         if self._columns is not None:
@@ -264,7 +322,7 @@ class Array(NoTruth, Closing):
         return now
 
     def close(self) -> None:
-        """Closes the files; batches under way go on, further reads raise ValueError."""
+        """Closes the files. Later reads raise ValueError; running iterators can finish."""
         self._core.close()
         if self._columns is not None:
             self._columns.close()
@@ -299,11 +357,11 @@ def _chunks(batches: Batches) -> Iterator[AnyArray]:
 def _reopen(
     paths: list[str], arguments: tuple[Any, ...], shape: tuple[int, ...], descr: str
 ) -> Array:
-    """An Array from its pickle: the same files, which must still hold what they held."""
+    """Opens a pickled Array again. Raises FormatError if its shape or dtype has changed."""
     array = Array(paths, *arguments)
     if array.shape != shape or array._core.descr != descr:
         found = f"shape {array.shape}, dtype {array.dtype}"
         raise _core.FormatError(
-            f"{paths[0]}: was pickled with shape {shape}, dtype {descr}, and has now {found}"
+            f"{paths[0]}: was pickled with shape {shape}, dtype {descr}, but now has {found}"
         )
     return array

@@ -1,4 +1,4 @@
-"""An epoch of batches, read ahead of whoever iterates."""
+"""One epoch of batches, read ahead of the consumer."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _STATE_FORMAT = 1
-_COPIED_SHARE = 16  # of `memory`: an order up to this size is copied, a larger one is borrowed
-# Readers must be gone before the interpreter is: an iterator that is never freed ends here.
+_COPIED_SHARE = 16  # an order of up to 1/16 of `memory` is copied, a larger one is borrowed
+# Reader threads must end before the interpreter does, so iterators that are never freed are
+# closed at exit.
 live: weakref.WeakSet[_core.Batches | _core.Loader] = weakref.WeakSet()
 
 
 @atexit.register
 def _close_all() -> None:
-    # First: a daemon thread that is told that its reader was closed would die with a traceback,
-    # and a traceback while the interpreter ends can end the process.
+    # This comes first. A daemon thread whose reader is closed would print a traceback, and a
+    # traceback during interpreter shutdown can abort the process.
     _core.keep_threads_out()
     for readers in list(live):
         readers.close()
@@ -50,11 +51,14 @@ os.register_at_fork(after_in_child=_forked)
 
 
 class Batches(Closing):
-    """The batches of one epoch as (idx, rows), each row of the epoch exactly once.
+    """An iterator over the batches of one epoch as pairs (idx, rows).
 
-    `idx` is an int64 array of its own: which rows, in the order of `rows`. `rows` is borrowed from
-    a pool: writable, valid and unchanged for as long as any view of it lives, also after `close`.
-    Made by `Array.batches`; one consumer at a time.
+    `idx` is a new int64 array with the row numbers in the order of `rows`.
+    `rows` is borrowed from a pool. It is writable, and it stays valid and unchanged while any view
+    of it lives, even after `close`; then its buffer is reused.
+
+    `Array.batches` creates it. Use it from one thread at a time. It is a context manager that
+    closes itself.
     """
 
     __slots__ = (
@@ -76,9 +80,9 @@ class Batches(Closing):
         world_size: int,
         drop_last: bool,
     ) -> None:
-        """As `Array.batches`, which says what the arguments mean."""
+        """Starts reading ahead; `Array.batches` documents the arguments."""
         if not shape:
-            raise TypeError("batches of a 0-d array: it has no rows")
+            raise TypeError("cannot iterate over batches of a 0-d array: it has no rows")
         self._batch_size = integer(batch_size, "batch_size", 1, MAX)
         self._world_size = integer(world_size, "world_size", 1, MAX)
         self._rank = integer(rank, "rank", 0, MAX)
@@ -99,17 +103,17 @@ class Batches(Closing):
         self._steps = self._core.steps()
 
     def _start_with_rows(self, order: Any) -> _core.Batches:
-        """Starts over the caller's rows: a copy of few, else the caller's array, frozen."""
+        """Starts with the caller's rows: copied if they are few, else borrowed and frozen."""
         rows = self._rows
         assert rows is not None
         if not (isinstance(order, np.ndarray) and np.may_share_memory(rows, order)):
-            self._claim_rows = True  # converted: a copy of ours
+            self._claim_rows = True  # check_rows made a copy, which is ours
             return self._start()
         if rows.nbytes <= self._array.memory_bytes // _COPIED_SHARE:
             self._rows, self._claim_rows = rows.copy(), True
             try:
                 return self._start()
-            except ValueError:  # no room for it beside the rest, or no room for the rest either
+            except ValueError:  # the copy does not fit; without it, the rest may or may not fit
                 self._rows, self._claim_rows = rows, False
         core = self._start()
         self._thaw = weakref.finalize(self, _freeze(order))
@@ -134,6 +138,13 @@ class Batches(Closing):
         return self
 
     def __next__(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """Returns the next batch as (idx, rows).
+
+        Raises:
+            StopIteration: The epoch is over, or the iterator is closed.
+            OSError: A read failed; the next call tries it again.
+            FormatError: A file has changed or is shorter than its header promises.
+        """
         found = self._core.next(self._row_bytes)
         if found is None:
             raise StopIteration
@@ -144,16 +155,19 @@ class Batches(Closing):
         return idx, lent.view(self._dtype).reshape(shape)
 
     def __len__(self) -> int:
-        """Batches of this rank in the whole epoch."""
+        """Number of batches of this rank in the whole epoch."""
         return self._steps
 
     @property
     def position(self) -> int:
-        """Batches of this rank delivered so far."""
+        """Number of batches of this rank delivered so far."""
         return self._core.position()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the epoch stands, as JSON: what was read ahead and not delivered is not counted."""
+        """Returns the current position as a small dict that JSON can hold.
+
+        Batches that were read ahead but not delivered do not count.
+        """
         rows = self._core.position() * self._batch_size * self._world_size
         return {
             "format": _STATE_FORMAT,
@@ -165,25 +179,35 @@ class Batches(Closing):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from where `state` was taken, with any batch size and world size that meets it.
+        """Continues from where `state` was taken.
 
-        Raises ValueError that says what differs: another order, seed, number of rows, or a
-        position that is not between two batches of all ranks.
+        The batch size and world size may differ as long as the position is a multiple of their
+        product.
+
+        Args:
+            state: A dict that `state_dict` returned.
+
+        Raises:
+            ValueError: The order, seed or number of rows differs, or the position is not between
+                two global batches. The message names what differs.
+            TypeError: `state` is not a dict.
         """
         if not isinstance(state, collections.abc.Mapping):
             kind = type(state).__name__
-            raise TypeError(f"state must be a dict as state_dict() gives it, not {kind}")
+            raise TypeError(f"state must be a dict from state_dict(), not {kind}")
         mine = self.state_dict()
         for key in ("format", "seed", "order", "size"):
             if state.get(key) != mine[key]:
-                raise ValueError(f"state has {key} {state.get(key)!r}, not {mine[key]!r}")
+                raise ValueError(
+                    f"state has {key} {state.get(key)!r}, but these batches have {mine[key]!r}"
+                )
         epoch = integer(state.get("epoch"), "epoch in state", 0, 2**64 - 1)
         position = integer(state.get("position"), "position in state", 0, self._size)
         step, rest = divmod(position, self._batch_size * self._world_size)
         if rest and position < self._size:
             raise ValueError(
                 f"position {position} in state is not a multiple of batch_size * world_size "
-                f"({self._batch_size * self._world_size})"
+                f"({self._batch_size * self._world_size}): use sizes whose product divides it"
             )
         if epoch != self._epoch:
             self._core.close()
@@ -192,33 +216,33 @@ class Batches(Closing):
         self._core.seek(len(self) if position == self._size else step)
 
     def close(self) -> None:
-        """Ends the iteration and its readers; batches already delivered stay valid."""
+        """Stops reading and ends the iteration; batches already delivered stay valid."""
         self._core.close()
         self._thaw()
 
     def __repr__(self) -> str:
         ranks = f" rank={self._rank}/{self._world_size}" if self._world_size > 1 else ""
-        order = self._order if self._rows is None else f"{len(self._rows)} rows of yours"
+        order = self._order if self._rows is None else f"{len(self._rows)} given rows"
         return (
             f"<lowtide.Batches of {self._batch_size} rows, order={order!r} seed={self._seed} "
             f"epoch={self._epoch}{ranks}>"
         )
 
 
-# Arrays of callers that batches read from, by id, each with a mark of every user.
+# Callers' arrays that iterators currently read from, by id, each with one mark per iterator.
 _frozen: dict[int, tuple[npt.NDArray[Any], set[object]]] = {}
-_freezing = threading.RLock()  # a finalizer may come in the middle, on the same thread
+_freezing = threading.RLock()  # a finalizer may run on the thread that already holds it
 
 
 def _nothing() -> None:
-    """Nothing was frozen."""
+    """Used where nothing was frozen."""
 
 
 def _freeze(order: npt.NDArray[Any]) -> Callable[[], None]:
-    """Makes `order`, and what it is a view of, read-only until its last user calls the result.
+    """Makes `order` and the arrays it views read-only until its last user calls the result.
 
-    Other views of the same memory stay as they are: that their writes make no row that is not there
-    is for the core to check.
+    Other views of the same memory stay writable. The core checks every entry when it reads it, so
+    a write through such a view cannot select a row that does not exist.
     """
     mark = object()
     keys = []
@@ -239,7 +263,8 @@ def _thaw(keys: list[int], mark: object) -> None:
     with _freezing:
         for key in keys:
             _frozen[key][1].discard(mark)
-        # A view becomes writable after what it is a view of, which another user may still read.
+        # NumPy makes a view writable only if its base is, and another iterator may still hold the
+        # base. So bases come first.
         waiting = [view for view, marks in _frozen.values() if not marks]
         for view in sorted(waiting, key=_depth):
             if view.base is None or id(view.base) not in _frozen:
@@ -249,12 +274,12 @@ def _thaw(keys: list[int], mark: object) -> None:
 
 
 def _depth(view: Any) -> int:
-    """How many arrays lie below a view."""
+    """Counts the arrays below a view."""
     return 1 + _depth(view.base) if isinstance(view.base, np.ndarray) else 0
 
 
 def _parse_order(order: Any, length: int) -> tuple[str, npt.NDArray[Any] | None]:
-    """The core's word, and the caller's own rows: borrowed where their type and layout allow."""
+    """Returns the core's word for the order, and the caller's rows, borrowed if possible."""
     if isinstance(order, str):
         return word(order, "order"), None
     if not isinstance(order, (np.ndarray, list, tuple, range)):

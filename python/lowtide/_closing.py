@@ -1,4 +1,4 @@
-"""What has files or threads behind it, and a `close` that ends them."""
+"""A base class for objects with files or threads behind them, which `close` ends."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class Closing:
-    """A context manager that closes at its end."""
+    """A context manager that calls `close` when its block ends."""
 
     __slots__ = ()
 
     def close(self) -> None:
-        """What the end of a `with` calls."""
+        """Ends the files or threads; the end of a `with` block calls it."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 class FormatError(ValueError):
     """
-    The bytes of a file break what its header or the caller promised.
+    The bytes of a file contradict its header or the arguments.
 
-    The text names the path, the offset where known, what was expected and what was found.
+    The message names the path, the offset if known, what was expected and what was found.
     """
 
 class Batches:

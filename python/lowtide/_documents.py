@@ -1,4 +1,4 @@
-"""The documents of token files as a sequence, their index read as it is needed."""
+"""The documents of token files as a sequence; its index is read on demand."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
     AnyArray = npt.NDArray[Any]
 
-_CHUNK_OFFSETS = 1 << 16  # of one call of the core
+_CHUNK_OFFSETS = 1 << 16  # per call of the core
 
 
 class Documents(NoOperators):
-    """The documents of token files: a sequence of arrays of tokens. Made by `Tokens.documents`."""
+    """The documents of token files as a sequence of token arrays.
+
+    `Tokens.documents` creates it. Indexing and iterating read documents from disk; each result is
+    an array that owns its memory, with the dtype as stored.
+    """
 
     __slots__ = ("_count", "_tokens")
 
@@ -32,15 +36,24 @@ class Documents(NoOperators):
         self._count = count
 
     def __len__(self) -> int:
+        """Number of documents."""
         return self._count
 
     def __getitem__(self, index: int) -> AnyArray:
-        """The tokens of one document, in an array of their own. Negative: from the end."""
+        """Reads the tokens of one document into an array that owns its memory.
+
+        Args:
+            index: Number of the document. A negative one counts from the end.
+
+        Raises:
+            IndexError: There is no such document.
+            TypeError: `index` is not an integer.
+        """
         try:
             found = operator.index(index)
         except TypeError:
             kind = type(index).__name__
-            raise TypeError(f"documents are indexed by an integer, not {kind}") from None
+            raise TypeError(f"a document index must be an integer, not {kind}") from None
         place = found + self._count if found < 0 else found
         if not 0 <= place < self._count:
             raise IndexError(f"document {found} is out of range: there are {self._count}")
@@ -49,6 +62,7 @@ class Documents(NoOperators):
         return whole
 
     def __iter__(self) -> Iterator[AnyArray]:
+        """Iterates over the documents in stream order."""
         for first in range(0, self._count, _CHUNK_OFFSETS):
             count = min(_CHUNK_OFFSETS, self._count - first)
             offsets = self._read_offsets(first, count + 1).tolist()
@@ -57,7 +71,7 @@ class Documents(NoOperators):
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
-        """The first token of each document, and behind them the number of tokens: int64[D + 1]."""
+        """First token of each document, followed by the number of tokens; a new int64 array."""
         return self._read_offsets(0, self._count + 1)
 
     def _instead(self) -> str:

@@ -1,7 +1,7 @@
-"""NumPy indexing over an array that lies on disk: which rows to read, in which pieces, into what.
+"""NumPy indexing over an array on disk: which rows to read, in which pieces, into what.
 
-Nothing here knows files: a `Source` brings rows, and every result equals what NumPy gives for the
-same index of the same data in memory. What is read beyond the result passes through one scratch
+Nothing here knows about files: a `Source` delivers rows. Every result equals what NumPy returns for
+the same index of the same data in memory. Extra bytes that must be read pass through one scratch
 buffer of `Source.scratch_bytes`. A result without bytes needs no read, whatever its shape.
 """
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from lowtide._window import Columns, Source
 
     AnyArray = npt.NDArray[Any]
-    # What basic indexing selects on one axis: some of it, or one place that drops the axis.
+    # What basic indexing selects on one axis: a range, or one position, which drops the axis.
     Pick = range | int
 
 BORROWED = (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.int32), np.dtype(np.uint32))
 
 
 def get(source: Source, index: Any, columns: Columns | None = None) -> Any:
-    """What NumPy gives for `array[index]`, in memory of its own.
+    """Returns what NumPy returns for `array[index]`, in memory of its own.
 
-    `columns` is the same data with its axes reversed, where that is how the files lie (Fortran
-    order): an index that leaves out part of a row is then read from there. Raises what NumPy
-    raises for the index, and what the source raises.
+    For files in Fortran order, `columns` is the same data with its axes reversed; an index that
+    leaves out part of a row is read from there. Raises what NumPy raises for the index, and what
+    the source raises.
     """
     if not source.shape:
         cell = empty((), source.dtype)
@@ -57,10 +57,10 @@ def get(source: Source, index: Any, columns: Columns | None = None) -> Any:
 
 
 def check_rows(rows: Any, length: int) -> AnyArray:
-    """`rows` as a C-contiguous, non-negative array of one of the four types the core borrows.
+    """Returns `rows` as a C-contiguous, non-negative array of a type that the core borrows.
 
-    Copied only where it must be. Raises TypeError for anything but integers, IndexError (NumPy's
-    text) for an entry outside -length .. length - 1.
+    Copies only if it must. Raises TypeError for anything but integers, and IndexError with NumPy's
+    message for an entry outside -length .. length - 1.
     """
     found = np.asarray(rows)
     if found.size == 0 and not isinstance(rows, np.ndarray):
@@ -69,7 +69,8 @@ def check_rows(rows: Any, length: int) -> AnyArray:
         raise TypeError(f"row indices must be integers, not {found.dtype}")
     if found.dtype not in BORROWED:
         found = found.astype(np.int64)
-    # Mostly all is well, which one pass tells: as unsigned numbers the negative are the largest.
+    # Usually every entry is valid, and one pass shows it: as unsigned numbers, negative entries
+    # are the largest.
     unsigned = np.dtype(f"u{found.dtype.itemsize}")
     limit = min(length, int(np.iinfo(found.dtype).max) + 1)
     if found.size and int(found.view(unsigned).max()) >= limit:
@@ -83,7 +84,7 @@ def check_rows(rows: Any, length: int) -> AnyArray:
 
 
 def take(source: Source, rows: Any, out: AnyArray | None = None) -> AnyArray:
-    """Rows in the order asked for, duplicates allowed: into `out`, or into an array of its own."""
+    """Reads rows in the given order, duplicates allowed, into `out` or into a new array."""
     found = check_rows(rows, source.shape[0])
     shape = found.shape + source.shape[1:]
     if out is None:
@@ -100,7 +101,7 @@ def _is_field(index: Any) -> bool:
 
 
 def _plain_rows(index: Any) -> Any:
-    """The index itself where it is only a list or an array of row numbers, else None."""
+    """Returns the index if it is just a list or an array of row numbers, else None."""
     if isinstance(index, list):
         index = np.asarray(index) if index and all(type(i) is int for i in index) else None
     if isinstance(index, np.ndarray) and index.dtype.kind in "iu" and index.ndim:
@@ -144,7 +145,7 @@ def _is_whole(picks: Sequence[Pick], shape: tuple[int, ...]) -> bool:
 
 
 def fill(source: Source, picks: Sequence[Pick], out: AnyArray) -> None:
-    """Basic indexing: what `picks` (one for each axis, nothing empty) selects, into `out`."""
+    """Reads what `picks` (one per axis, none empty) selects by basic indexing into `out`."""
     rows = picks[0]
     if isinstance(rows, int):
         rows = range(rows, rows + 1)

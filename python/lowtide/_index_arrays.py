@@ -1,4 +1,4 @@
-"""Indices with arrays in them: where the result of each stands, and reading each row once."""
+"""Indices that contain arrays: the shape of their result, and reading each row once."""
 
 from __future__ import annotations
 
@@ -67,15 +67,15 @@ def advanced_shape(
 
 
 def _placement(entries: list[Any]) -> tuple[list[int], tuple[int, ...], int]:
-    """Where the arrays stand, their common shape, and how many result axes come before it.
+    """Returns the arrays' places, their common shape, and how many result axes precede it.
 
-    NumPy's rule: beside arrays an int is an array too; the common shape replaces them where they
-    stand together, and comes first where something stands between them.
+    NumPy's rule: next to arrays, an int counts as an array too. If the arrays are adjacent, their
+    common shape replaces them; if anything separates them, it comes first.
     """
     fancy = [
         place
         for place, entry in enumerate(entries)
-        if isinstance(entry, (int, np.ndarray))  # bool is an int here, as NumPy has it
+        if isinstance(entry, (int, np.ndarray))  # a bool counts as an int here, as in NumPy
     ]
     shape = np.broadcast_shapes(
         *(
@@ -91,7 +91,7 @@ def _placement(entries: list[Any]) -> tuple[list[int], tuple[int, ...], int]:
 
 
 def _scatter(window: Window, entries: list[Any], zero: int, flat: AnyArray, before: int) -> None:
-    """Each row that is named is read once, in file order, and serves all places that name it."""
+    """Reads each named row once, in file order, and copies it to all places that name it."""
     lead = (slice(None),) * before
     rows = entries[zero]
     order = None if bool((rows[1:] >= rows[:-1]).all()) else np.argsort(rows, kind="stable")

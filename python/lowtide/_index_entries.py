@@ -1,4 +1,4 @@
-"""An index as NumPy reads it: one entry for each axis, checked by NumPy itself."""
+"""Expands an index to one entry per axis, as NumPy reads it; NumPy itself checks it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def expand(index: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[int | None]]:
-    """The index as one entry for each axis, and new axes; beside each the axis it uses.
+    """Returns one entry per axis or new axis, and for each entry the axis that it uses.
 
-    Entries are slice, int (from 0), an integer array (from 0), None, True or False, and Ellipsis
-    where it stands for no axis at all (NumPy lets that one, too, part the arrays beside it).
+    Entries are slices, non-negative ints and integer arrays, None, True or False. An Ellipsis that
+    stands for no axis stays an entry, because in NumPy it still separates the arrays around it.
     """
     items = index if isinstance(index, tuple) else (index,)
     parts = [_entry(item) for item in items]
@@ -43,8 +43,8 @@ def expand(index: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[int | No
 
 
 def _probe(shape: tuple[int, ...], index: Any) -> None:
-    # NumPy itself checks the index, on an array without bytes; a last axis of no places keeps it
-    # from walking through all that an array and a slice select together.
+    # NumPy checks the index on an array without bytes. If the last axis has length 0, NumPy does
+    # not walk through everything that an array and a slice select together.
     np.broadcast_to(np.empty((), "V0"), shape)[index]
 
 

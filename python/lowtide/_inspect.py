@@ -1,4 +1,4 @@
-"""What a file is, and whether all of it is as its header promises."""
+"""Describes files, and checks that their contents match what their headers promise."""
 
 from __future__ import annotations
 
@@ -35,20 +35,37 @@ def info(
     format: str | None = None,
     tokens: bool | None = None,
 ) -> dict[str, Any]:
-    """What a file is, as a dict that JSON can hold; headers are read, and Megatron's index once.
+    """Describes a file; reads only the headers, and a Megatron index once.
 
-    path: as `lowtide.open` and `lowtide.tokens` take it: a file, a list, a glob, a folder.
-    dtype, shape, offset, order: of an array without a header; must agree with one.
-    format: "npy", "raw", "nanogpt", "llmc", "megatron" or "olmo"; found by the bytes if not given.
-    tokens: True reads it as tokens, False as an array. If not given, NumPy's magic is an array;
-        Megatron's and llm.c's, a folder, and headerless files that end in .bin or .npy are tokens.
+    Args:
+        path: A file, a list of files, a glob or a folder, as for `lowtide.open` and
+            `lowtide.tokens`.
+        dtype: Type of the elements in a file without a header. If there is a header, `dtype`,
+            `shape`, `offset` and `order` must match it.
+        shape: Shape of an array without a header.
+        offset: Byte at which the data of an array without a header starts. Default: 0.
+        order: "C" or "F", the memory layout of an array without a header. Default: "C".
+        format: "npy", "raw", "nanogpt", "llmc", "megatron" or "olmo". Default: detected from the
+            bytes.
+        tokens: True reads the file as tokens, False as an array. None: files with NumPy's magic
+            are arrays. Megatron and llm.c files, folders, and files without a header whose names
+            end in .bin or .npy are tokens.
 
-    Keys: path, kind ("array", "tokens"), format, dtype, bytes (of all files), shards (files with
-    data), cached (bytes in the page cache, None where that cannot be seen), files (path, bytes,
-    cached of each). Arrays: shape, order. Tokens: tokens, documents (None where the format does
-    not tell).
+    Returns:
+        A dict that JSON can hold, with these keys:
 
-    Raises OSError, FormatError, ValueError and TypeError.
+        - `path`, `kind` ("array" or "tokens"), `format`, `dtype`.
+        - `bytes`: size of all files. `shards`: number of files with data.
+        - `cached`: bytes in the page cache, None if the kernel does not report them.
+        - `files`: a list of dicts with `path`, `bytes` and `cached`.
+        - Arrays: `shape` and `order`.
+        - Tokens: `tokens` and `documents`, their numbers. None if the format lacks documents.
+
+    Raises:
+        OSError: A file cannot be opened or read.
+        FormatError: The bytes contradict the header or the arguments.
+        ValueError: An argument is invalid.
+        TypeError: An argument has the wrong type.
     """
     return _readable(_core.info(*_asked(path, tokens, dtype, shape, offset, order, format)))
 
@@ -66,21 +83,35 @@ def check(
     nan: bool = False,
     memory: int | str = "64MiB",
 ) -> dict[str, Any]:
-    """Reads all of a file that can be wrong and raises at the first fault.
+    """Reads everything in a file that can be wrong, and raises at the first fault.
 
-    Sizes against headers, indexes, every byte, truth values that are neither 0 nor 1, and what is
-    asked for. The page cache is left as it was.
+    It compares sizes with headers, checks indexes, reads every byte, and checks that booleans are
+    0 or 1. It leaves the page cache as it was. Ctrl-C stops it.
 
-    path, dtype, shape, offset, order, format, tokens: as `lowtide.info` takes them.
-    vocab: tokens must be from 0 to below this.
-    eot: the token that every document ends with; without an index the last one of the file
-        (llm.c: the first).
-    nan: count NaN and infinities of an array of floating-point numbers.
-    memory: what it may hold, in bytes or as "64MiB".
+    Args:
+        path: A file, a list of files, a glob or a folder, as for `lowtide.info`.
+        dtype: As for `lowtide.info`.
+        shape: As for `lowtide.info`.
+        offset: As for `lowtide.info`.
+        order: As for `lowtide.info`.
+        format: As for `lowtide.info`.
+        tokens: As for `lowtide.info`.
+        vocab: Every token must be from 0 to vocab - 1. None: not checked.
+        eot: Token that every document must end with. In files without a document index, the last
+            token of each file must be `eot`; in llm.c files, the first. None: not checked.
+        nan: If True, counts NaN and infinities in an array of floating-point numbers.
+        memory: Most memory to hold, in bytes or as text such as "64MiB".
 
-    Returns what `lowtide.info` does, with notes (what is odd and allowed), highest_token of tokens,
-    nan and infinite where counted. Raises OSError, FormatError (path, byte, expected, found),
-    ValueError and TypeError. Ctrl-C ends it.
+    Returns:
+        The dict of `lowtide.info` with `notes` (a list of oddities that are allowed), for tokens
+        `highest_token`, and with `nan=True` the counts `nan` and `infinite`.
+
+    Raises:
+        OSError: A file cannot be opened or read.
+        FormatError: A fault was found. The message names the path, the byte, what was expected
+            and what was found.
+        ValueError: An argument is invalid.
+        TypeError: An argument has the wrong type.
     """
     asked = _asked(path, tokens, dtype, shape, offset, order, format)
     if vocab is not None:
@@ -101,7 +132,7 @@ def _asked(
     order: str | None,
     format: str | None,
 ) -> Asked:
-    """The first arguments of the core's info and check."""
+    """Returns the leading arguments of the core's info and check."""
     names, expand = _arguments.path_list(path)
     kind = None if tokens is None else _arguments.flag(tokens, "tokens")
     descr, _ = _arguments.descr(dtype)
@@ -112,7 +143,7 @@ def _asked(
 
 
 def _readable(found: dict[str, Any]) -> dict[str, Any]:
-    """With names as text: bytes that are no UTF-8 as os.fsdecode has them."""
+    """Decodes file names with os.fsdecode, which keeps bytes that are not UTF-8."""
     found["path"] = os.fsdecode(found["path"])
     for file in found["files"]:
         file["path"] = os.fsdecode(file["path"])

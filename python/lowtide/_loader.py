@@ -1,4 +1,4 @@
-"""Batches of windows for training, on and on over epochs, read ahead of whoever trains."""
+"""Batches of windows for training, across epochs, read ahead of the training loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ _MAX_SEED = 2**64 - 1
 
 
 class When(NamedTuple):
-    """Where a token is trained on: the step of its epoch, the rank, the row of the batch."""
+    """Where a token is trained on, as `Loader.when` reports it.
+
+    Attributes:
+        step: Step of the epoch, from 0.
+        rank: Rank that gets the token, from 0.
+        row: Row of that rank's batch, from 0.
+    """
 
     step: int
     rank: int
@@ -34,11 +40,12 @@ class When(NamedTuple):
 
 
 class Loader(Closing):
-    """Windows of token files in batches, epoch after epoch, read ahead on threads of its own.
+    """Delivers windows of token files in batches, epoch after epoch, and reads ahead.
 
-    A window is block_size + 1 tokens: x the first block_size of them, y the last. One `for` is the
-    rest of the current epoch, the next `for` the next epoch; `next` goes on over epochs. One
-    consumer at a time. Pickles by reference, with its state.
+    A window is block_size + 1 tokens: `x` is the first block_size of them, `y` the last
+    block_size. One `for` loop covers the rest of the current epoch, and the next loop covers the
+    next epoch; `next` continues across epochs. Use a loader from one thread at a time. It is a
+    context manager that closes itself. A pickle holds the paths, the arguments and the state.
     """
 
     __slots__ = ("__weakref__", "_core", "_options", "_steps", "_tokens")
@@ -59,20 +66,34 @@ class Loader(Closing):
         memory: int | str | None = None,
         documents: str = "cross",
     ) -> None:
-        """Starts reading ahead.
+        """Starts reading ahead on threads of its own.
 
-        tokens: one Tokens, or a list of (Tokens, weight): an exact mixture of windows by weight.
-        batch_size: windows of one rank in a step. block_size: tokens of x in a window.
-        order: "shuffle" and "sequential" give each window once an epoch; "random" draws starts
-            anywhere, with replacement. seed: 0 .. 2**64 - 1, hashed with the epoch.
-        rank, world_size: this rank gets its part of each step of all ranks.
-        epochs: how many there are; None: no end. drop_last=False, with one rank only: the last
-            batch of an epoch is short. prefetch: batches ahead, at most.
-        dtype: of x and y. memory: a budget of its own; None: that of the tokens.
-        documents: "separate" adds Batch.positions and Batch.cu_seqlens.
+        Args:
+            tokens: One `Tokens`, or a list of (`Tokens`, weight), which is an exact mixture of
+                windows by weight.
+            batch_size: Windows per step and rank.
+            block_size: Tokens of `x` per window.
+            order: "shuffle" and "sequential" deliver each window once per epoch. "random" draws
+                starts anywhere, with replacement.
+            seed: Seed of the order, 0 to 2**64 - 1. It is hashed with the epoch.
+            rank: This rank, from 0. Ranks share one global order and never overlap.
+            world_size: Number of ranks.
+            epochs: Number of epochs. None: no limit.
+            drop_last: If True, every step is full and the rest of the epoch is left out. If False,
+                the last batch of an epoch may be short; this needs world_size=1.
+            prefetch: Most batches to read ahead. None: as many as pay off within the budget.
+            dtype: Integer type of `x` and `y`.
+            memory: Separate budget for this loader, in bytes or as text such as "256MiB". None:
+                the loader shares the budget of `tokens`; a mixture gets a separate one, as large
+                as the largest of its sources.
+            documents: "cross" lets windows cross document boundaries unmarked. "separate" adds
+                `Batch.positions` and `Batch.cu_seqlens`; the format must store documents, or
+                `lowtide.tokens` must be given `eot`.
 
-        Raises ValueError (a bad argument; fewer windows than one step of all ranks needs; a budget
-        too small) and TypeError.
+        Raises:
+            ValueError: An argument is invalid, there are fewer windows than one step of all ranks
+                needs, or the budget is too small.
+            TypeError: An argument has the wrong type.
         """
         sources, is_mixture = _sources(tokens)
         epochs = None if epochs is None else integer(epochs, "epochs", 1, MAX)
@@ -111,12 +132,22 @@ class Loader(Closing):
         )
 
     def __iter__(self) -> Iterator[Batch]:
-        """The rest of the current epoch; nothing after the last one."""
+        """Iterates over the rest of the current epoch; yields nothing after the last epoch."""
         self._check_open()
         return _rest(self._core, self._core.epoch())
 
     def next(self) -> Batch:
-        """The next batch, on and on over epochs. Raises StopIteration after the last epoch."""
+        """Returns the next batch and continues across epochs.
+
+        Returns:
+            A borrowed batch; see `Batch`.
+
+        Raises:
+            StopIteration: The last epoch is over.
+            OSError: A read failed; the next call tries it again.
+            FormatError: A file has changed or is shorter than expected.
+            ValueError: A token does not fit `dtype`, or the loader is closed.
+        """
         found = self._core.next()
         if found is None:
             self._check_open()
@@ -124,104 +155,134 @@ class Loader(Closing):
         return Batch(*found)
 
     def __len__(self) -> int:
-        """Steps of one whole epoch."""
+        """Number of steps in one whole epoch."""
         return self._steps
 
     @property
     def epoch(self) -> int:
-        """The epoch of the next batch, from 0."""
+        """Epoch of the next batch, from 0."""
         return self._core.epoch()
 
     @property
     def step(self) -> int:
-        """The step of the next batch in its epoch, from 0."""
+        """Step of the next batch in its epoch, from 0."""
         return self._core.step()
 
     @property
     def steps_left(self) -> int:
-        """Steps left of the current epoch; 0 after the last epoch."""
+        """Number of steps left in the current epoch; 0 after the last epoch."""
         return self._core.steps_left()
 
     @property
     def batch_size(self) -> int:
-        """Windows of this rank in a step."""
+        """Windows per step and rank."""
         return int(self._options["batch_size"])
 
     @property
     def block_size(self) -> int:
-        """Tokens of x in a window."""
+        """Tokens of `x` per window."""
         return int(self._options["block_size"])
 
     @property
     def rank(self) -> int:
-        """Which of the ranks this is."""
+        """This rank, from 0."""
         return int(self._options["rank"])
 
     @property
     def world_size(self) -> int:
-        """How many ranks there are."""
+        """Number of ranks."""
         return int(self._options["world_size"])
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
+        """Whether `close` has been called."""
         return self._core.closed
 
     def seek(self, step: int, epoch: int | None = None) -> None:
-        """Goes to a step of an epoch, of the current one if not given; nothing is replayed.
+        """Moves to a step of an epoch without replaying anything.
 
-        Steps are counted from the start of the epoch under the present sizes. Raises IndexError.
+        Args:
+            step: Step to deliver next, counted from the start of the epoch with the current batch
+                size and world size. len(loader) is the start of the next epoch.
+            epoch: Epoch to move to. None: the current one.
+
+        Raises:
+            IndexError: The epoch has no such step, or there is no such epoch.
         """
         self._core.seek(integer(step, "step", 0, MAX), _optional(epoch, "epoch"))
 
     def skip(self, steps: tuple[int, int], epoch: int | None = None) -> None:
-        """Leaves out steps first .. last - 1 of an epoch, which must still be ahead.
+        """Skips upcoming steps of an epoch, for example after a loss spike.
 
-        `steps` is (first, last). Part of the state, also once they are behind: `seek` passes them
-        again. Raises ValueError (also for more than 16 ranges in this epoch and those to come).
+        Skips are saved in the state and stay in force: if you seek back or restore that state, the
+        steps are skipped again.
+
+        Args:
+            steps: A pair (first, last); steps first to last - 1 are skipped.
+            epoch: Epoch of these steps. None: the current one.
+
+        Raises:
+            ValueError: A step has already been delivered, the epoch has no such step, or there are
+                more than 16 ranges in the current and later epochs.
+            TypeError: `steps` is not a pair of integers.
         """
         if not isinstance(steps, (tuple, list)) or len(steps) != 2:
             raise TypeError(f"steps must be a pair (first, last), not {steps!r}")
-        first = integer(steps[0], "the first of steps", 0, MAX)
-        last = integer(steps[1], "the last of steps", 0, MAX)
+        first = integer(steps[0], "steps[0]", 0, MAX)
+        last = integer(steps[1], "steps[1]", 0, MAX)
         if last < first:
-            raise ValueError(f"steps must not end before they begin: {first}, {last}")
+            raise ValueError(f"steps must be (first, last) with first <= last, not {first}, {last}")
         self._core.skip(first, last, _optional(epoch, "epoch"))
 
     def when(self, token_offset: int, epoch: int | None = None, source: int = 0) -> When | None:
-        """The step, rank and row at which an epoch has a token in x; None where it leaves it out.
+        """Finds the step, rank and row at which an epoch has a token in `x`.
 
-        The last token of the last window is only a target. `epoch`: the current one if not given;
-        `source`: which one of a mixture. Raises IndexError for a token that is not there,
-        ValueError in random order.
+        Args:
+            token_offset: Number of the token in its stream, from 0. For the last token of the last
+                window, which is never in `x`, the place in `y` is reported.
+            epoch: Epoch to search. None: the current one.
+            source: Index of the source in a mixture.
+
+        Returns:
+            The place, or None if that epoch leaves the token out.
+
+        Raises:
+            IndexError: There is no such token or source.
+            ValueError: The order is "random".
         """
         token = integer(token_offset, "token_offset", 0, MAX)
         found = self._core.when(token, _optional(epoch, "epoch"), integer(source, "source", 0, MAX))
         return None if found is None else When(*found)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the run is, as JSON: what was read ahead and not delivered is not counted."""
+        """Returns the position of the run as a small dict that JSON can hold.
+
+        Batches that were read ahead but not delivered do not count. The dict also holds a
+        fingerprint of the data: a copy of the data can resume, other data is refused.
+        """
         state = self._core.state()
         state["fingerprint"] = f"{state['fingerprint']:016x}"
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from where `state` was taken, under any batch size and world size.
+        """Continues from where `state` was taken, with any batch size and world size.
 
-        Raises ValueError that says what differs: other data, block_size, order or seed; or what is
-        wrong with `state`.
+        Args:
+            state: A dict that `state_dict` returned.
+
+        Raises:
+            ValueError: The data, block_size, order or seed differs, or `state` is damaged. The
+                message names what is wrong.
+            TypeError: `state` is not a dict.
         """
         self._core.restore(**checked_state(state))
 
     def stats(self) -> dict[str, Any]:
-        """Where the bytes came from so far, what serves them and why, and what memory is held.
-
-        The keys are those of `Array.stats`.
-        """
+        """Reports the reads so far, the engine and the memory held, as `Array.stats` does."""
         return self._core.stats()
 
     def close(self) -> None:
-        """Ends the readers; batches already delivered stay valid."""
+        """Stops reading; batches already delivered stay valid."""
         self._core.close()
 
     def _check_open(self) -> None:
@@ -252,17 +313,17 @@ def _optional(value: int | None, name: str) -> int | None:
 
 
 def _sources(tokens: Any) -> tuple[list[tuple[Tokens, float]], bool]:
-    """The sources with their weights, and whether the caller gave weights."""
+    """Returns the sources with their weights, and whether the caller gave weights."""
     if isinstance(tokens, Tokens):
         return [(tokens, 1.0)], False
     if not isinstance(tokens, (list, tuple)):
         kind = type(tokens).__name__
         raise TypeError(
-            f"tokens must be a lowtide.Tokens (lowtide.tokens opens it) or a list of (Tokens, "
+            f"tokens must be a lowtide.Tokens (open it with lowtide.tokens) or a list of (Tokens, "
             f"weight), not {kind}"
         )
     if not tokens:
-        raise ValueError("tokens is an empty list: name at least one (Tokens, weight)")
+        raise ValueError("tokens is an empty list: give at least one (Tokens, weight)")
     return [_weighted(entry, place) for place, entry in enumerate(tokens)], True
 
 
@@ -279,7 +340,7 @@ def _weighted(entry: Any, place: int) -> tuple[Tokens, float]:
 
 
 def _remake(kind: type[Loader], tokens: Any, options: dict[str, Any], state: Any) -> Loader:
-    """A Loader from its pickle, where it was."""
+    """Creates a pickled Loader again, at the position that it had."""
     loader = kind(tokens, **options)
     loader.load_state_dict(state)
     return loader

@@ -1,4 +1,4 @@
-"""The state of a Loader as a user hands it back: checked in words before the core sees it."""
+"""Checks a Loader state that a user hands back, before the core sees it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _KEYS = (*_COUNTS, "fingerprint", "order", "skipped")
 
 
 def checked_state(state: Any) -> dict[str, Any]:
-    """`state` as the core takes it. Raises TypeError, ValueError."""
+    """Converts `state` to the arguments of the core's restore. Raises TypeError, ValueError."""
     if not isinstance(state, collections.abc.Mapping):
-        raise TypeError(
-            f"state must be a dict as state_dict() gives it, not {type(state).__name__}"
-        )
+        raise TypeError(f"state must be a dict from state_dict(), not {type(state).__name__}")
     missing = [key for key in _KEYS if key not in state]
     if missing:
-        raise ValueError(f"state has no {missing[0]!r}: it is not one of a lowtide.Loader")
+        raise ValueError(f"state lacks {missing[0]!r}: it does not come from a lowtide.Loader")
     unknown = [key for key in state if key not in _KEYS]
     if unknown:
-        raise ValueError(f"state has an unknown key {unknown[0]!r}")
+        raise ValueError(
+            f"state has an unknown key {unknown[0]!r}: it does not come from a lowtide.Loader"
+        )
     limits = {"format": 2**32 - 1}
     try:
         told: dict[str, Any] = {
@@ -46,5 +46,7 @@ def _parse_hex(text: Any) -> int:
 
 def _parse_skipped(entry: Any) -> tuple[int, ...]:
     if not isinstance(entry, (list, tuple)) or len(entry) != 3:
-        raise ValueError(f"skipped in state must be [epoch, first, last] each, not {entry!r}")
+        raise ValueError(
+            f"each entry of skipped in state must be [epoch, first, last], not {entry!r}"
+        )
     return tuple(integer(value, "skipped in state", 0, _MOST) for value in entry)

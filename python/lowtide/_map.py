@@ -1,8 +1,8 @@
-"""The mapped file behind a memmap: it owns its ceiling, and gives it up before the map goes.
+"""The mapped file behind a memmap. It owns its ceiling and gives it up before it unmaps.
 
-A trim that comes after munmap would zero whatever owns the address then. So the ceiling is a slot
-of the map object: `close` and `resize` close it first, and when the object dies the slot is cleared
-(in C, whatever interrupts Python) before the map is undone.
+A trim after munmap would zero whatever uses the address by then. So the ceiling is a slot of the
+map object: `close` and `resize` close it first. When the object dies, C code clears the slot before
+it unmaps, whatever interrupts Python.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 atexit.register(_core.stop_trimming)
 os.register_at_fork(after_in_child=_core.resume_trimming)
 
-# The part of `memory` that the engine gets for reads of whole rows; the pages have the rest.
+# The engine gets a quarter of `memory` for reads of whole rows; the pages get the rest.
 _READER_SHARE = 4
 _MOST_READER_BYTES = 64 << 20
 _LEAST_READER_BYTES = 1 << 20
-# Shorter rows are faster through the map, in the order in which they lie.
+# Shorter rows are faster to read through the map, sorted by offset.
 _LEAST_ROW_BYTES = 128
 
 
 def address_of(memory: Any) -> int:
-    """Where a map or an array lies in memory."""
+    """Returns the address of a map or an array."""
     array = memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
     return int(array.__array_interface__["data"][0])
 
 
 class Descriptor:
-    """An open file that is known by a path of its own, whatever becomes of its name."""
+    """An open file with a path that stays valid if the file is renamed or deleted."""
 
     __slots__ = ("_fd", "path")
 
@@ -55,7 +55,7 @@ class Descriptor:
 
 
 class Reader:
-    """Whole rows of a mapped file, read by the engine. `first` is where row 0 lies in the file."""
+    """Whole rows of a mapped file, read by the engine. `first` is the file offset of row 0."""
 
     __slots__ = ("_descriptor", "_source", "first", "row_bytes", "rows")
 
@@ -72,7 +72,7 @@ class Reader:
         self._source = CoreSource(core, shape, np.dtype(np.uint8))
 
     def take(self, rows: AnyArray, out: AnyArray) -> None:
-        """Rows of this reader, in that order, into memory that is theirs."""
+        """Reads rows in the given order into `out`."""
         self._source.take_rows(rows, out.reshape(-1).view(np.uint8).reshape(-1, self.row_bytes))
 
 
@@ -87,7 +87,7 @@ class Map(mmap.mmap):
     ceiling: _core.Ceiling | None
 
     def watch(self, file: Any, filename: Any, start: int, memory: int, drops: bool) -> None:
-        """Sets the ceiling. `start`: the file's byte at which the map starts."""
+        """Sets the ceiling. `start` is the file offset at which the map starts, in bytes."""
         self.start, self.memory, self.drops = start, memory, drops
         self.writable = bool(np.frombuffer(self, np.uint8).flags.writeable)
         status = os.fstat(file.fileno())
@@ -109,7 +109,7 @@ class Map(mmap.mmap):
         return True
 
     def close(self) -> None:
-        """Gives the ceiling up and undoes the map, as mmap.close does: views do not hinder it."""
+        """Gives up the ceiling and unmaps, as mmap.close does. Views do not prevent it."""
         had = self._give_up()
         try:
             super().close()
@@ -119,10 +119,10 @@ class Map(mmap.mmap):
             raise
 
     def __exit__(self, *_: object) -> None:
-        self.close()  # the base closes the map by itself, past the method
+        self.close()  # the base class would unmap without calling this method
 
     def resize(self, newsize: int) -> None:
-        """As mmap.resize; the ceiling follows the map to where it is then."""
+        """Resizes as mmap.resize does; the ceiling follows the map to its new address."""
         had = self._give_up()
         try:
             super().resize(newsize)
@@ -132,14 +132,14 @@ class Map(mmap.mmap):
                 self._make_ceiling()
 
     def can_pass(self) -> bool:
-        """Whether this map can have more pages entered than its memory allows."""
+        """Whether this map can have more resident pages than `memory` allows."""
         return self.ceiling is not None and self.ceiling.limited
 
     def read_rows(self, view: AnyArray, rows: AnyArray) -> AnyArray | None:
-        """Rows of a view of this map through the engine; None where that is no way to read them.
+        """Reads rows of a view of this map through the engine, or returns None if it cannot.
 
-        The engine reads through the page cache when the map is writable, so that it sees what was
-        written to the map and is not on the disk yet.
+        If the map is writable, the engine reads through the page cache, so that it sees writes
+        that have not reached the disk.
         """
         row_bytes = view.itemsize * math.prod(view.shape[1:])
         if not view.flags.c_contiguous or row_bytes < _LEAST_ROW_BYTES or not rows.size:
@@ -159,7 +159,7 @@ class Map(mmap.mmap):
             except OSError as error:
                 if error.errno != errno.ESTALE:
                     raise
-                self._reader = None  # opened again in a child of a fork, and written to before
+                self._reader = None  # a forked child opened the file again after a write to it
                 continue
             return out
         return None
@@ -186,7 +186,7 @@ class Map(mmap.mmap):
         return made
 
     def _open(self) -> Descriptor | None:
-        """The mapped file again; None where its name does not lead to it any more."""
+        """Opens the mapped file again; returns None if its name no longer leads to it."""
         if self._descriptor is not None:
             return self._descriptor
         if self._filename is None:

@@ -1,8 +1,8 @@
-"""Reading and writing rows of a map by their numbers, in pieces that fit under its ceiling.
+"""Reads and writes rows of a map by number, in pieces that fit under its ceiling.
 
-NumPy's own loop touches pages faster than any thread can give them back: a shuffled gather enters
-2 MiB with every row. Here the rows come in the order in which they lie, so that each part of the
-file is entered once, and the ceiling is told before each piece.
+NumPy's own loop touches pages faster than any thread can release them: in a shuffled gather, every
+row can map another 2 MiB. Here rows are sorted by offset, so that each part of the file is mapped
+once, and the ceiling is notified before each piece.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     AnyArray = npt.NDArray[Any]
 
-_WINDOW_BITS = 21  # of 2 MiB, which one touched byte can enter
+_WINDOW_BITS = 21  # 2 MiB: one touched byte can map this much
 
 
 def row_numbers(index: Any, length: int) -> AnyArray | None:
-    """The rows that a list, an integer array or a mask selects on the first axis, from 0.
+    """Returns the row numbers, from 0, that a list, an integer array or a mask selects.
 
-    None for any other index. Raises IndexError as NumPy does.
+    Returns None for any other index. Raises IndexError as NumPy does.
     """
     if isinstance(index, list):
         if not index or any(
@@ -45,7 +45,7 @@ def row_numbers(index: Any, length: int) -> AnyArray | None:
 
 
 def gather(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray) -> AnyArray:
-    """`view[rows]` for a plain view of a map, `rows` from 0."""
+    """Returns `view[rows]` for a plain view of a map; row numbers are not negative."""
     flat = rows.reshape(-1)
     out = np.empty((flat.size, *view.shape[1:]), view.dtype)
     for piece in _pieces(ceiling, view, flat):
@@ -54,14 +54,14 @@ def gather(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray) -> AnyArray:
 
 
 def scatter(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray, value: Any) -> None:
-    """`view[rows] = value`; of a row that is named twice the last value stays, as with NumPy."""
+    """Sets `view[rows] = value`; if a row is named twice, the last value wins, as in NumPy."""
     is_array = isinstance(value, np.ndarray)
     values = np.asarray(value) if is_array else np.asarray(value, view.dtype)  # a tuple: one record
     shape = rows.shape + view.shape[1:]
     while values.ndim > len(shape) and values.shape[0] == 1:
         values = values[0]
     if np.may_share_memory(values, view):
-        values = values.copy()  # else a piece would read what an earlier one wrote
+        values = values.copy()  # otherwise a piece could read what an earlier piece wrote
     flat = rows.reshape(-1)
     if values.ndim >= view.ndim:
         values = np.broadcast_to(values, shape).reshape((flat.size, *view.shape[1:]))
@@ -73,7 +73,7 @@ def scatter(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray, value: Any) 
 
 
 def _pieces(ceiling: _core.Ceiling, view: AnyArray, rows: AnyArray) -> Iterator[Any]:
-    """Places in `rows`, by and by all of them; each piece enters at most half of the ceiling."""
+    """Yields indices into `rows`, all of them in turn; each piece maps at most half the ceiling."""
     if not rows.size:
         return
     reach = sum(

@@ -1,4 +1,4 @@
-"""np.memmap with a ceiling: for code that must keep a map, at the change of one name."""
+"""An np.memmap with a memory ceiling, for code that must keep a map."""
 
 from __future__ import annotations
 
@@ -18,33 +18,23 @@ if TYPE_CHECKING:
 _WORDS = {"readonly": "r", "copyonwrite": "c", "readwrite": "r+", "write": "w+"}
 _CACHES = ("auto", "keep", "drop")
 _NUMPY_1 = np.lib.NumpyVersion(np.__version__) < "2.0.0b1"
-_MANY = 1 << 32  # places that NumPy touched by itself: the pages are counted
+_MANY = 1 << 32  # NumPy itself touched an unknown number of places: forces a count of the pages
 
 
 class memmap(np.memmap[Any, np.dtype[Any]]):
-    """An np.memmap whose pages in this process stay near `memory` bytes.
+    """An `np.memmap` whose resident pages in this process stay close to `memory` bytes.
 
-    filename, dtype, mode, offset, shape, order: as np.memmap has them, with its defaults. All that
-        takes an np.memmap takes this.
-    memory: how much of the file may be entered in this process (RssFile), in bytes or as "64KiB",
-        "256MiB", "1.5GiB". Default: 256 MiB, or an eighth of the memory that this process may use
-        if that is less.
-    cache: "keep" (as "auto") leaves the page cache as it is; "drop" empties it of what the map
-        brought in and was not there before.
+    It is a subclass of `np.memmap` and works wherever one does. The ceiling is soft: loops over
+    slices stay within 1.25 x memory + 16 MiB. If other C code reads a whole view, a thread trims
+    the map, and its pages can briefly exceed the ceiling. Whole rows selected by number or mask
+    (`m[idx]`, `m[mask]`, `m.take(idx, axis=0)`) are read by Lowtide's engine into arrays that own
+    their memory. Otherwise indexing works as in NumPy, and slices are views. Written data is never
+    lost: a trim leaves it in the page cache, and `flush` sends it to the disk. A pickle holds the
+    path and arguments, not the data.
 
-    The ceiling is soft. Loops over slices stay within 1.25 x memory + 16 MiB; a whole view that
-    other C code reads is trimmed by a thread and may pass it for a moment. Whole rows chosen by
-    numbers or by a mask (m[idx], m[mask], m.take(idx, axis=0)) are read by Lowtide's engine and are
-    arrays of their own. What was written is never lost: a trim leaves it in the page cache, `flush`
-    sends it to the disk. Mode "c" works as in NumPy and is never trimmed, since that would lose
-    what was written: `memory` is a ValueError there. Pickles by reference.
-
-    This is a weaker promise than that of `lowtide.open`, which maps nothing: a file that is
-    truncated while it is mapped kills the process (SIGBUS) when the lost part is touched, as with
-    every map, and no exception can catch that.
-
-    Raises what np.memmap raises, and ValueError for a bad `memory` or `cache` and for a dtype with
-    Python objects in it.
+    The promise is weaker than that of `lowtide.open`, which maps nothing. As with every map, if the
+    file is truncated while it is mapped, touching the lost part kills the process (SIGBUS), and no
+    exception can catch that.
     """
 
     __module__ = "lowtide"
@@ -61,6 +51,29 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
         memory: int | str | None = None,
         cache: str = "auto",
     ) -> Self:
+        """Maps the file and sets its ceiling.
+
+        Args:
+            filename: Path or open file, as for `np.memmap`.
+            dtype: Type of the elements, without Python objects. Default: uint8.
+            mode: "r", "r+" (the default), "w+" or "c", as for `np.memmap`. A map in mode "c" is
+                never trimmed, because a trim would lose what was written; it takes neither `memory`
+                nor cache="drop".
+            offset: Byte at which the data starts.
+            shape: Shape of the array. Default: one axis to the end of the file.
+            order: "C" or "F", the memory layout.
+            memory: Most memory that mapped pages of this file may take in this process (RssFile),
+                in bytes or as text such as "64MiB" or "1.5GiB". Less than 8 MiB counts as 8 MiB.
+                Default: 256 MiB, or an eighth of the memory that this process may use if that is
+                less.
+            cache: "keep", or equally "auto", leaves the page cache alone. "drop" empties it of what
+                the map brought in.
+
+        Raises:
+            ValueError: `memory` or `cache` is invalid, or `dtype` contains Python objects; also
+                whatever `np.memmap` raises it for.
+            OSError: The file cannot be opened, as with `np.memmap`.
+        """
         mode = _WORDS.get(mode, mode)
         memory_bytes = _checked(dtype, mode, memory, cache)
         if mode not in _WORDS.values() or (mode == "w+" and shape is None):
@@ -87,18 +100,18 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
 
     @property
     def memory(self) -> int | None:
-        """The ceiling in bytes; None for mode "c" and for what is no map (a copy, a sum)."""
+        """Ceiling in bytes; None in mode "c" and for results that are not maps, such as copies."""
         over = self._mmap
         return None if over is None or over.ceiling is None else over.memory
 
     @property
     def cache(self) -> str:
-        """ "keep" or "drop": what becomes of the page cache that the map brings in."""
+        """What happens to page cache that the map brings in: "keep" or "drop"."""
         over = self._mmap
         return "drop" if over is not None and over.ceiling is not None and over.drops else "keep"
 
     def __getitem__(self, index: Any) -> Any:
-        """As NumPy indexes; what lies beyond the ceiling is given back first."""
+        """Indexes as NumPy does; first releases pages if the result would exceed the ceiling."""
         over = self._mmap
         ceiling = None if over is None else over.ceiling
         if over is None or ceiling is None or not ceiling.limited:
@@ -140,7 +153,21 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
         np.ndarray.__setitem__(self, index, value)
 
     def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-        """As NumPy's; whole rows (axis=0) are read as m[indices] reads them."""
+        """Takes elements as `np.ndarray.take` does.
+
+        Args:
+            indices: Integers in any shape.
+            axis: Axis to take from. With axis=0, whole rows are read as `m[indices]` reads them.
+                None: the flattened array.
+            out: Array for the result. Default: a new array.
+            mode: "raise", "wrap" or "clip": what happens to indices out of range.
+
+        Returns:
+            An ndarray that owns its memory, or `out`.
+
+        Raises:
+            IndexError: An index is out of range and `mode` is "raise".
+        """
         over = self._mmap
         if axis == 0 and out is None and mode == "raise" and over is not None and self.ndim:
             numbers = np.asarray(indices)
@@ -156,7 +183,10 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
         return found if type(self) is memmap else found.view(type(self))
 
     def _as_numpy(self, found: Any) -> Any:
-        """What is no map any more is a plain array, except in subclasses, as NumPy has it."""
+        """Returns a plain array for a result that is no longer a map, except in subclasses.
+
+        np.memmap does the same.
+        """
         if type(found) is memmap and found._mmap is None:
             return found.view(np.ndarray)
         return found
@@ -170,11 +200,11 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
         return found.view(np.ndarray)
 
     def __reduce__(self) -> Any:
-        """By reference where there is a file to refer to, else by value as NumPy does."""
+        """Pickles by reference if there is a file to refer to, else by value as NumPy does."""
         over = self._mmap
         if over is None or over.ceiling is None or self.filename is None:
             return np.ndarray.__reduce__(self)
-        mode = "r+" if self.mode == "w+" else self.mode  # never made anew
+        mode = "r+" if self.mode == "w+" else self.mode  # unpickling must not create the file again
         place = over.start + address_of(self) - address_of(over)
         about = (self.filename, self.dtype, mode, place, self.shape, self.strides)
         return _reopen, (type(self), *about, over.memory, self.cache)
@@ -186,11 +216,13 @@ def _checked(dtype: npt.DTypeLike, mode: str, memory: int | str | None, cache: s
         raise ValueError(f"cache must be one of {', '.join(_CACHES)}, not {cache!r}")
     if mode == "c" and (memory is not None or cache == "drop"):
         raise ValueError(
-            "mode 'c' takes no memory= and no cache='drop': to trim a private map would lose what "
-            "was written to it; use mode 'r' or 'r+'"
+            "mode 'c' takes neither memory= nor cache='drop': trimming a private map would lose "
+            "what was written to it; use mode 'r' or 'r+'"
         )
     if np.dtype(dtype).hasobject:
-        raise ValueError(f"dtype {np.dtype(dtype)}: Python objects cannot lie in a file")
+        raise ValueError(
+            f"dtype {np.dtype(dtype)} contains Python objects, which cannot be mapped from a file"
+        )
     return memory_bytes or _core.default_memory_bytes()
 
 
@@ -211,7 +243,7 @@ def _reopen(
     memory: int,
     cache: str,
 ) -> memmap:
-    """A map from its pickle: the same bytes of the same file, which must still be there."""
+    """Maps the same bytes of a pickled map again. Raises FormatError if the file has shrunk."""
     reaches = [stride * (extent - 1) for stride, extent in zip(strides, shape)]
     low = place + sum(reach for reach in reaches if reach < 0)
     end = place + sum(reach for reach in reaches if reach > 0) + dtype.itemsize
@@ -220,7 +252,8 @@ def _reopen(
     size = os.stat(filename).st_size
     if size < end:
         raise _core.FormatError(
-            f"{filename}: was pickled with {end} bytes, and has now {size}: it was cut short"
+            f"{filename}: was pickled with at least {end} bytes, but now has {size}: it was "
+            "cut short"
         )
     for order in "CF":
         if 0 in shape or _strides(shape, dtype, order) == strides:
@@ -233,7 +266,7 @@ def _reopen(
 
 
 def _strides(shape: tuple[int, ...], dtype: np.dtype[Any], order: str) -> tuple[int, ...]:
-    """The strides of a contiguous array."""
+    """Returns the strides of a contiguous array."""
     step, found = dtype.itemsize, []
     for extent in shape[::-1] if order == "C" else shape:
         found.append(step)

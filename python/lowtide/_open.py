@@ -27,24 +27,40 @@ def open(
     gap: int | str | None = None,
     mode: str = "r",
 ) -> Array:
-    """Opens an array on disk; only headers are read.
+    """Opens an array on disk for reading; reads only the headers.
 
-    path: a .npy file, a file without a header (then `dtype` is needed, as with np.memmap), a list
-        of files or a glob, joined along the first axis. A path that exists is never a pattern.
-    dtype, shape, offset (bytes), order ("C" or "F"): what is in a file without a header; for a
-        real .npy each must agree with the header if given.
-    memory: what Lowtide may hold, in bytes or as "64KiB", "256MiB", "1.5GiB". Default: 256 MiB, or
-        an eighth of the memory that this process may use if that is less.
-    engine: "auto", "pread", "uring" or "memory". cache: "auto", "keep" or "drop".
-    gap: the most bytes between two reads from the disk that may share one request, as a number or
-        as "4KiB". None fits it to the disk; 0 shares only where reads touch. What lies between is
-        read for nothing: docs/engines.md tells how much.
-    mode: "r", for code that was written for np.memmap; an array is only read. To write into a file,
-        use `lowtide.memmap`.
+    Args:
+        path: A `.npy` file, a file without a header (which needs `dtype`, as with `np.memmap`), or
+            a list of files or a glob, which are joined along the first axis. A path that exists is
+            never treated as a pattern.
+        dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
+            `shape`, `offset` and `order` may be omitted; if given, they must match the header.
+        shape: Shape of a file without a header; of all files together if there are several.
+            Default: one axis that holds every element.
+        offset: Byte at which the data of a file without a header starts. Default: 0.
+        order: "C" or "F", the memory layout of a file without a header. Default: "C".
+        memory: Most memory that Lowtide may hold, in bytes or as text such as "64KiB", "256MiB" or
+            "1.5GiB". Default: 256 MiB, or an eighth of the memory that this process may use if
+            that is less.
+        engine: How bytes are read: "auto", "pread", "uring" or "memory". A named engine is never
+            replaced by another one.
+        cache: What happens to page cache that reads bring in: "keep", "drop", or "auto", which
+            keeps it if the data is under half of the available memory.
+        gap: Largest distance between two disk reads that may share one request, in bytes or as
+            text such as "4KiB". The bytes in between are read and discarded. None adapts it to the
+            disk; 0 merges only reads that touch.
+        mode: Must be "r"; accepted for code written for `np.memmap`. To write, use
+            `lowtide.memmap`.
 
-    Raises OSError (a missing file: FileNotFoundError; an engine asked for by name that is not
-    there), FormatError (the bytes are not what was promised), ValueError (a bad argument; a budget
-    too small for one row) and TypeError.
+    Returns:
+        The open array. It reads from the files on demand.
+
+    Raises:
+        OSError: A file cannot be opened (FileNotFoundError if it is missing), or the named engine
+            is not available.
+        FormatError: The bytes contradict the header or the arguments.
+        ValueError: An argument is invalid, or `memory` is too small for one row.
+        TypeError: An argument has the wrong type.
     """
     if _arguments.word(mode, "mode") not in ("r", "readonly"):
         raise ValueError(
@@ -53,7 +69,7 @@ def open(
         )
     if isinstance(dtype, str) and dtype in ("r", "rb", "r+", "w", "w+"):
         raise TypeError(
-            f"the second argument is dtype, and {dtype!r} is a mode: lowtide.open only reads, so "
-            "leave it out"
+            f"the second argument is dtype, but {dtype!r} is a mode: lowtide.open only reads, so "
+            "leave the mode out"
         )
     return Array(path, dtype, shape, offset, order, memory, engine, cache, gap)

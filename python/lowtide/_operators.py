@@ -1,4 +1,4 @@
-"""No operators on what is on disk: `a == 3` is neither a silent False nor a load of everything."""
+"""Refuses operators on data on disk: `a == 3` must not be False, nor silently load everything."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs()"}
 class NoOperators:
     """Refuses comparison and arithmetic with a TypeError that says what to write instead.
 
-    An ndarray's own operators leave the word to these (`__array_priority__`), so `np.arange(3) + a`
-    is refused as `a + 1` is. A function of NumPy (`np.sum(a)`, `np.add(a, 1)`) takes the whole
-    array through `__array__`, which refuses more than `memory`. Objects hash by identity.
+    An ndarray's own operators defer to these (`__array_priority__`), so `np.arange(3) + a` is
+    refused just as `a + 1` is. NumPy functions such as `np.sum(a)` and `np.add(a, 1)` load the
+    whole array through `__array__`, which refuses more than `memory`. Objects hash by identity.
     """
 
     __slots__ = ()
@@ -32,18 +32,18 @@ class NoOperators:
         return object.__hash__(self)
 
     def _instead(self) -> str:
-        """Why there are no operators and what to write instead; the end of a sentence."""
+        """Returns the end of the message: why there are no operators, and what to write instead."""
         raise NotImplementedError
 
 
 class NoTruth(NoOperators):
-    """Refuses `if a:` too, which for an ndarray would be a question to each of its elements."""
+    """Also refuses `if a:`, which NumPy refuses for arrays of more than one element."""
 
     __slots__ = ()
 
     def __bool__(self) -> bool:
         kind = f"lowtide.{type(self).__name__}"
-        raise TypeError(f"a {kind} is neither true nor false: use len(...) or `is not None`")
+        raise TypeError(f"a {kind} is neither true nor false: use len() or `is not None`")
 
 
 def _refusal(name: str, sign: str) -> Callable[..., Any]:

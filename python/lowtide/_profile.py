@@ -1,4 +1,4 @@
-"""Where memory went, over time: heap, mapped files, page tables, page cache; with a verdict."""
+"""Records where memory goes (heap, mapped files, page tables, page cache), with a verdict."""
 
 from __future__ import annotations
 
@@ -27,11 +27,15 @@ _Function = TypeVar("_Function", bound="Callable[..., Any]")
 
 @dataclass(frozen=True)
 class Verdict:
-    """Is it a leak? `str(verdict)` is the headline.
+    """Whether memory leaks, and why. `str(verdict)` is the headline.
 
-    kind: "flat", "heap-leak", "mapped-files", "page-cache", "page-tables", "shared-twice" or
-        "too-short".
-    evidence, unknown, advice: the numbers it rests on, what could not be seen and why, what to do.
+    Attributes:
+        kind: "flat", "heap-leak", "mapped-files", "page-cache", "page-tables", "shared-twice" or
+            "too-short".
+        headline: The verdict in one sentence.
+        evidence: The numbers behind it.
+        unknown: What could not be measured, and why.
+        advice: What to do.
     """
 
     kind: str
@@ -45,11 +49,12 @@ class Verdict:
 
 
 class Profile:
-    """Memory watched from a thread of its own: `with lt.profile() as p: ...`.
+    """Records the memory of a process tree from a separate thread.
 
-    Also a decorator: `@lt.profile` watches each call of a function, says on stderr what it saw, and
-    keeps the last one as `function.profile`. Sizes are bytes; None is what could not be measured.
-    In a notebook the object shows its picture.
+    Use it as a context manager, `with lt.profile() as p: ...`, or as a decorator: `@lt.profile`
+    records each call of a function, prints a summary to stderr, and keeps the last recording as
+    `function.profile`. Sizes are in bytes; None means that a figure could not be measured. In a
+    notebook the object displays its plot.
     """
 
     def __init__(
@@ -61,7 +66,20 @@ class Profile:
         trace: Path | None = None,
         watch: Path | Sequence[Path] = (),
     ) -> None:
-        """Nothing is watched before `start` or `with`. Arguments as those of `profile`."""
+        """Prepares a recording; `start` or `with` begins it.
+
+        Args:
+            pid: Root of the process tree to record. Default: this process.
+            interval: Seconds between readings, 0.001 to 3600. Default: adapts itself and stays
+                below 1 % of one core.
+            children: Whether to include the processes that it starts.
+            trace: File to write during the recording. It stays readable if this process is killed.
+            watch: One or more files whose page cache is recorded even if no process maps them.
+
+        Raises:
+            ValueError: An argument is out of range.
+            TypeError: An argument has the wrong type.
+        """
         self._options: tuple[Any, ...] = (
             0 if pid is None else _process(pid),
             0.0 if interval is None else _seconds(interval),
@@ -75,26 +93,40 @@ class Profile:
 
     @classmethod
     def load(cls, path: Path) -> Profile:
-        """A finished one from a file: a .trace or .json of ours, or memory_profiler's .dat.
+        """Loads a finished recording.
 
-        Raises OSError, FormatError.
+        Args:
+            path: A `.trace` or `.json` file that Lowtide wrote, or a `.dat` of memory_profiler.
+
+        Returns:
+            A stopped profile.
+
+        Raises:
+            OSError: The file cannot be read.
+            FormatError: The file is not a recording, or a newer Lowtide wrote it.
         """
         loaded = cls()
         loaded._seen = _core.Recording.load(_name(path))
         return loaded
 
     def start(self) -> Self:
-        """Begins to watch; a profile that was stopped begins anew."""
+        """Starts recording and returns this profile; a stopped one discards what it recorded.
+
+        Raises:
+            RuntimeError: It is already running.
+            OSError: The process does not exist, or the trace cannot be written.
+        """
         if self._running is not None:
-            raise RuntimeError("this profile is running already")
+            raise RuntimeError("this profile is already running")
         self._seen = None
         self._running = _core.Profile.start(*self._options)
         return self
 
     def stop(self) -> None:
-        """Ends the watching; what was seen stays. Again: nothing happens.
+        """Stops recording and keeps what was recorded; does nothing if it is not running.
 
-        Raises OSError where the trace could not be written to its end; what was seen stays.
+        Raises:
+            OSError: The trace could not be written completely. The recording itself is kept.
         """
         if self._running is None:
             return
@@ -105,7 +137,14 @@ class Profile:
             self._seen = running.recording()
 
     def mark(self, text: str) -> None:
-        """A line on the curve, now, with `text` beside it."""
+        """Marks the current moment on the plot.
+
+        Args:
+            text: Label of the mark.
+
+        Raises:
+            RuntimeError: The profile is not running.
+        """
         if self._running is None:
             raise RuntimeError("this profile is not running")
         self._running.mark(text)
@@ -122,7 +161,7 @@ class Profile:
         self.stop()
 
     def __call__(self, function: _Function) -> _Function:
-        """`function`, watched in each call that is not inside another one."""
+        """Wraps `function` so that each call is recorded, except calls inside such a call."""
         inside = threading.local()
 
         @functools.wraps(function)
@@ -131,7 +170,7 @@ class Profile:
                 return function(*args, **kwargs)
             seen = Profile()
             seen._options = self._options
-            seen.start()  # of what cannot begin there is nothing to say
+            seen.start()  # outside the try: if this fails, there is no summary to print
             inside.calls = True
             try:
                 return function(*args, **kwargs)
@@ -147,50 +186,51 @@ class Profile:
 
     @property
     def peak(self) -> dict[str, int | None]:
-        """The most at one moment, over the tree: rss, anon, file, shmem, page_tables, ...
+        """Highest sum over the process tree of each kind of memory, in bytes.
 
-        page_cache is that of the files which were mapped or watched, group_usage the cgroup's.
+        Keys: `rss`, `anon`, `file`, `shmem`, `page_tables`, `page_cache` (of the files that were
+        mapped or watched) and `group_usage` (of the cgroup).
         """
         return self._recording.peak()
 
     @property
     def at_start(self) -> dict[str, int | None]:
-        """After the start-up, which is the first tenth of the run; keys as in `peak`."""
+        """Memory after the start-up, which is the first tenth of the run; keys as in `peak`."""
         return self._recording.start()
 
     @property
     def at_end(self) -> dict[str, int | None]:
-        """The last reading before the processes ended, or simply the last; keys as in `peak`."""
+        """Memory before the processes began to end, or in the last reading; keys as in `peak`."""
         return self._recording.end()
 
     @property
     def growth(self) -> dict[str, int | None]:
-        """The end minus the start; keys as in `peak`, without group_usage."""
+        """`at_end` minus `at_start`; keys as in `peak`, without `group_usage`."""
         return self._recording.growth()
 
     @property
     def verdict(self) -> Verdict:
-        """What the curve means, in words."""
+        """Whether memory leaks, and why."""
         kind, headline, *lists = self._recording.verdict()
         return Verdict(kind, headline, *(tuple(entries) for entries in lists))
 
     @property
     def seconds(self) -> float:
-        """How long it watched."""
+        """Length of the recording in seconds."""
         return self._recording.seconds
 
     @property
     def readings(self) -> int:
-        """How many readings were kept."""
+        """Number of readings kept."""
         return self._recording.readings
 
     @property
     def cost(self) -> float:
-        """The share of one core that the watching took."""
+        """Share of one core that the recording took."""
         return self._recording.cost
 
     def summary(self) -> str:
-        """One line: the peak and the verdict."""
+        """Returns the peak and the verdict in one line."""
         rss = self.peak["rss"]
         peak = "unknown" if rss is None else _core.format_bytes(rss)
         return f"peak {peak} in {self.seconds:.1f} s. {self.verdict}"
@@ -203,29 +243,45 @@ class Profile:
         seconds: float = 0.0,
         small: bool = False,
     ) -> str:
-        """The picture as SVG text; with `path` (.svg) it is also written there.
+        """Draws the recording as SVG.
 
-        memory, seconds: how far the axes reach at least (bytes), so that pictures compare.
-        small: 440 x 260 units, the memory alone, to stand beside others.
+        Args:
+            path: File to write as well; its name must end in `.svg`. None: writes nothing.
+            memory: Smallest range of the memory axis in bytes, to make plots comparable.
+            seconds: Smallest range of the time axis in seconds.
+            small: If True, draws memory only, 440 x 260 units, to place beside other plots.
+
+        Returns:
+            The SVG text.
+
+        Raises:
+            ValueError: `path` does not end in `.svg`.
+            OSError: The file cannot be written.
         """
         if path is not None:
             name = _name(path)
             if not name.lower().endswith(b".svg"):
                 raise ValueError(
-                    f"plot writes .svg, not {os.fsdecode(name)!r}: use save for others"
+                    f"plot writes .svg files, not {os.fsdecode(name)!r}: use save for other formats"
                 )
             self._recording.save(name, memory, seconds, small)
         return self._recording.svg(memory, seconds, small)
 
     def save(self, path: Path) -> None:
-        """Writes what was seen, by suffix: .html, .svg, .json, .dat (mprof) or .trace.
+        """Writes the recording to a file.
 
-        Raises ValueError for another suffix, OSError where it cannot be written.
+        Args:
+            path: File to write. Its suffix selects the format: `.html`, `.svg`, `.json`, `.dat`
+                (mprof) or `.trace`.
+
+        Raises:
+            ValueError: The suffix is another one.
+            OSError: The file cannot be written.
         """
         self._recording.save(_name(path))
 
     def json(self) -> str:
-        """Everything as JSON text; docs/profile.md says what is in it."""
+        """Returns the whole recording as JSON text; docs/profile.md lists the fields."""
         return self._recording.json()
 
     def _repr_html_(self) -> str:
@@ -246,7 +302,7 @@ class Profile:
     def _recording(self) -> _core.Recording:
         seen = self._recording_or_none()
         if seen is None:
-            raise RuntimeError("this profile has not been started: use it in a `with`")
+            raise RuntimeError("this profile has not been started: use `with` or call start()")
         return seen
 
 
@@ -262,12 +318,25 @@ def profile(
     watch: Path | Sequence[Path] = ...,
 ) -> Profile: ...
 def profile(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Watches memory: `with lt.profile() as p: ...`, or `@lt.profile` above a function.
+    """Records memory: `with lt.profile() as p: ...`, or `@lt.profile` above a function.
 
-    pid: the root of the processes to watch (default: this one). children: those too that it starts.
-    interval: seconds between readings; by default it adapts, and stays below 1 % of one core.
-    trace: a file that is written while it runs, and readable even if this process is killed.
-    watch: a file or several, of which the page cache is told though nobody maps them.
+    Args:
+        function: Function to record, when used as a decorator without arguments.
+        **options: Keyword arguments of `Profile`:
+
+            - `pid`: root of the process tree to record. Default: this process.
+            - `interval`: seconds between readings. Default: adapts itself and stays below 1 % of
+              one core.
+            - `children`: whether to include the processes that it starts. Default: True.
+            - `trace`: file to write during the recording; it survives a kill of this process.
+            - `watch`: one or more files whose page cache is recorded even if no process maps them.
+
+    Returns:
+        A `Profile` that has not started, or the wrapped function.
+
+    Raises:
+        ValueError: An option is out of range.
+        TypeError: An option is unknown or has the wrong type.
     """
     watching = Profile(**options)
     return watching if function is None else watching(function)

@@ -1,4 +1,4 @@
-"""Giving back the pages of any map, with or without a ceiling."""
+"""Releases the resident pages of any map, with or without a ceiling."""
 
 from __future__ import annotations
 
@@ -12,15 +12,23 @@ from lowtide import _arguments, _core
 
 
 def release(array: np.ndarray[Any, Any], dump: bool = True) -> int:
-    """Gives back the pages of the whole map behind an array; returns the bytes that left.
+    """Releases the resident pages of the whole map behind an array.
 
-    array: any np.memmap (this package's too), or a view of one. Its contents stay: they are entered
-        again when touched, and what was written is in the page cache.
-    dump: False also leaves the map out of core dumps (MADV_DONTDUMP), which frees nothing.
+    The contents stay: pages are mapped again when they are touched, and written data remains in
+    the page cache.
 
-    Raises TypeError where there is no map behind it, ValueError for a private map that is writable
-    or was written to (mode "c": the writes would be lost) and for a closed one, OSError where the
-    kernel refuses (pages that are locked).
+    Args:
+        array: Any `np.memmap`, including `lowtide.memmap`, or a view of one.
+        dump: False also excludes the map from core dumps (MADV_DONTDUMP), which frees nothing.
+
+    Returns:
+        Bytes that left the resident memory of this process.
+
+    Raises:
+        TypeError: There is no map behind `array`.
+        ValueError: The map is closed, or it is private and writable or was written to (mode "c"),
+            so that a release would lose the writes.
+        OSError: The kernel refused, for example because pages are locked.
     """
     dump = _arguments.flag(dump, "dump")
     found: Any = array
@@ -30,7 +38,7 @@ def release(array: np.ndarray[Any, Any], dump: bool = True) -> int:
         found = found.obj if isinstance(found, memoryview) else found.base
     if not isinstance(array, np.ndarray) or not isinstance(found, mmap.mmap):
         raise TypeError(
-            f"release needs an np.memmap or a view of one: there is no map behind this "
+            f"release needs an np.memmap or a view of one, but there is no map behind this "
             f"{type(array).__name__}"
         )
     return _core.release(found, dump, os.fsencode(filename or ""))

@@ -1,4 +1,4 @@
-"""The rows of open files as an index reads them: in pieces, so that Ctrl-C is heard between."""
+"""The rows of open files, read in pieces so that Ctrl-C takes effect between them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     AnyArray = npt.NDArray[Any]
 
-# One call of the core at a time moves at most this: about a tenth of a second on a slow disk.
+# One call of the core reads at most this much: about a tenth of a second on a slow disk.
 PIECE_BYTES = 16 << 20
 PIECE_ROWS = 1 << 16
-# Beside the core's own claims, and small enough to pass for a part of the fixed margin.
+# The core does not count this buffer; it is small enough for the fixed margin of the budget.
 SCRATCH_BYTES = 8 << 20
 
 
@@ -32,12 +32,12 @@ def _bytes(out: AnyArray) -> npt.NDArray[np.uint8]:
 
 
 def scratch_bytes(memory_bytes: int) -> int:
-    """How many bytes an index may use for what it reads and does not deliver."""
+    """Returns how many bytes an index may use for data that it reads but does not deliver."""
     return min(memory_bytes // 4, SCRATCH_BYTES)
 
 
 class CoreSource:
-    """The rows of an array as the core gives them: each in C order, whatever the file's order."""
+    """The rows of an array from the core, each in C order, whatever the file's order."""
 
     __slots__ = ("_core", "_piece", "dtype", "has_parts", "scratch_bytes", "shape")
 
@@ -68,10 +68,10 @@ class CoreSource:
 
 
 class ColumnSource:
-    """A file in Fortran order with its axes reversed: what lies together in it is a row here.
+    """A file in Fortran order with its axes reversed, so that a row here is contiguous in it.
 
-    `core` has all files as one long axis, so that no row is too long for the budget; this one
-    begins at its element `first`.
+    `core` presents all files as one long axis, so that no row is too long for the budget. This
+    file begins at its element `first`.
     """
 
     __slots__ = ("_core", "_first", "_row_items", "dtype", "has_parts", "scratch_bytes", "shape")
@@ -145,7 +145,7 @@ class FileColumns:
 
 
 def _places_between(rows: range, first: int, end: int) -> slice:
-    """The places in `rows` that hold first .. end - 1."""
+    """Returns the slice of `rows` whose entries are in first .. end - 1."""
     if rows.step > 0:
         begin, stop = first - rows.start + rows.step - 1, end - rows.start + rows.step - 1
     else:
@@ -155,7 +155,7 @@ def _places_between(rows: range, first: int, end: int) -> slice:
 
 
 class TokenSource:
-    """The tokens of a stream as rows of one token each."""
+    """The tokens of a stream, one token per row."""
 
     __slots__ = ("_core", "dtype", "has_parts", "scratch_bytes", "shape")
 

@@ -1,4 +1,4 @@
-"""One step of a loader: x and y, and what is known of them."""
+"""One step of a loader: x, y, and where they come from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Copied:
-    """What a lease tells of its batch, for a batch that was pickled or copied."""
+    """Stands in for the lease of a batch that was pickled or copied."""
 
     __slots__ = ("_cu_seqlens", "_positions", "_samples", "epoch", "step")
 
@@ -52,10 +52,14 @@ class Copied:
 
 
 class Batch(NoOperators):
-    """x and y of one step; `x, y = batch` and `batch[0]` work too.
+    """The arrays of one step of a `Loader`: `x, y = batch`, or `batch.x` and `batch.y`.
 
-    Both are (batch_size, block_size), writable and borrowed: valid and unchanged for as long as the
-    batch or any view of it lives, also after `Loader.close`.
+    Both have the shape (batch_size, block_size). They are writable and borrowed from a pool: they
+    stay valid and unchanged while the batch or any view of it lives, even after `Loader.close`.
+
+    Attributes:
+        x: Inputs: the first block_size tokens of each window.
+        y: Targets: the last block_size tokens of each window, that is, x one token later.
     """
 
     __slots__ = ("_lease", "x", "y")
@@ -66,7 +70,7 @@ class Batch(NoOperators):
     def __init__(
         self, both: AnyArray | tuple[AnyArray, AnyArray], lease: _core.TokenBatch | Copied
     ) -> None:
-        """Made by a Loader."""
+        """A `Loader` creates batches."""
         self.x = both[0]
         self.y = both[1]
         self._lease = lease
@@ -76,30 +80,34 @@ class Batch(NoOperators):
 
     @property
     def step(self) -> int:
-        """Which step of its epoch this is, from 0."""
+        """Step of the batch in its epoch, from 0."""
         return self._lease.step
 
     @property
     def epoch(self) -> int:
-        """Which epoch this is, from 0."""
+        """Epoch of the batch, from 0."""
         return self._lease.epoch
 
     @property
     def samples(self) -> npt.NDArray[np.int64]:
-        """The number of each window; in random order the first token of each."""
+        """Number of each window; with order="random", its first token. A new int64 array."""
         return self._lease.samples().astype(np.int64)
 
     @property
     def positions(self) -> npt.NDArray[np.int32] | None:
-        """Of each token of x its place in its document, from 0 at each window start too.
+        """Position of each token of x in its document, an int32 array of the shape of x.
 
-        None unless the loader has documents="separate".
+        Positions also restart from 0 at each window start. None unless the loader was created with
+        documents="separate".
         """
         return self._lease.positions()
 
     @property
     def cu_seqlens(self) -> npt.NDArray[np.int32] | None:
-        """Where documents start in x, all rows in a row: from 0 to x.size. None as `positions`."""
+        """Document starts in x.reshape(-1), from 0 to x.size, as an int32 array.
+
+        None unless the loader was created with documents="separate".
+        """
         return self._lease.cu_seqlens()
 
     def __iter__(self) -> Iterator[AnyArray]:
@@ -112,7 +120,7 @@ class Batch(NoOperators):
         return 2
 
     def _instead(self) -> str:
-        return "use those of its arrays, batch.x and batch.y"
+        return "use the operators of its arrays, batch.x and batch.y"
 
     def __repr__(self) -> str:
         rows, block = self.x.shape

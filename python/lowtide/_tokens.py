@@ -1,4 +1,4 @@
-"""Token files as one stream on disk, and windows of it for training."""
+"""Token files as one on-disk stream, and windows of it for training."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
     AnyArray = npt.NDArray[Any]
 
-# An iteration over tokens reads about this at once, if the budget allows.
+# Iterating over tokens reads chunks of about this size, if the budget allows.
 _CHUNK_BYTES = 1 << 20
-_MOST_TOKENS = 2**56  # of one batch: more are no size that memory has
-_MEMORY = 3  # its place among what was asked for when opening
+_MOST_TOKENS = 2**56  # no machine has memory for a larger batch
+_MEMORY = 3  # index of `memory` in Tokens._asked
 
 
 def tokens(
@@ -37,32 +37,47 @@ def tokens(
     cache: str = "auto",
     gap: int | str | None = None,
 ) -> Tokens:
-    """Opens token files as one stream; only headers are read, and Megatron's index once.
+    """Opens token files as one stream; reads only the headers, and a Megatron index once.
 
-    path: a file, a list of files, a folder (all files of one known format in it), a glob, or the
-        prefix of a Megatron pair. A path that exists is never a pattern.
-    dtype: of tokens without a header, uint16 if not given; must agree with a header.
-    format: "nanogpt", "llmc", "megatron", "olmo" or "npy"; found by the bytes if not given.
-    eot: the token between documents, for formats that do not write where documents are.
-    memory: what Lowtide may hold, in bytes or as "64KiB", "256MiB", "1.5GiB". Default: 256 MiB, or
-        an eighth of the memory that this process may use if that is less.
-    engine: "auto", "pread", "uring" or "memory". cache: "auto", "keep" or "drop".
-    gap: the most bytes between two reads from the disk that may share one request, as a number or
-        as "4KiB". None fits it to the disk; 0 shares only where reads touch. What lies between is
-        read for nothing: docs/engines.md tells how much.
+    Args:
+        path: A file, a list of files, a folder (all files of one known format in it), a glob, or
+            the common prefix of a Megatron pair. A path that exists is never treated as a pattern.
+        dtype: Type of tokens without a header. Default: uint16. If the files have headers, it must
+            match them.
+        format: "nanogpt", "llmc", "megatron", "olmo" or "npy". Default: detected from the bytes.
+        eot: Token between documents, for formats that do not store document boundaries. It ends a
+            document; in llm.c files it begins one.
+        memory: Most memory that Lowtide may hold, in bytes or as text such as "64KiB", "256MiB" or
+            "1.5GiB". Default: 256 MiB, or an eighth of the memory that this process may use if
+            that is less.
+        engine: How bytes are read: "auto", "pread", "uring" or "memory". A named engine is never
+            replaced by another one.
+        cache: What happens to page cache that reads bring in: "keep", "drop", or "auto", which
+            keeps it if the data is under half of the available memory.
+        gap: Largest distance between two disk reads that may share one request, in bytes or as
+            text such as "4KiB". The bytes in between are read and discarded. None adapts it to the
+            disk; 0 merges only reads that touch.
 
-    Raises OSError (a missing file: FileNotFoundError; an engine asked for by name that is not
-    there), FormatError (the bytes are not what was promised), ValueError and TypeError.
+    Returns:
+        The open stream. It reads from the files on demand.
+
+    Raises:
+        OSError: A file cannot be opened (FileNotFoundError if it is missing), or the named engine
+            is not available.
+        FormatError: The bytes contradict the format, the header or the arguments.
+        ValueError: An argument is invalid, or `memory` is too small.
+        TypeError: An argument has the wrong type.
     """
     return Tokens(path, dtype, format, eot, memory, engine, cache, gap)
 
 
 class Tokens(NoTruth, Closing):
-    """Tokens in files, one behind the other, read within `memory` bytes.
+    """The tokens of one or more files as a single stream, read within `memory` bytes.
 
-    Indexed as a one-dimensional ndarray; results are ndarrays of their own. There are no operators:
-    `t == 3` raises TypeError, `t[i:j] == 3` does not. Any thread may use it. Made by
-    `lowtide.tokens`, which says what the arguments mean. Pickles by reference.
+    `lowtide.tokens` creates it and documents its arguments. It is indexed like a one-dimensional
+    ndarray; results own their memory. There are no operators: `t == 3` raises TypeError; write
+    `t[i:j] == 3`. Any thread may use it. It is a context manager that closes the files. A pickle
+    holds the path and arguments, not the data; unpickling opens the files again.
     """
 
     __slots__ = ("__weakref__", "_asked", "_core", "_dtype", "_source", "_where")
@@ -79,7 +94,7 @@ class Tokens(NoTruth, Closing):
         gap: int | str | None = None,
     ) -> None:
         given, expand = _arguments.path_list(path)
-        # A pickle is opened in another process, which may stand in another folder.
+        # A pickle may be opened by a process with another working directory.
         names = [os.fsencode(_absolute(os.fsdecode(name), expand)) for name in given]
         descr, _ = _arguments.descr(dtype)
         if format is not None:
@@ -94,65 +109,78 @@ class Tokens(NoTruth, Closing):
         )
         self._dtype = _arguments.dtype_of(self._core.descr)
         self._source = TokenSource(self._core, self._dtype)
-        # What was named, not what was found: ten thousand shards of a glob travel as one text.
+        # Keep what the caller named, not what it expanded to: a glob over ten thousand shards
+        # pickles as one string.
         where = [os.fsdecode(name) for name in names]
         self._where: str | list[str] = where[0] if expand else where
         asked = None if dtype is None else np.dtype(dtype)
         self._asked = (asked, format, eot, memory, engine, cache, gap)
 
     def __len__(self) -> int:
+        """Number of tokens."""
         return self._core.size
 
     @property
     def size(self) -> int:
-        """The number of tokens."""
+        """Number of tokens."""
         return self._core.size
 
     @property
     def shape(self) -> tuple[int]:
-        """The number of tokens, as an ndarray says it."""
+        """Number of tokens as the shape of a one-dimensional ndarray."""
         return (self._core.size,)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of a token as stored."""
+        """Type of a token as stored."""
         return self._dtype
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all tokens as stored."""
+        """Size of all tokens as stored, in bytes."""
         return self._core.size * self._dtype.itemsize
 
     @property
     def format(self) -> str:
-        """ "nanogpt", "llmc", "megatron", "olmo" or "npy"."""
+        """Format of the files: "nanogpt", "llmc", "megatron", "olmo" or "npy"."""
         return self._core.format
 
     @property
     def paths(self) -> list[str]:
-        """The absolute paths of all data files in the order of the stream, empty ones left out."""
+        """Absolute paths of all data files in stream order, without empty files."""
         return [os.fsdecode(name) for name in self._core.paths]
 
     @property
     def memory(self) -> int:
-        """The budget in force, in bytes."""
+        """Memory budget in bytes."""
         return self._core.memory_bytes
 
     @property
     def documents(self) -> Documents | None:
-        """The documents as a sequence; None where the format does not write where they are."""
+        """Sequence of documents, or None if the format does not store their boundaries."""
         count = self._core.documents()
         return None if count is None else Documents(self, count)
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
+        """Whether `close` has been called."""
         return self._core.closed
 
     def __getitem__(self, index: Any) -> Any:
-        """What NumPy gives for the same index: an ndarray of its own, or a scalar.
+        """Returns what NumPy returns for the same index, in memory of its own.
 
-        Raises IndexError as NumPy does, OSError, FormatError, and ValueError after `close`.
+        Args:
+            index: Any index that NumPy accepts for one axis: an integer, a slice, an integer array
+                or a mask.
+
+        Returns:
+            An ndarray that owns its memory, or a scalar.
+
+        Raises:
+            IndexError: The index is invalid, as in NumPy.
+            OSError: A read failed.
+            FormatError: A file has changed or is shorter than expected.
+            ValueError: The tokens are closed.
         """
         if self._core.closed:
             where = self._where if isinstance(self._where, str) else self._where[0]
@@ -160,7 +188,7 @@ class Tokens(NoTruth, Closing):
         return _index.get(self._source, index)
 
     def __iter__(self) -> Iterator[Any]:
-        """Each token, read ahead in chunks."""
+        """Iterates over all tokens, reading in chunks."""
         size = max(1, min(_CHUNK_BYTES, self.memory // 16) // self._dtype.itemsize)
         for first in range(0, len(self), size):
             yield from self[first : first + size]
@@ -168,13 +196,24 @@ class Tokens(NoTruth, Closing):
     def windows(
         self, starts: npt.ArrayLike, block_size: int, dtype: npt.DTypeLike = "int64"
     ) -> tuple[AnyArray, AnyArray]:
-        """(x, y) of the windows that start at your own places, each (len(starts), block_size).
+        """Reads the windows that start at the given tokens.
 
-        x[i] is the tokens from starts[i] on and y[i] those from starts[i] + 1 on, in `dtype`. Both
-        are writable and borrowed: valid and unchanged for as long as any view of them lives.
+        Args:
+            starts: First token of each window: a list or array of integers with one axis.
+            block_size: Tokens of `x` per window. Each window reads block_size + 1 tokens.
+            dtype: Integer type of `x` and `y`.
 
-        Raises IndexError for a window that is not all inside, ValueError for a token that does not
-        fit `dtype`, TypeError for starts that are not integers.
+        Returns:
+            `(x, y)`, two arrays of shape (len(starts), block_size). `x[i]` starts at token
+            starts[i], `y[i]` one token later. Both are writable views of one borrowed buffer,
+            which stays valid and unchanged while any view of it lives.
+
+        Raises:
+            IndexError: A window reaches outside the stream.
+            ValueError: A token does not fit `dtype`, `starts` is empty or has several axes, or the
+                tokens are closed.
+            TypeError: `starts` has no integer type.
+            MemoryError: There is no memory for `x` and `y`.
         """
         block_size = _arguments.integer(block_size, "block_size", 1, _arguments.MAX)
         word = _arguments.token_word(dtype)
@@ -188,9 +227,22 @@ class Tokens(NoTruth, Closing):
     def batch(
         self, batch_size: int, block_size: int, seed: int, dtype: npt.DTypeLike = "int64"
     ) -> tuple[AnyArray, AnyArray]:
-        """(x, y) of windows at random places: a pure function of `seed` (0 .. 2**64 - 1).
+        """Reads windows at random starts, which depend on `seed` only.
 
-        Otherwise as `windows`. Raises ValueError where no window of this size is there.
+        Args:
+            batch_size: Number of windows.
+            block_size: Tokens of `x` per window.
+            seed: Seed of the draw, 0 to 2**64 - 1. Equal seeds give equal batches.
+            dtype: Integer type of `x` and `y`.
+
+        Returns:
+            `(x, y)`, borrowed as from `windows`.
+
+        Raises:
+            ValueError: There are fewer than block_size + 1 tokens, a token does not fit `dtype`, an
+                argument is out of range, or the tokens are closed.
+            TypeError: An argument has the wrong type.
+            MemoryError: There is no memory for `x` and `y`.
         """
         batch_size = _arguments.integer(batch_size, "batch_size", 1, _arguments.MAX)
         block_size = _arguments.integer(block_size, "block_size", 1, _arguments.MAX)
@@ -205,7 +257,11 @@ class Tokens(NoTruth, Closing):
         return both[0], both[1]
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
-        """All tokens in memory of their own if they are within `memory`, else ValueError."""
+        """Loads all tokens into new memory, for `np.asarray(t)`.
+
+        Raises:
+            ValueError: The tokens are larger than `memory`, or `copy` is False.
+        """
         if copy is False:
             raise ValueError(
                 "lowtide.Tokens are on disk: they cannot become an ndarray without a copy"
@@ -214,8 +270,8 @@ class Tokens(NoTruth, Closing):
             raise ValueError(
                 f"these tokens have {_core.format_bytes(self.nbytes)}, more than their memory="
                 f"{_core.format_bytes(self.memory)}, and will not be loaded whole by accident: "
-                "use t[:] to load them nevertheless, t.windows(starts, block_size) or a "
-                "lowtide.Loader to go through them"
+                "use t[:] to load them anyway, or t.windows(starts, block_size) or a "
+                "lowtide.Loader to read them in parts"
             )
         whole: AnyArray = self[:]
         return whole if dtype is None else whole.astype(dtype, copy=False)
@@ -227,9 +283,18 @@ class Tokens(NoTruth, Closing):
         )
 
     def reopen(self, memory: int | str | None = None) -> Tokens:
-        """The same files opened again, with a budget of their own: `memory`, or the same again.
+        """Opens the same files again with a separate budget.
 
-        Raises FormatError where the files have changed.
+        Args:
+            memory: Budget of the new object, as for `lowtide.tokens`. Default: the `memory` given
+                when these tokens were opened.
+
+        Returns:
+            A new `Tokens`.
+
+        Raises:
+            FormatError: The number of tokens or their dtype has changed.
+            OSError: A file cannot be opened.
         """
         asked = list(self._asked)
         if memory is not None:
@@ -237,14 +302,11 @@ class Tokens(NoTruth, Closing):
         return _reopen(self._where, tuple(asked), len(self), self._core.descr)
 
     def stats(self) -> dict[str, Any]:
-        """Where the bytes came from so far, what serves them and why, and what memory is held.
-
-        The keys are those of `Array.stats`.
-        """
+        """Reports the reads so far, the engine and the memory held, as `Array.stats` does."""
         return self._core.stats()
 
     def close(self) -> None:
-        """Closes the files; loaders under way go on, further reads raise ValueError."""
+        """Closes the files. Later reads raise ValueError; running loaders can finish."""
         self._core.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -263,15 +325,15 @@ class Tokens(NoTruth, Closing):
 
 
 def checked_starts(starts: Any) -> AnyArray:
-    """`starts` as the core borrows them. Whether each window is inside is the core's to say."""
+    """Converts `starts` to a type that the core borrows. The core checks their range."""
     found = starts if isinstance(starts, np.ndarray) else np.asarray(starts)
     if found.ndim != 1:
         raise ValueError(f"starts must have one axis, not shape {found.shape}")
     if not len(found):
-        raise ValueError("starts is empty: name at least one window")
+        raise ValueError("starts is empty: give at least one start")
     if found.dtype not in _index.BORROWED:
         if found.dtype.kind == "O" and all(type(start) is int for start in found):
-            raise IndexError("starts has an entry that no file is long enough for")
+            raise IndexError("starts has an entry outside the range of a 64-bit integer")
         if found.dtype.kind not in "iu":
             raise TypeError(f"starts must be integers, not {found.dtype}")
         return found.astype(np.int64)
@@ -285,7 +347,7 @@ def _too_large(rows: int, block_size: int, word: str) -> MemoryError:
 
 
 def _absolute(path: str, may_be_glob: bool) -> str:
-    """`path` from anywhere; the present folder is no part of a pattern."""
+    """Makes `path` absolute; escapes the working directory if `path` is a pattern."""
     if not path or os.path.isabs(path):
         return path
     folder = os.getcwd()
@@ -295,11 +357,11 @@ def _absolute(path: str, may_be_glob: bool) -> str:
 
 
 def _reopen(where: str | list[str], arguments: tuple[Any, ...], size: int, descr: str) -> Tokens:
-    """Tokens from their pickle: the same files, which must still hold what they held."""
+    """Opens pickled Tokens again. Raises FormatError if their number or dtype has changed."""
     found = Tokens(where, *arguments)
     if len(found) != size or found._core.descr != descr:
         raise _core.FormatError(
             f"{where if isinstance(where, str) else where[0]}: was pickled with {size} tokens, "
-            f"dtype {descr}, and has now {len(found)} tokens, dtype {found._core.descr}"
+            f"dtype {descr}, but now has {len(found)} tokens, dtype {found._core.descr}"
         )
     return found

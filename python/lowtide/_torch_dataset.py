@@ -24,17 +24,15 @@ _TARGETS = ("shifted", "none", "hf")
 
 
 class Dataset(torch.utils.data.Dataset[Any]):
-    """The windows of a token file by number, for a DataLoader: window k starts at k * block_size.
+    """The windows of token files as a map-style dataset for a DataLoader.
 
-    There are (len(tokens) - 1) // block_size.
+    Window k starts at token k * block_size; there are (len(tokens) - 1) // block_size windows. A
+    DataLoader requests a whole batch at once (`__getitems__`), which is one call of the engine.
+    DataLoader workers divide the memory budget of `tokens` among themselves. A pickle holds the
+    path and arguments, not the data.
 
-    tokens: a `lowtide.Tokens`, or what `lowtide.tokens` opens: a path, a list of paths, a glob.
-    targets: "shifted" gives (x, y), "none" gives x, "hf" gives {"input_ids": x, "labels": x}, as
-        models that shift by themselves want it.
-
-    A DataLoader asks for a whole batch at once (`__getitems__`), which is one read of the engine.
-    Pickles by reference. In DataLoader workers the memory of `tokens` is divided among them.
-    `Loader` is the better way where nothing needs a map-style dataset: no workers, exact resume.
+    If nothing requires a map-style dataset, prefer `Loader`: it needs no workers and resumes
+    exactly.
     """
 
     def __init__(
@@ -44,9 +42,21 @@ class Dataset(torch.utils.data.Dataset[Any]):
         targets: str = "shifted",
         dtype: torch.dtype | npt.DTypeLike = torch.int64,
     ) -> None:
-        """Raises ValueError for unknown targets and for files shorter than one window.
+        """Opens the files if `tokens` is a path.
 
-        A path is opened as by `lowtide.tokens`, which says what that raises.
+        Args:
+            tokens: A `lowtide.Tokens`, or whatever `lowtide.tokens` opens: a path, a list of
+                paths, a folder or a glob.
+            block_size: Tokens of `x` per window.
+            targets: "shifted" returns `(x, y)` per window, "none" returns `x`, and "hf" returns
+                `{"input_ids": x, "labels": x}` for models that shift the labels themselves.
+            dtype: Integer type of the tensors: a torch or NumPy type, or its name.
+
+        Raises:
+            ValueError: `targets` is unknown, or there are fewer than block_size + 1 tokens.
+            TypeError: An argument has the wrong type.
+            OSError: A file cannot be opened.
+            FormatError: The bytes of a file contradict its format.
         """
         if targets not in _TARGETS:
             raise ValueError(f"targets must be one of {', '.join(_TARGETS)}, not {targets!r}")
@@ -54,7 +64,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         tokens = _opened(tokens)
         if len(tokens) <= block_size:
             raise ValueError(
-                f"block_size={block_size} needs at least {block_size + 1} tokens, and there are "
+                f"block_size={block_size} needs at least {block_size + 1} tokens, but there are "
                 f"{len(tokens)}"
             )
         self._tokens = tokens
@@ -65,15 +75,35 @@ class Dataset(torch.utils.data.Dataset[Any]):
         self._share: tuple[int, Tokens] | None = None
 
     def __len__(self) -> int:
-        """Windows."""
+        """Number of windows."""
         return self._count
 
     def __getitem__(self, index: int) -> Any:
-        """Window `index`, from the end where negative. Raises IndexError."""
+        """Reads one window.
+
+        Args:
+            index: Number of the window. A negative one counts from the end.
+
+        Returns:
+            The window in the structure that `targets` selects; its tensors borrow one buffer.
+
+        Raises:
+            IndexError: There is no such window.
+        """
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
-        """The windows `indices`, in that order, by one read. They share one buffer."""
+        """Reads several windows in the given order with one call of the engine.
+
+        Args:
+            indices: Numbers of the windows. Negative ones count from the end.
+
+        Returns:
+            One entry per window. All of them borrow one buffer.
+
+        Raises:
+            IndexError: There is no such window.
+        """
         starts = [self._start(index) for index in indices]
         if not starts:
             return []
@@ -91,7 +121,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         return place % self._count * self._block_size
 
     def _source(self) -> Tokens:
-        """The tokens to read from: in one of several workers its own, with its share of memory."""
+        """Returns the tokens to read from: each of several workers opens its own share."""
         worker = torch.utils.data.get_worker_info()
         if worker is None or worker.num_workers == 1:
             return self._tokens

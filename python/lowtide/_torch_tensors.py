@@ -1,4 +1,4 @@
-"""Windows and batches as tensors in the buffers that the core lends."""
+"""Windows and batches as tensors that share the buffers of the core."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from lowtide import _core
 
-# A tensor of a capsule: what torch.utils.dlpack.from_dlpack calls once it has looked for more.
+# Makes a tensor from a capsule. torch.utils.dlpack.from_dlpack calls it after further checks.
 from_dlpack: Callable[[object], torch.Tensor] = getattr(
     torch._C, "_from_dlpack", torch.utils.dlpack.from_dlpack
 )
 INTEGERS: dict[Any, Any] = {
     getattr(torch, name): name
     for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
-    if hasattr(torch, name)  # the wide unsigned ones came with torch 2.3
+    if hasattr(torch, name)  # torch 2.3 added the wide unsigned types
 }
 
 
@@ -36,18 +36,33 @@ def windows(
     block_size: int,
     dtype: torch.dtype | npt.DTypeLike = torch.int64,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The windows that start at tokens `ix`, as (x, y): two tensors (len(ix), block_size).
+    """Reads the windows that start at the given tokens, as tensors.
 
-    y is x one token later; both come from one read of block_size + 1 tokens a window. `ix` is a
-    tensor, an array or a list. Raises as `Tokens.windows` does.
+    Args:
+        tokens: The open token files.
+        ix: First token of each window: a tensor, an array or a list of integers with one axis.
+        block_size: Tokens of `x` per window. Each window reads block_size + 1 tokens.
+        dtype: Integer type of `x` and `y`: a torch or NumPy type, or its name.
+
+    Returns:
+        `(x, y)`, two tensors of shape (len(ix), block_size); `y` is `x` one token later. They
+        borrow one buffer without a copy and stay valid and unchanged while either of them lives.
+
+    Raises:
+        IndexError: A window reaches outside the stream.
+        ValueError: A token does not fit `dtype`, `ix` is empty or has several axes, or `tokens` is
+            closed.
+        TypeError: An argument has the wrong type.
     """
     if not isinstance(tokens, Tokens):
         kind = type(tokens).__name__
-        raise TypeError(f"tokens must be a lowtide.Tokens (lowtide.tokens opens it), not {kind}")
+        raise TypeError(
+            f"tokens must be a lowtide.Tokens (open it with lowtide.tokens), not {kind}"
+        )
     word = INTEGERS.get(dtype) or token_word(dtype)
     block_size = integer(block_size, "block_size", 1, MAX)
     starts: Any = ix.tolist() if isinstance(ix, torch.Tensor) else ix
-    try:  # starts as a training loop has them need no look at them
+    try:  # a list of ints, as a training loop has it, needs no conversion
         return tokens._core.window_tensors(starts, block_size, word, from_dlpack)
     except TypeError:
         pass
@@ -56,13 +71,16 @@ def windows(
 
 
 class Batch(tuple[torch.Tensor, ...]):
-    """One step of a `Loader`: `x, y = batch`.
+    """The tensors of one step of a `lowtide.torch.Loader`: `x, y = batch`.
 
-    A tuple, so that what moves batches to devices (`Trainer`, `accelerate`, `DataLoader`) takes it
-    apart and puts it together; what they make of it is (x, y) and has no step.
+    The tensors are writable and borrowed: they stay valid and unchanged while any of them lives,
+    even after `Loader.close`. With pin_memory=True they are copies in pinned memory.
+
+    It is a tuple, so that `Trainer`, `accelerate` and `DataLoader` can move it to a device. The
+    tuple that they build from it holds (x, y) only; its other attributes are None.
     """
 
-    _lease: _core.TokenBatch | Copied | None = None  # what is known of it
+    _lease: _core.TokenBatch | Copied | None = None  # None for a tuple that others rebuilt
     _pin = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -71,46 +89,46 @@ class Batch(tuple[torch.Tensor, ...]):
 
     @property
     def x(self) -> torch.Tensor:
-        """The inputs, (batch_size, block_size)."""
+        """Inputs, of shape (batch_size, block_size)."""
         return self[0]
 
     @property
     def y(self) -> torch.Tensor:
-        """The targets: x one token later."""
+        """Targets: x one token later."""
         return self[1]
 
     @property
     def step(self) -> int | None:
-        """As `lowtide.Batch.step`; None for a tuple that was made of a batch."""
+        """Step of the batch in its epoch, from 0; None for a rebuilt tuple."""
         return None if self._lease is None else self._lease.step
 
     @property
     def epoch(self) -> int | None:
-        """As `lowtide.Batch.epoch`; None as `step`."""
+        """Epoch of the batch, from 0; None for a rebuilt tuple."""
         return None if self._lease is None else self._lease.epoch
 
     @property
     def samples(self) -> torch.Tensor | None:
-        """As `lowtide.Batch.samples`; None as `step`."""
+        """Number of each window; with order="random", its first token. A new int64 tensor."""
         if self._lease is None:
             return None
         return torch.from_numpy(self._lease.samples().astype(np.int64))
 
     @property
     def positions(self) -> torch.Tensor | None:
-        """As `lowtide.Batch.positions`; None as `step`."""
+        """Position of each token in its document, as `lowtide.Batch.positions`."""
         return None if self._lease is None else _tensor(self._lease.positions(), self._pin)
 
     @property
     def cu_seqlens(self) -> torch.Tensor | None:
-        """As `lowtide.Batch.cu_seqlens`; None as `step`."""
+        """Document starts in x.reshape(-1), as `lowtide.Batch.cu_seqlens`."""
         return None if self._lease is None else _tensor(self._lease.cu_seqlens(), self._pin)
 
 
 def make_batch(
     pair: tuple[torch.Tensor, ...], lease: _core.TokenBatch | Copied | None, pin: bool
 ) -> Batch:
-    """`pair` is (x, y), `lease` tells of it, `pin` is for what else it has."""
+    """Makes a Batch from `pair`, which is (x, y); `pin` applies to its other tensors."""
     batch = Batch(pair)
     batch._lease = lease
     batch._pin = pin

@@ -1,4 +1,4 @@
-"""Rows of an array somewhere, and the part of them that an index needs, read in chunks."""
+"""Rows of an array, and the part of each that an index needs, read in chunks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     AnyArray = npt.NDArray[Any]
 
-# Rows above this size are read in part where a part is all that an index needs.
+# Rows above this size are read in part if an index needs only a part.
 LONG_ROW_BYTES = 64 << 10
-# Rows closer together than this are read with what lies between them.
+# Rows closer together than this are read together with the bytes between them.
 STRIDE_BYTES = 16 << 10
 
 
 class Source(Protocol):
-    """Rows of an array somewhere; `out` is always C-contiguous and of the source's dtype."""
+    """Delivers rows of an array; `out` is always C-contiguous and has the source's dtype."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -30,23 +30,23 @@ class Source(Protocol):
     def scratch_bytes(self) -> int: ...
     @property
     def has_parts(self) -> bool:
-        """Whether `take_part` works: the bytes of one row lie together in the file."""
+        """Whether `take_part` works, that is, whether each row is contiguous in the file."""
 
     def read_rows(self, first: int, count: int, out: AnyArray) -> None: ...
     def take_rows(self, rows: AnyArray, out: AnyArray) -> None: ...
     def take_part(self, rows: AnyArray, offset_bytes: int, out: AnyArray) -> None:
-        """The bytes from `offset_bytes` of rows[i] on that fill out[i]."""
+        """Fills out[i] with the bytes of rows[i] from `offset_bytes` on."""
 
 
 class Columns(Protocol):
-    """The same data with its axes reversed, file by file: how arrays in Fortran order lie."""
+    """The same data with its axes reversed, file by file, for arrays in Fortran order."""
 
     def parts(self, rows: range) -> Iterator[tuple[slice, Source, range]]:
-        """Of each file with any of `rows`: their places in `rows`, the file, their rows in it."""
+        """Yields for each file with any of `rows`: places in `rows`, the file, its rows."""
 
 
 class RowSource:
-    """One row of a Source as a Source of its own: a row too long for the scratch streams."""
+    """One row of a Source as a Source, so that a row longer than the scratch can stream."""
 
     __slots__ = ("_parent", "_row", "dtype", "has_parts", "scratch_bytes", "shape")
 
@@ -71,12 +71,12 @@ class RowSource:
 
 
 def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> AnyArray:
-    """As np.empty, which would make one byte or character of a type that has none ("S0", "U0")."""
+    """Like np.empty, but keeps types without bytes ("S0", "U0"), which np.empty would widen."""
     return np.ndarray(shape, dtype) if dtype.itemsize == 0 else np.empty(shape, dtype)
 
 
 def row_bytes(source: Source) -> int:
-    """Bytes of one row of `source`."""
+    """Returns the size of one row of `source` in bytes."""
     count = source.dtype.itemsize
     for extent in source.shape[1:]:
         count *= extent
@@ -95,12 +95,12 @@ def pieces(count: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 class Window:
-    """The contiguous part of every row that an index needs, and reading it in chunks of rows."""
+    """The contiguous part of every row that an index needs; reads it in chunks of rows."""
 
     __slots__ = ("_narrow", "_offset_bytes", "_source", "inner", "row_bytes", "shape")
 
     def __init__(self, source: Source, inner: list[Any]) -> None:
-        """`inner` has one slice, int or integer array for each axis after the first."""
+        """`inner` has one slice, int or integer array per axis after the first."""
         self._source = source
         self.inner = inner
         self.shape = source.shape[1:]
@@ -122,7 +122,7 @@ class Window:
             inner[axis] = _shift(entry, low)
             if high - low > 1:
                 break
-        # Almost a whole row is better read with its neighbours than one by one.
+        # If the part is almost a whole row, reading whole neighbouring rows together is faster.
         if size_bytes * 4 <= whole_bytes * 3:
             self._narrow = True
             self.shape, self.inner = tuple(shape), inner
@@ -141,7 +141,7 @@ class Window:
             self._source.take_rows(rows, out)
 
     def chunks(self, rows: range) -> Iterator[tuple[int, int, AnyArray]]:
-        """(first, last, rows[first:last]); each chunk is overwritten by the next."""
+        """Yields (first, last, rows[first:last]); each chunk overwrites the one before."""
         step = abs(rows.step)
         dense = not self._narrow and (step == 1 or step * self.row_bytes <= STRIDE_BYTES)
         at_once = self.rows_at_once()

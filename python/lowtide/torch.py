@@ -1,11 +1,14 @@
-"""Token windows as PyTorch tensors: `lowtide.Tokens` and `lowtide.Loader`, their words and rules.
+"""Token windows as PyTorch tensors, with the names and rules of `lowtide.Loader`.
 
-    x, y = lt.torch.windows(tokens, ix, 1024)  # your own starts
-    loader = lt.torch.Loader(tokens, batch_size=12, block_size=1024, seed=1337)
-    for x, y in loader: ...
+```python
+x, y = lt.torch.windows(tokens, ix, 1024)  # your own starts
+loader = lt.torch.Loader(tokens, batch_size=12, block_size=1024, seed=1337)
+for x, y in loader:
+    ...
+```
 
-Nothing is decided here. Tensors are the buffers that the core lends: no copy, writable, valid and
-unchanged for as long as anybody holds them.
+Tensors borrow the buffers of the core without a copy. They are writable, and they stay valid and
+unchanged while any of them lives.
 """
 
 from __future__ import annotations
@@ -34,22 +37,16 @@ __all__ = ["Batch", "Dataset", "Loader", "windows"]
 
 
 def __dir__() -> list[str]:
-    """Only what is public."""
+    """Lists the public names only."""
     return sorted(__all__)
 
 
 class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
-    """`lowtide.Loader` with tensors: the same arguments, batches, state and errors.
+    """A `lowtide.Loader` that delivers tensors; batches, state and errors are the same.
 
-    rank, world_size: of torch.distributed where that is initialised, else RANK and WORLD_SIZE of
-        the environment, else 0 and 1. `repr` shows them.
-    dtype: a torch or NumPy integer type, or its name.
-    pin_memory: tensors in pinned memory, copied there from the lease. Torch's allocator keeps their
-        memory until copies to a device that are under way (`non_blocking=True`) are over. It is
-        beside `memory`. Without an accelerator: a warning, and plain tensors.
-
-    The threads that read ahead are inside: it needs no DataLoader. In one (`batch_size=None`, for
-    code that insists) it wants num_workers=0; StatefulDataLoader finds its state.
+    It reads ahead on threads of its own and needs no DataLoader. If your code requires one, wrap it
+    with batch_size=None and num_workers=0; StatefulDataLoader saves its state. Use it from one
+    thread at a time. It is a context manager that closes itself.
     """
 
     def __init__(
@@ -69,7 +66,33 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
         documents: str = "cross",
         pin_memory: bool = False,
     ) -> None:
-        """As `lowtide.Loader`, and `pin_memory`."""
+        """Starts reading ahead.
+
+        Args:
+            tokens: As for `lowtide.Loader`.
+            batch_size: Windows per step and rank.
+            block_size: Tokens of `x` per window.
+            order: "shuffle", "sequential" or "random", as for `lowtide.Loader`.
+            seed: Seed of the order, 0 to 2**64 - 1.
+            rank: This rank, from 0. None: taken from torch.distributed if it is initialised, else
+                from RANK in the environment, else 0.
+            world_size: Number of ranks. None: taken from torch.distributed if it is initialised,
+                else from WORLD_SIZE in the environment, else 1.
+            epochs: Number of epochs. None: no limit.
+            drop_last: As for `lowtide.Loader`.
+            prefetch: Most batches to read ahead. None: as many as pay off within the budget.
+            dtype: Integer type of `x` and `y`: a torch or NumPy type, or its name.
+            memory: As for `lowtide.Loader`.
+            documents: "cross" or "separate", as for `lowtide.Loader`.
+            pin_memory: If True, copies each batch into pinned memory, which torch allocates outside
+                `memory` and keeps until asynchronous copies to a device (`non_blocking=True`) are
+                done. Without an accelerator it warns and delivers plain tensors.
+
+        Raises:
+            ValueError: An argument or environment variable is invalid, there are fewer windows than
+                one step of all ranks needs, or the budget is too small.
+            TypeError: An argument has the wrong type.
+        """
         rank, world_size = _ranks(rank, world_size)
         self._loader = lowtide.Loader(
             tokens, batch_size, block_size, order, seed, rank, world_size, epochs, drop_last,
@@ -84,32 +107,36 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
 
     @property
     def world_size(self) -> int:
-        """How many ranks share the order."""
+        """Number of ranks."""
         return self._loader.world_size
 
     @property
     def epoch(self) -> int:
-        """The epoch of the next batch, from 0."""
+        """Epoch of the next batch, from 0."""
         return self._loader.epoch
 
     @property
     def step(self) -> int:
-        """The step of the next batch in its epoch, from 0."""
+        """Step of the next batch in its epoch, from 0."""
         return self._loader.step
 
     @property
     def steps_left(self) -> int:
-        """Steps left of the present epoch; 0 after the last."""
+        """Number of steps left in the current epoch; 0 after the last epoch."""
         return self._loader.steps_left
 
     def __iter__(self) -> Iterator[Batch]:
-        """The rest of the present epoch; the next `for` goes on with the next."""
+        """Iterates over the rest of the current epoch; the next loop covers the next epoch.
+
+        Raises:
+            ValueError: It runs in several DataLoader workers, or the loader is closed.
+        """
         worker = torch.utils.data.get_worker_info()
         if worker is not None and worker.num_workers > 1:
             raise ValueError(
                 f"a lowtide.torch.Loader in {worker.num_workers} DataLoader workers would deliver "
-                "every batch as often: use it without a DataLoader, or with num_workers=0 (it "
-                "reads ahead on threads of its own)"
+                f"every batch {worker.num_workers} times: use it without a DataLoader or with "
+                "num_workers=0 (it reads ahead on threads of its own)"
             )
         self._loader._check_open()
         core = self._loader._core
@@ -118,11 +145,21 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
             yield self._batch(*found)
 
     def __len__(self) -> int:
-        """Steps of one epoch."""
+        """Number of steps in one whole epoch."""
         return len(self._loader)
 
     def next(self) -> Batch:
-        """The next batch, on and on across epochs. Raises StopIteration after the last."""
+        """Returns the next batch and continues across epochs.
+
+        Returns:
+            A borrowed batch; see `Batch`.
+
+        Raises:
+            StopIteration: The last epoch is over.
+            OSError: A read failed; the next call tries it again.
+            FormatError: A file has changed or is shorter than expected.
+            ValueError: A token does not fit `dtype`, or the loader is closed.
+        """
         found = self._loader._core.next_tensors(from_dlpack)
         if found is None:
             self._loader._check_open()
@@ -135,33 +172,72 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
         return make_batch((x, y), lease, self._pin)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the run stands, as JSON; batches read ahead and not delivered are not counted."""
+        """Returns the position of the run as a small dict, as `lowtide.Loader.state_dict` does."""
         return self._loader.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from `state` under any batch size and world size. Raises ValueError."""
+        """Continues from where `state` was taken, with any batch size and world size.
+
+        Args:
+            state: A dict that `state_dict` returned, here or in a `lowtide.Loader`.
+
+        Raises:
+            ValueError: The data, block_size, order or seed differs, or `state` is damaged.
+            TypeError: `state` is not a dict.
+        """
         self._loader.load_state_dict(state)
 
     def seek(self, step: int, epoch: int | None = None) -> None:
-        """Goes to a step of an epoch, of the present one if not given."""
+        """Moves to a step of an epoch, as `lowtide.Loader.seek` does.
+
+        Args:
+            step: Step to deliver next, counted from the start of the epoch.
+            epoch: Epoch to move to. None: the current one.
+
+        Raises:
+            IndexError: The epoch has no such step, or there is no such epoch.
+        """
         self._loader.seek(step, epoch)
 
     def skip(self, steps: tuple[int, int], epoch: int | None = None) -> None:
-        """Leaves out steps first .. last - 1 of an epoch, of the present one if not given."""
+        """Skips upcoming steps of an epoch, as `lowtide.Loader.skip` does.
+
+        Args:
+            steps: A pair (first, last); steps first to last - 1 are skipped.
+            epoch: Epoch of these steps. None: the current one.
+
+        Raises:
+            ValueError: A step has already been delivered, the epoch has no such step, or there are
+                more than 16 ranges in the current and later epochs.
+            TypeError: `steps` is not a pair of integers.
+        """
         self._loader.skip(steps, epoch)
 
     def when(
         self, token_offset: int, epoch: int | None = None, source: int = 0
     ) -> lowtide.When | None:
-        """The step, rank and row at which an epoch has a token in x, or None."""
+        """Finds where an epoch has a token in `x`, as `lowtide.Loader.when` does.
+
+        Args:
+            token_offset: Number of the token in its stream, from 0.
+            epoch: Epoch to search. None: the current one.
+            source: Index of the source in a mixture.
+
+        Returns:
+            The step, rank and row, or None if that epoch leaves the token out.
+
+        Raises:
+            IndexError: There is no such token or source.
+            ValueError: The order is "random".
+        """
         return self._loader.when(token_offset, epoch, source)
 
     def stats(self) -> dict[str, Any]:
-        """As `lowtide.Loader.stats`."""
+        """Reports the reads so far, the engine and the memory held, as `Array.stats` does."""
         return self._loader.stats()
 
     def close(self) -> None:
-        """Ends the readers; tensors already delivered stay valid."""
+        """Stops reading; tensors already delivered stay valid."""
         self._loader.close()
 
     def __repr__(self) -> str:
@@ -195,8 +271,8 @@ def _can_pin() -> bool:
     if found is not None and found.type != "mps":  # torch cannot pin memory for that one
         return True
     warnings.warn(
-        "pin_memory=True, but there is no accelerator that pinned memory is for: tensors will be "
-        "in plain memory",
+        "pin_memory=True has no effect: there is no accelerator that uses pinned memory, so "
+        "tensors will be in plain memory",
         stacklevel=3,
     )
     return False

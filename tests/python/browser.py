@@ -1,4 +1,4 @@
-"""A page in a real browser: runs a script in it and hands back what the script found."""
+"""A page in a real browser: runs a script in it and returns its result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 CHROMIUM = shutil.which("chromium")
 
-# What `result` holds at the end is written into the page as JSON.
+# At the end, `result` is written into the page as JSON.
 DRIVER = """
 <script>
 (() => {
@@ -37,13 +37,13 @@ CATCH = (
 def run_in_page(
     folder: Path, page: str, script: str, width: int = 1000
 ) -> tuple[dict[str, Any], str]:
-    """`result` as the script left it, and the page afterwards; no error may have come up."""
+    """Returns `result` and the page after the script; fails on any error in the page."""
     assert CHROMIUM is not None
     file = folder / "driven.html"
     page = page.replace("<head>", "<head>" + CATCH, 1).replace(
         "</body>", DRIVER % script + "</body>"
     )
-    if width < 500:  # no window of Chromium is narrower, but a frame is
+    if width < 500:  # a window of Chromium cannot be narrower, but a frame can
         page = f'<iframe width="{width}" height="1000" style="border:0" srcdoc="{escape(page)}">'
     file.write_text(page, encoding="utf-8")
     run = subprocess.run(

@@ -19,7 +19,7 @@ import pytest
 
 
 def command_path() -> str:
-    """Beside this Python, where pip puts it; else on PATH."""
+    """Returns its path: next to this Python, where pip puts it, or else on PATH."""
     beside = pathlib.Path(sys.executable).with_name("lowtide")
     found = str(beside) if beside.exists() else shutil.which("lowtide")
     if found is None:
@@ -33,7 +33,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def lowtide(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs it without a terminal; texts are UTF-8, and stray bytes stay visible."""
+    """Runs it without a terminal. Output is UTF-8; invalid bytes stay visible."""
     return subprocess.run(
         [command_path(), *(w if isinstance(w, bytes) else str(w) for w in words)],
         stdin=subprocess.DEVNULL,
@@ -46,7 +46,7 @@ def lowtide(*words: object, **variables: str) -> subprocess.CompletedProcess[str
 
 
 def hear_signals() -> None:
-    """Tests that run in the background of a shell inherit that SIGINT is ignored."""
+    """A test in the background of a shell inherits an ignored SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -1,4 +1,4 @@
-"""What several tests share: files with known contents, and what a process holds."""
+"""Shared by several tests: files with known contents, and what a process holds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from token_files import COUNT, write_nanogpt
 
 @pytest.fixture
 def matrix(tmp_path):
-    """A .npy of 1000 rows in which every value says where it stands, and the same in memory."""
+    """A .npy of 1000 rows whose values are their positions, and the same array in memory."""
     data = np.arange(1000 * 37, dtype="<i4").reshape(1000, 37)
     path = tmp_path / "m.npy"
     np.save(path, data)
@@ -53,7 +53,7 @@ def train(tmp_path, train_data):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
-    """Temporary files of a module; gigabytes are not left behind for pytest's three runs."""
+    """A temporary folder per module, removed after it: pytest would keep gigabytes."""
     where = tmp_path_factory.mktemp("memory")
     yield where
     for file in where.iterdir():
@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
 
 @pytest.fixture(params=["pread", "uring", "memory"])
 def engine(request, tmp_path):
-    """Each engine by name; skipped where this machine has it not."""
+    """Each engine by name; skipped if this machine lacks it."""
     path = tmp_path / "probe.npy"
     np.save(path, np.zeros((10, 10)))
     try:
@@ -84,7 +84,7 @@ def open_files() -> int:
 
 
 def threads() -> int:
-    """When they stay as many: the kernel lists one a moment longer than it takes to join it."""
+    """Waits until their number is stable: the kernel lists a thread briefly after its join."""
     before, now = -1, len(os.listdir("/proc/self/task"))
     while now != before:
         time.sleep(0.05)
@@ -116,7 +116,7 @@ def in_threads(work: Callable[[int], None], count: int) -> None:
 
 
 def wait_for(child, seconds=120.0):
-    """The exit code of a child, which is ended if it hangs."""
+    """Returns the exit code of a child, which is killed if it hangs."""
     due = time.monotonic() + seconds
     while time.monotonic() < due:
         ended, status = os.waitpid(child, os.WNOHANG)

@@ -16,7 +16,7 @@ PAUSE_S = float(sys.argv[3]) if len(sys.argv) > 3 else 0.003  # after each chunk
 
 
 def total(view: np.ndarray) -> int:
-    """Slowly, so that a trimmer that a busy machine holds up still comes in time."""
+    """Reads slowly, so that the trimmer keeps up even on a busy machine."""
     found = 0
     for at in range(0, len(view), CHUNK):
         found += int(view[at : at + CHUNK].sum(dtype=np.uint64))
@@ -62,7 +62,7 @@ def safetensors_torch(path: str) -> int:
 
 
 def private_writes(path: str) -> int:
-    """A private map whose first bytes of every MiB are written: those must stay."""
+    """Writes the first bytes of every MiB of a private map; they must stay."""
     view = np.memmap(path, dtype=np.uint8, mode="c")
     marks = range(0, len(view), 1 << 20)
     for at in marks:
@@ -96,7 +96,7 @@ def sqlite(path: str) -> int:
 
 
 def workers(path: str) -> int:
-    """The map is made before the fork, as DataLoader's workers have it."""
+    """Maps before the fork, as with DataLoader workers."""
     view = np.memmap(path, dtype=np.uint8, mode="r")
     children = []
     for _ in range(2):

@@ -65,7 +65,7 @@ def profile_both(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_job(jobs: dict[str, Any]) -> None:
-    """Does the job that it is told, between what it holds before and its peaks."""
+    """Runs the job, and reports the memory before it and its peaks."""
     told = json.loads(sys.argv[1])
     import lowtide  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""What a caller says wrong is an error with words: names, sizes, types, engines."""
+"""Wrong arguments raise errors that name them: names, sizes, types, engines."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from conftest import run
         ({"order": "F"}, r"order"),
     ],
 )
-def test_two_names_for_one_thing(matrix, given, text):
+def test_an_argument_that_contradicts_the_header_is_refused(matrix, given, text):
     with pytest.raises(ValueError, match=text) as caught:
         lt.open(matrix[0], **given)
     assert "m.npy" in str(caught.value)
 
 
-def test_files_that_do_not_go_together(tmp_path):
+def test_files_that_do_not_match_are_refused(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((3, 4)))
     np.save(tmp_path / "b.npy", np.zeros((3, 5)))
     np.save(tmp_path / "c.npy", np.zeros((3, 4), np.float32))
@@ -52,7 +52,7 @@ def test_files_that_do_not_go_together(tmp_path):
         (b"1MiB", TypeError, "not bytes"),
     ],
 )
-def test_a_budget_that_is_none(matrix, memory, error, text):
+def test_an_invalid_budget_is_refused(matrix, memory, error, text):
     with pytest.raises(error, match=text):
         lt.open(matrix[0], memory=memory)
 
@@ -72,13 +72,13 @@ def test_a_budget_too_small_says_what_is_needed(matrix):
         ({"cache": 1}, TypeError, "cache must be a str, not int"),
         ({"order": "K"}, ValueError, "order must be 'C' or 'F', not 'K'"),
         ({"order": 3}, TypeError, "order must be a str"),
-        ({"shape": -1}, ValueError, "a shape entry must be at least 0, not -1"),
-        ({"shape": (3, True)}, TypeError, "a shape entry must be an integer, not bool"),
-        ({"shape": (3, 2.0)}, TypeError, "a shape entry must be an integer, not float"),
-        ({"shape": (3, [2])}, TypeError, "a shape entry must be an integer, not list"),
-        ({"shape": (2**63,)}, ValueError, "a shape entry must be at most"),
+        ({"shape": -1}, ValueError, "an entry of shape must be at least 0, not -1"),
+        ({"shape": (3, True)}, TypeError, "an entry of shape must be an integer, not bool"),
+        ({"shape": (3, 2.0)}, TypeError, "an entry of shape must be an integer, not float"),
+        ({"shape": (3, [2])}, TypeError, "an entry of shape must be an integer, not list"),
+        ({"shape": (2**63,)}, ValueError, "an entry of shape must be at most"),
         ({"shape": (2**62, 2**62)}, ValueError, "m.bin"),
-        ({"shape": "12"}, TypeError, "a shape entry must be an integer, not str"),
+        ({"shape": "12"}, TypeError, "an entry of shape must be an integer, not str"),
         ({"offset": -1}, ValueError, "offset must be at least 0, not -1"),
         ({"offset": 1.5}, TypeError, r"offset must be an integer, not float \(1.5\)"),
         ({"offset": float("nan")}, TypeError, "offset must be an integer, not float"),
@@ -105,7 +105,7 @@ def test_a_wrong_argument_is_named(tmp_path, arguments, error, text):
         ("", OSError, "No such file"),
     ],
 )
-def test_a_path_that_is_none(path, error, text):
+def test_an_invalid_path_is_refused(path, error, text):
     with pytest.raises(error, match=text):
         lt.open(path)
 

@@ -1,4 +1,4 @@
-"""What a file or a caller does wrong is an error with words, never a crash or a wrong result."""
+"""A bad file or a wrong call raises a clear error, and never crashes or returns wrong data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_message_shows_what_is_hidden_in_a_name(tmp_path):
     assert str(missing.value).isprintable()
 
 
-def test_memory_that_cannot_be_had_is_named_with_its_size(tmp_path):
+def test_memory_that_cannot_be_allocated_is_named_with_its_size(tmp_path):
     path = tmp_path / "m.f32"
     with open(path, "wb") as file:
         file.truncate(1 << 42)  # sparse

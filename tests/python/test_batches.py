@@ -1,4 +1,4 @@
-"""Epochs in batches: which rows, in which order, and whose memory."""
+"""Batches of an epoch: which rows, in which order, and who owns the memory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_drop_last_leaves_out_a_short_batch(matrix):
 
 
 @pytest.mark.parametrize("dtype", ["<i8", "<u8", "<i4", "<u4", "<i2", ">i8"])
-def test_an_order_of_ones_own(matrix, dtype):
+def test_an_order_of_your_own(matrix, dtype):
     path, data = matrix
     order = np.random.default_rng(0).integers(0, 1000, 2500).astype(dtype)
     with lt.open(path, memory="1MiB") as a:
@@ -278,12 +278,12 @@ def test_drop_last_leaves_every_rank_as_many_batches(tmp_path):
         assert [[len(idx) for idx, _ in batches] for batches in ranks] == [[2, 2]] * 3
 
 
-def test_no_rows_are_no_error_with_drop_last(tmp_path):
+def test_an_empty_array_with_drop_last_is_no_error(tmp_path):
     np.save(tmp_path / "m.npy", np.zeros((0, 2)))
     with lt.open(tmp_path / "m.npy") as a:
         assert list(a.batches(4, drop_last=True)) == []
 
 
-def test_a_state_that_is_no_dict_is_named(matrix):
+def test_a_state_that_is_not_a_dict_is_refused(matrix):
     with lt.open(matrix[0]) as a, pytest.raises(TypeError, match=r"state must be a dict.* not int"):
         a.batches(4).load_state_dict(3)

@@ -80,7 +80,7 @@ def test_an_order_that_was_read_only_stays_so(matrix):
     assert not order.flags.writeable
 
 
-def test_an_entry_that_changed_is_called_by_its_name(matrix):
+def test_an_entry_that_changed_is_named(matrix):
     order = large_order(1000)
     other = order[:]  # another view of the same memory is not frozen
     with lt.open(matrix[0], memory="1MiB") as a:

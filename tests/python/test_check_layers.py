@@ -1,4 +1,4 @@
-"""The check of includes must fail on each kind of wrong include, and pass on the project itself."""
+"""The check of includes fails on each kind of wrong include, and passes on the project."""
 
 import subprocess
 import sys
@@ -86,7 +86,7 @@ def test_a_room_without_a_row_is_refused(project: Path) -> None:
     assert "src/utils/ has no row in ARCHITECTURE.md" in result.stdout
 
 
-def test_a_paper_without_the_table_is_refused(tmp_path: Path) -> None:
+def test_a_document_without_the_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ARCHITECTURE.md").write_text("# Architecture\n")
     result = check(tmp_path)
     assert result.returncode != 0

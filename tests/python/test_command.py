@@ -15,7 +15,7 @@ from command import command_path, environment, lowtide, on_terminal
 VERBS = re.findall(r"^  (\w+) {2,}", lowtide().stdout.split("Verbs")[1].split("Options")[0], re.M)
 
 
-def test_alone_it_prints_its_help():
+def test_without_arguments_it_prints_its_help():
     alone = lowtide()
     assert alone.returncode == 0
     assert "Usage" in alone.stdout

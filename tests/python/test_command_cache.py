@@ -81,7 +81,7 @@ def test_pages_that_stay_are_explained(data):
     assert f"mapped by process {os.getpid()}" in told.stderr
 
 
-def test_a_user_who_may_not_see_is_told_unknown(data):
+def test_unknown_is_reported_to_a_user_without_permission(data):
     if os.geteuid() != 0:
         pytest.skip("needs root to become nobody")
     with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to others

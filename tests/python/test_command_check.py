@@ -1,4 +1,4 @@
-"""lowtide check and lt.check: all of a file is read, and the first fault has a name and a place."""
+"""lowtide check and lt.check: read the whole file, and report the first fault with its position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from command import lowtide, on_terminal
 from token_files import write_megatron, write_nanogpt
 
 
-def test_a_good_file_is_told_with_what_was_found(tmp_path):
+def test_a_good_file_is_reported_with_what_was_found(tmp_path):
     path = write_nanogpt(tmp_path / "t.bin", np.arange(1000) % 900)
     told = lowtide("check", "--vocab", 50257, path)
     assert told.returncode == 0, told.stderr

@@ -91,7 +91,7 @@ def test_a_signal_ends_it_and_its_data_is_removed(tmp_path: Path, number: int) -
         ("--folder", "/no/such/folder"),
     ],
 )
-def test_wrong_usage_is_told_before_anything_is_made(words: tuple[str, ...]) -> None:
+def test_wrong_usage_is_reported_before_anything_is_made(words: tuple[str, ...]) -> None:
     done = lowtide("demo", *words)
     assert done.returncode == 2 and done.stderr.startswith("lowtide demo: ")
     assert words[0].lstrip("-") in done.stderr or words[1] in done.stderr

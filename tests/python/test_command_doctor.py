@@ -43,13 +43,13 @@ def matrix(tmp_path: Path) -> Path:
     return path
 
 
-def test_doctor_tells_of_the_machine():
+def test_doctor_describes_the_machine():
     facts = facts_of()
     assert list(facts) == [*MACHINE, "choice"]
     assert facts["kernel"]["value"] == os.uname().release
 
 
-def test_doctor_tells_of_a_file_and_of_its_folder(matrix: Path):
+def test_doctor_describes_a_file_and_its_folder(matrix: Path):
     facts = facts_of(matrix)
     assert list(facts) == [*MACHINE, *OF_PATH, "choice"]
     assert facts["path"]["value"] == str(matrix)
@@ -84,7 +84,7 @@ def test_doctor_begins_with_its_conclusion(matrix: Path):
     assert told.startswith("What Lowtide would use here is unknown: ")
 
 
-def test_doctor_refuses_only_a_path_that_is_not_there(tmp_path: Path):
+def test_doctor_refuses_only_a_missing_path(tmp_path: Path):
     done = lowtide("doctor", tmp_path / "missing")
     assert done.returncode == 2
     assert done.stderr.startswith("lowtide doctor: no such file: ")
@@ -152,7 +152,7 @@ def test_bench_prints_a_table_and_its_reasons(matrix: Path):
     assert "\x1b" not in done.stdout
 
 
-def test_bench_says_that_a_small_file_tells_nothing(matrix: Path, tmp_path: Path):
+def test_bench_reports_that_a_small_file_shows_nothing(matrix: Path, tmp_path: Path):
     words = ["--seconds", "0.02", "--memory", "4MiB"]
     told = "a file of 3.71 MiB is too small to say anything about this disk"
     assert told in lowtide("bench", *words, matrix).stdout
@@ -175,7 +175,7 @@ def test_bench_reads_any_file_as_blocks_or_rows(tmp_path: Path):
     assert (report["unit"], report["sample_bytes"], report["batch"]) == ("row", 1000, 3)
 
 
-def test_bench_reads_a_raw_file_as_it_is_told(tmp_path: Path):
+def test_bench_reads_a_raw_file_as_described(tmp_path: Path):
     path = tmp_path / "m.f32"
     np.zeros((8 + 6_000 * 162), dtype=np.float32).tofile(path)
     words = ["--json", "--seconds", "0.02", "--memory", "2MiB"]

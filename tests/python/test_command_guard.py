@@ -30,7 +30,7 @@ def test_json_is_the_last_line_of_stdout():
     assert found["error"] is None
 
 
-def test_a_program_that_is_not_there_is_told_in_json_too():
+def test_a_missing_program_is_reported_in_json_too():
     told = lowtide("guard", "--json", "--limit", "64MiB", "/no/such/program")
     assert told.returncode == 127
     found = json.loads(told.stdout)

@@ -19,7 +19,7 @@ def json_of(*words: object) -> dict:
 
 
 def same(path: object, *words: str, **options: object) -> dict:
-    """The JSON of the command, after comparing it with what Python tells."""
+    """Returns the JSON of the command, after comparing it with lt.info."""
     found = json_of(*words, path)
     here = lt.info(path, **options)
     del found["cached_unknown"]
@@ -30,7 +30,7 @@ def same(path: object, *words: str, **options: object) -> dict:
     return found
 
 
-def test_an_array_tells_type_shape_and_size(matrix):
+def test_an_array_reports_type_shape_and_size(matrix):
     path, data = matrix
     found = same(path)
     assert found["kind"] == "array"
@@ -109,7 +109,7 @@ def test_a_file_that_cannot_be_read_is_an_object_in_json(matrix, tmp_path):
     assert "error" not in found
 
 
-def test_names_that_are_no_text_are_replaced_in_json(tmp_path):
+def test_names_that_are_not_text_are_replaced_in_json(tmp_path):
     name = bytes(tmp_path) + b"/a\n\xff.bin"
     with open(name, "wb") as file:
         file.write(bytes(range(8)))

@@ -1,4 +1,4 @@
-"""lowtide profile: a program runs as without it, and its memory is told."""
+"""lowtide profile: the program runs unchanged, and its memory is reported."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_json_report_comes_back_as_it_was(tmp_path):
     assert lowtide("profile", tmp_path / "other.json").returncode == 1
 
 
-def test_start_peak_and_end_are_told_and_the_end_is_before_the_exit():
+def test_start_peak_and_end_are_reported_and_the_end_is_before_the_exit():
     code = HOLD + "; import time; time.sleep(1); del b"
     told = lowtide("profile", "--json", "--interval", "0.02", sys.executable, "-c", code, "64")
     found = json.loads(told.stdout)
@@ -183,7 +183,7 @@ def test_start_peak_and_end_are_told_and_the_end_is_before_the_exit():
     assert found["verdict"]["unknown"] == []
 
 
-def test_the_page_cache_of_a_watched_file_is_told_though_nobody_maps_it(tmp_path):
+def test_the_page_cache_of_a_watched_file_is_reported_though_nobody_maps_it(tmp_path):
     data = tmp_path / "data.bin"
     data.write_bytes(bytes(MIB))
     code = "import sys, time; open(sys.argv[1], 'rb').read(); time.sleep(0.5)"
@@ -289,7 +289,7 @@ def test_a_line_at_the_foot_of_the_terminal_tells_while_it_runs():
         assert "\x1b7" not in text
 
 
-def test_a_program_that_is_not_there_is_127():
+def test_a_missing_program_is_127():
     told = lowtide("profile", "--", "no-such-program-here")
     assert told.returncode == 127
     assert "no-such-program-here" in told.stderr
@@ -335,7 +335,7 @@ def trace(tmp_path):
     return path
 
 
-def test_a_trace_that_was_cut_is_told_up_to_there(trace):
+def test_a_truncated_trace_is_reported_up_to_its_end(trace):
     whole = trace.read_bytes()
     trace.write_bytes(whole[: len(whole) * 2 // 3])
     told = lowtide("profile", trace)
@@ -352,7 +352,7 @@ def test_a_trace_of_a_newer_format_is_refused(trace):
     assert told.stdout == ""
 
 
-def test_names_that_are_no_text_are_taken_and_shown_on_one_line(tmp_path):
+def test_names_that_are_not_text_are_accepted_and_shown_on_one_line(tmp_path):
     trace = bytes(tmp_path) + b"/two\nlines \xff.trace"
     told = lowtide("profile", "--json", "-o", trace, "--", "echo", b"\xff\n")
     assert told.returncode == 0, told.stderr
@@ -368,7 +368,7 @@ def test_names_that_are_no_text_are_taken_and_shown_on_one_line(tmp_path):
     assert len(no_program.stderr.splitlines()) == 1
 
 
-def test_what_is_no_trace_is_refused(tmp_path):
+def test_a_file_that_is_not_a_trace_is_refused(tmp_path):
     (tmp_path / "x.trace").write_bytes(b"\xff\x00 no trace")
     assert lowtide("profile", tmp_path / "x.trace").returncode == 1
     assert lowtide("profile", tmp_path / "none.trace").returncode == 2

@@ -51,7 +51,7 @@ def read_by(process: subprocess.Popen[str]) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_warming_tells_how_far_it_came(endless: Path, tmp_path: Path, number: int) -> None:
+def test_stopped_warming_reports_its_progress(endless: Path, tmp_path: Path, number: int) -> None:
     (tmp_path / "other").write_bytes(b"x")
     process = start("cache", "--warm", "--json", endless, tmp_path / "other")
     wait_until_read(process, 32 * MIB)
@@ -65,7 +65,7 @@ def test_warming_tells_how_far_it_came(endless: Path, tmp_path: Path, number: in
     assert file["reasons"][0].startswith("stopped after ")
 
 
-def test_a_check_tells_how_far_it_came(endless: Path) -> None:
+def test_a_stopped_check_reports_its_progress(endless: Path) -> None:
     words = ("check", "--json", "--dtype", "uint8", endless)
     code, text = on_terminal(*words, interrupt_at=" s left", NO_COLOR="1")
     assert code == 130

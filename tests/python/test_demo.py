@@ -1,4 +1,4 @@
-"""The demo runs, tells what it could not measure, makes one page, and leaves nothing behind."""
+"""The demo runs, reports what it could not measure, makes one page, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def start(folder: Path, *more: str) -> subprocess.Popen[str]:
 
 
 def _hear_ctrl_c() -> None:
-    """Tests that run in the background of a shell inherit that it is ignored."""
+    """A test in the background of a shell inherits an ignored SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

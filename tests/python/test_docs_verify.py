@@ -81,7 +81,7 @@ def test_mprof_shows_one_number_and_it_rises_for_np_memmap(page):
     assert max(resident(page, "lowtide")) < max(resident(page, "memmap")) - SIZE / 4
     for method in METHODS:
         read = lt.Profile.load(page[0] / f"{method}.dat")
-        assert read.peak["anon"] is None  # what mprof did not write, nobody can tell
+        assert read.peak["anon"] is None  # mprof does not record it
         assert read.verdict.kind != "heap-leak"
 
 

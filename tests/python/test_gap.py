@@ -1,4 +1,4 @@
-"""`gap=` bounds how much of the disk is read for nobody when neighbours share a request."""
+"""`gap=` bounds how many unwanted bytes are read when neighbours share a request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def evict(path: Path) -> None:
     finally:
         os.close(fd)
     cached = lt.info(path, dtype="float32", shape=(ROWS, COLUMNS))["cached"]
-    if cached is None or cached > 1 << 20:  # the look itself reads the first bytes
+    if cached is None or cached > 1 << 20:  # checking it reads the first bytes
         pytest.skip(f"the page cache of this file system cannot be emptied: {cached} bytes stay")
 
 
@@ -55,7 +55,7 @@ def test_a_shuffled_epoch_reads_fewer_bytes_the_smaller_the_gap(cold: Path) -> N
     assert narrow["gap_bytes"] <= 4096 and none["gap_bytes"] == 0
     assert none["bytes_read"] < fitted["bytes_read"]
     assert none["bytes_read"] <= ROWS * (ROW_BYTES + 2 * (MOST_ALIGNMENT - 1))
-    # A read for nobody lies between two that were wanted, and is no longer than the gap.
+    # Unwanted bytes lie between two wanted reads, and are never longer than the gap.
     assert narrow["bytes_read"] <= none["bytes_read"] + narrow["merged"] * 4096
     assert none["reads"] > fitted["reads"]
 
@@ -80,7 +80,7 @@ def test_tokens_their_loaders_and_pickles_keep_it(tmp_path: Path) -> None:
     ("gap", "error"),
     [(-1, ValueError), (1.5, TypeError), (True, TypeError), ("much", ValueError), ([], TypeError)],
 )
-def test_what_is_no_size_is_refused_by_name(
+def test_an_invalid_gap_is_refused_by_name(
     tmp_path: Path, gap: Any, error: type[Exception]
 ) -> None:
     np.zeros(8, dtype="uint16").tofile(tmp_path / "t.bin")

@@ -19,7 +19,7 @@ pytestmark = needs_command
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Real files are needed: the pages of /dev/shm are nobody's to let go."""
+    """The tests need real files, because pages of /dev/shm cannot be released."""
     return tmp_path_factory.mktemp("guard")
 
 
@@ -40,7 +40,7 @@ def program(name, path, *options, **more):
 
 
 def cached_bytes(path):
-    """What is in the page cache; None where the kernel does not tell."""
+    """Returns what is in the page cache; None if the kernel does not report it."""
     told = subprocess.run(
         [COMMAND, "cache", "--json", path], capture_output=True, text=True, check=True
     ).stdout
@@ -228,7 +228,7 @@ def test_cache_drop_leaves_little_in_the_page_cache(data, total):
         (["--limit", "64MiB", "--", "/"], 126, "/"),
     ],
 )
-def test_bad_input_is_told(words, code, text):
+def test_bad_input_is_reported(words, code, text):
     result = subprocess.run([COMMAND, "guard", *words], capture_output=True, text=True, timeout=60)
     assert result.returncode == code, result.stderr
     assert text in result.stderr
@@ -246,7 +246,7 @@ def test_a_setuid_program_is_refused(folder):
     assert "is set-user-id" in result.stderr
 
 
-def test_a_limit_below_what_one_touch_maps_is_told(data, total):
+def test_a_limit_below_what_one_touch_maps_is_reported(data, total):
     result = program("scan", data, limit="1MiB")
     assert result.stdout.strip() == str(total)
     assert "one touch can map 2 MiB, which is more than the limit" in result.stderr
@@ -270,7 +270,7 @@ def test_leaves_no_descriptor_and_one_thread_in_the_program(data):
     assert guarded[1:] == plain[1:]
 
 
-def test_a_shim_that_is_not_there_is_told(folder):
+def test_a_missing_shim_is_reported(folder):
     lonely = folder / "bin"
     lonely.mkdir()
     shutil.copy(COMMAND, lonely / "lowtide")

@@ -178,7 +178,7 @@ def test_take_refuses_an_array_that_does_not_fit(tmp_path, out, error, text):
         (["a"], TypeError, "must be integers"),
     ],
 )
-def test_take_refuses_rows_that_are_not_there(tmp_path, rows, error, text):
+def test_take_refuses_rows_out_of_range(tmp_path, rows, error, text):
     with lt.open(saved(tmp_path, numbered((60, 7), "<f4"))) as a:
         with pytest.raises(error, match=text):
             a.take(rows)

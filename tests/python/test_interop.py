@@ -47,7 +47,7 @@ def test_a_pickle_is_a_reference(matrix, clone):
             np.testing.assert_array_equal(b[5:50], data[5:50])
 
 
-def test_a_pickle_keeps_what_was_said_of_a_raw_file(tmp_path):
+def test_a_pickle_keeps_the_description_of_a_raw_file(tmp_path):
     data = np.arange(60, dtype=">i2")
     (tmp_path / "m.raw").write_bytes(b"abc" + data.tobytes())
     asked = {"dtype": ">i2", "shape": (12, 5), "offset": 3, "order": "F", "memory": "1MiB"}
@@ -66,7 +66,7 @@ def test_a_pickle_holds_absolute_paths(matrix, monkeypatch):
         np.testing.assert_array_equal(b[3], data[3])
 
 
-def test_a_pickle_of_a_file_that_is_another_by_now(matrix):
+def test_a_pickle_of_a_file_that_was_replaced(matrix):
     path, data = matrix
     with lt.open(path) as a:
         text = pickle.dumps(a)

@@ -1,4 +1,4 @@
-"""Opening and closing leaves nothing behind; Ctrl-C and the end of the interpreter are heard."""
+"""Opening and closing leaves nothing behind; Ctrl-C and interpreter shutdown work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Epochs of a Loader: every window once, over any ranks, and what a batch is."""
+"""Epochs of a Loader: every window once, for any number of ranks, and what a batch is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents apart: positions and cu_seqlens of every batch."""
+"""documents="separate": positions and cu_seqlens of every batch."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_a_state_of_other_weights_or_sources_is_refused(sources):
                 loader.load_state_dict(state)
 
 
-def test_when_tells_where_a_window_of_a_source_is(sources):
+def test_when_finds_a_window_of_a_source(sources):
     """In an epoch of the mixture a source may come round twice, or not to its end."""
     with lt.Loader(list(zip(sources, [1, 1, 4])), 5, BLOCK, seed=9) as loader:
         for epoch in range(3):
@@ -187,7 +187,7 @@ def test_the_same_tokens_twice(sources):
 
 
 @pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf"), -0.0, 0.0])
-def test_weights_that_are_none(sources, weight):
+def test_invalid_weights_are_refused(sources, weight):
     with pytest.raises(ValueError, match="weight of entry 1 must be finite and above 0"):
         lt.Loader([(sources[0], 1), (sources[1], weight)], 4, BLOCK)
 

@@ -1,4 +1,4 @@
-"""Steps that are left out, and when a token is trained on."""
+"""Skipped steps, and when a token is trained on."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_skip_holds_for_all_ranks_and_after_a_change_of_world(tokens, data):
     assert not left_out & set(seen)
 
 
-def test_going_back_does_not_bring_skipped_steps_back(tokens):
+def test_seeking_back_does_not_bring_skipped_steps_back(tokens):
     """Neither by seek nor by a state that was saved behind them."""
     with lt.Loader(tokens, 5, BLOCK) as loader:
         whole = [told(batch) for _ in range(2) for batch in loader]
@@ -134,7 +134,7 @@ def test_skips_that_meet_and_overlap(tokens):
 
 @pytest.mark.parametrize("order", ["shuffle", "sequential"])
 @pytest.mark.parametrize("world", [1, 3])
-def test_when_tells_where_every_token_is(tokens, order, world):
+def test_when_finds_every_token(tokens, order, world):
     loaders = [lt.Loader(tokens, 4, BLOCK, order, 6, rank, world) for rank in range(world)]
     for epoch in range(2):
         expected = {}
@@ -156,7 +156,7 @@ def test_when_tells_where_every_token_is(tokens, order, world):
         loader.close()
 
 
-def test_when_outside(tokens):
+def test_when_out_of_range(tokens):
     with lt.Loader(tokens, 4, BLOCK) as loader:
         with pytest.raises(IndexError, match=f"token {len(tokens)} is outside"):
             loader.when(len(tokens))
@@ -172,7 +172,7 @@ def test_when_outside(tokens):
 
 
 def test_when_after_a_change_of_sizes_and_a_skip(tokens):
-    """Of windows that are still ahead it tells what this run delivers."""
+    """For upcoming windows it reports what this run delivers."""
     with lt.Loader(tokens, 7, BLOCK) as loader:
         done = {window for _ in range(3) for window in loader.next().samples.tolist()}
         state = loader.state_dict()

@@ -1,4 +1,4 @@
-"""A run goes on from its state as if it had never stopped."""
+"""A run resumes from its state as if it had never stopped."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_state_of_another_loader_is_refused(tokens, other, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda s: s.pop("epoch"), "no 'epoch'"),
+        (lambda s: s.pop("epoch"), "lacks 'epoch'"),
         (lambda s: s.update(more=1), "unknown key 'more'"),
         (lambda s: s.update(epoch="1"), "epoch in state must be an integer, not str"),
         (lambda s: s.update(epoch=1.0), "epoch in state must be an integer, not float"),
@@ -167,7 +167,7 @@ def test_a_state_of_another_loader_is_refused(tokens, other, says):
         (lambda s: s.update(skipped=[[0, 1, "2"]]), "skipped in state must be an integer"),
     ],
 )
-def test_a_state_that_is_none_is_refused_in_words(tokens, change, says):
+def test_a_damaged_state_is_refused_with_the_reason(tokens, change, says):
     with lt.Loader(tokens, 5, BLOCK) as loader:
         loader.next()
         before = loader.state_dict()
@@ -185,7 +185,7 @@ def test_a_state_must_be_a_dict(tokens, state):
         loader.load_state_dict(state)
 
 
-def test_seek_outside(tokens):
+def test_seek_out_of_range(tokens):
     with lt.Loader(tokens, 10, BLOCK, epochs=2) as loader:
         for step, epoch in ((11, 0), (0, 3), (1, 2), (2**62, None)):
             with pytest.raises(IndexError, match="seek"):

@@ -1,4 +1,4 @@
-"""lt.memmap beside np.memmap: the same arguments, results, errors; what a ceiling adds."""
+"""lt.memmap compared with np.memmap: arguments, results, errors, and the ceiling."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_mode_w_plus_makes_the_file_and_mode_c_keeps_its_writes(tmp_path):
         ({"memory": [1]}, TypeError, "memory"),
         ({"cache": "never"}, ValueError, "auto, keep, drop"),
         ({"cache": 1}, TypeError, "cache"),
-        ({"mode": "c", "memory": "8MiB"}, ValueError, "mode 'c' takes no memory"),
+        ({"mode": "c", "memory": "8MiB"}, ValueError, "mode 'c' takes neither memory="),
         ({"mode": "c", "cache": "drop", "memory": None}, ValueError, "mode 'c'"),
         ({"mode": "x"}, ValueError, "mode must be one of"),
         ({"mode": "w+", "shape": None}, ValueError, "shape must be given"),
@@ -256,8 +256,9 @@ def test_copies_are_plain_memory(own, numbers, tmp_path):
     assert [int(row[0]) for row in m[:5]] == [0, 128, 256, 384, 512]
 
 
-def test_the_docstring_tells_the_weaker_promise():
-    assert "truncated while it is mapped kills the process" in " ".join(lt.memmap.__doc__.split())
+def test_the_docstring_states_the_weaker_promise():
+    text = " ".join(lt.memmap.__doc__.split())
+    assert "truncated while it is mapped, touching the lost part kills the process" in text
     for name, value in vars(lt.memmap).items():
         if not name.startswith("_"):
             assert value.__doc__, name

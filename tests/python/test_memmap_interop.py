@@ -1,4 +1,4 @@
-"""lt.memmap in the hands of others: joblib, scikit-learn, torch."""
+"""lt.memmap in other libraries: joblib, scikit-learn, torch."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _core_maps(path):
         return [line for line in lines if str(path) in line]
 
 
-def test_one_thread_a_process_and_none_for_maps_that_fit(path):
+def test_one_thread_per_process_and_none_for_maps_that_fit(path):
     _core.stop_trimming()
     before = threads()
     small = lt.memmap(path, np.uint8, "r", memory="1GiB")
@@ -287,7 +287,7 @@ except KeyboardInterrupt:
     assert (out, child.returncode) == ("heard\n", 0)
 
 
-def test_locked_pages_stay_and_are_told(path):
+def test_locked_pages_stay_and_are_reported(path):
     import ctypes
 
     m = lt.memmap(path, np.uint8, "r", memory="8MiB")

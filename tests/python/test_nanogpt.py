@@ -98,5 +98,5 @@ def test_a_run_killed_three_times_has_the_losses_of_one_that_was_not(folder, tmp
     ]  # fmt: skip
     killed = [kill_at(step, arguments, log) for step in (2, 15, 30)]
     assert killed[0] == -signal.SIGKILL
-    assert "going on from step" in run(*arguments)
+    assert "resuming from step" in run(*arguments)
     assert log.read_text() == whole

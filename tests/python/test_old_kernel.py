@@ -44,7 +44,7 @@ def test_the_questions_that_an_old_kernel_does_not_know_are_refused(old_kernel):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
-def test_passes_there_too(old_kernel, name):
+def test_they_pass_on_an_old_kernel(old_kernel, name):
     words = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
     told = subprocess.run(
         [old_kernel, *words, str(HERE / name)],

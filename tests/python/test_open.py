@@ -148,7 +148,7 @@ def test_a_dtype_and_shape_that_agree_with_the_header(matrix):
     [(1 << 20, 1 << 20), ("1MiB", 1 << 20), ("1.5 MiB", 3 << 19), ("2MB", 2_000_000),
      (np.int32(1 << 21), 1 << 21)],
 )  # fmt: skip
-def test_memory_is_bytes_or_a_text(matrix, memory, size):
+def test_memory_is_bytes_or_a_str(matrix, memory, size):
     with lt.open(matrix[0], memory=memory) as a:
         assert a.memory == a.stats()["memory"]["limit"] == size
 
@@ -204,7 +204,7 @@ def test_other_modes_lead_to_lt_memmap(matrix, mode):
         lt.open(matrix[0], mode=None)
 
 
-def test_a_mode_in_the_place_of_the_dtype_is_told(matrix):
+def test_a_mode_in_place_of_the_dtype_is_refused(matrix):
     with pytest.raises(TypeError, match=r"'r' is a mode: lowtide\.open only reads"):
         lt.open(matrix[0], "r")
 
@@ -215,5 +215,5 @@ def test_dir_shows_only_what_is_public():
         assert name == "torch" or hasattr(lt, name)
 
 
-def test_the_version_is_a_text():
+def test_the_version_is_a_str():
     assert lt.__version__.count(".") >= 2

@@ -1,4 +1,4 @@
-"""lt.profile: what it saw, what it says, what it writes."""
+"""lt.profile: what it records, reports and writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS = {
 
 
 def read_until(p: lt.Profile, more: int = 3) -> None:
-    """Until `more` further readings came, or a minute went by."""
+    """Waits for `more` further readings, or for a minute."""
     wanted, end = p.readings + more, time.monotonic() + 60
     while p.readings < wanted:
         assert time.monotonic() < end, "no readings came"
@@ -162,7 +162,7 @@ def test_bad_places_and_names(seen: lt.Profile, tmp_path: Path) -> None:
         lt.Profile.load(tmp_path / "no.trace")
 
 
-def test_names_that_cannot_be(seen: lt.Profile, tmp_path: Path) -> None:
+def test_invalid_names(seen: lt.Profile, tmp_path: Path) -> None:
     for use in (seen.save, seen.plot, lt.Profile.load, lambda name: lt.profile(trace=name)):
         with pytest.raises(ValueError, match="null byte"):
             use(str(tmp_path / "m\0.svg"))
@@ -175,7 +175,7 @@ def test_odd_names_are_names_like_others(seen: lt.Profile, tmp_path: Path) -> No
     assert lt.Profile.load(name).peak == seen.peak
 
 
-def test_a_watched_file_is_told_though_nobody_maps_it(tmp_path: Path) -> None:
+def test_a_watched_file_is_reported_though_nobody_maps_it(tmp_path: Path) -> None:
     path = tmp_path / "m.bin"
     path.write_bytes(bytes(MIB))
     for watch in (path, [path]):
@@ -229,7 +229,7 @@ def test_life_of_a_profile() -> None:
         p.mark("x")
     with p:
         assert repr(p) == "<lowtide.Profile running>"
-        with pytest.raises(RuntimeError, match="running already"):
+        with pytest.raises(RuntimeError, match="already running"):
             p.start()
     p.stop()
     assert repr(p).startswith("<lowtide.Profile peak ")
@@ -265,7 +265,7 @@ def test_decorator_lets_errors_through(capfd: pytest.CaptureFixture[str]) -> Non
     assert "fails: peak " in capfd.readouterr().err
 
 
-def test_decorator_tells_why_it_cannot_begin(tmp_path: Path) -> None:
+def test_decorator_reports_why_it_cannot_start(tmp_path: Path) -> None:
     @lt.profile(trace=tmp_path / "none" / "m.trace")
     def never() -> None:
         raise AssertionError

@@ -20,7 +20,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [np.memmap, lt.memmap])
-def test_what_left_the_process_is_told(path, kind):
+def test_release_returns_what_left_the_process(path, kind):
     m = kind(path, np.uint8, "r")
     assert lt.release(m) == 0
     assert m.sum() == 7 * 8 * MIB
@@ -96,7 +96,7 @@ def test_a_closed_map_is_a_value_error(path):
         lt.release(m)
 
 
-def test_locked_pages_are_told(path):
+def test_locked_pages_are_reported(path):
     m = lt.memmap(path, np.uint8, "r")
     libc = ctypes.CDLL(None, use_errno=True)
     at = ctypes.c_void_p(m.ctypes.data)
@@ -110,7 +110,7 @@ def test_locked_pages_are_told(path):
 
 
 def in_dumps(address):
-    """Whether the map at this address is part of a core dump, as the kernel tells it."""
+    """Whether the map at this address is part of a core dump, as the kernel reports it."""
     here = False
     for line in pathlib.Path("/proc/self/smaps").read_text().splitlines():
         if line.startswith(f"{address:x}-"):

@@ -1,4 +1,4 @@
-"""A disk so slow that every wait for it is seen: nobody else waits, and Ctrl-C is heard."""
+"""On a very slow disk, no other thread waits for a read, and Ctrl-C works."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with open(sys.argv[2] + "/cgroup.procs", "w") as group:
 
 @pytest.fixture
 def slowly(tmp_path):
-    """Runs code over a file of 4 MiB that comes from the disk at so many bytes a second."""
+    """Runs code over a file of 4 MiB on a disk with a limited rate in bytes per second."""
     path = tmp_path / "zeros.bin"
     np.zeros(4 << 20, np.uint8).tofile(path)
     if residency.evict(str(path)):

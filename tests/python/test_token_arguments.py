@@ -1,4 +1,4 @@
-"""Arguments that are wrong: which error, and what its text says."""
+"""Wrong arguments: which error they raise, and what its message says."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_block_larger_than_the_file(tokens, block_size):
 
 
 @pytest.mark.parametrize("name", ["batch_size", "block_size"])
-def test_sizes_that_are_none(tokens, name):
+def test_invalid_sizes_are_refused(tokens, name):
     for value, error, says in (
         (0, ValueError, "at least 1, not 0"),
         (-1, ValueError, "at least 1, not -1"),
@@ -52,7 +52,7 @@ def test_sizes_that_are_none(tokens, name):
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64])
-def test_seeds_outside(tokens, seed):
+def test_seeds_out_of_range_are_refused(tokens, seed):
     with pytest.raises(ValueError, match="seed must be at"):
         lt.Loader(tokens, 2, BLOCK, seed=seed)
     with pytest.raises(ValueError, match="seed must be at"):
@@ -138,12 +138,12 @@ def test_arguments_of_open(tokens, asked, error, says):
         ([None], TypeError),
     ],
 )
-def test_paths_that_are_none(path, error):
+def test_invalid_paths_are_refused(path, error):
     with pytest.raises(error):
         lt.tokens(path)
 
 
-def test_paths_that_are_not_there(tmp_path):
+def test_missing_paths_are_refused(tmp_path):
     for path in (tmp_path / "no.bin", tmp_path / "no_*.bin", "", [str(tmp_path / "no.bin")]):
         with pytest.raises(FileNotFoundError):
             lt.tokens(path)

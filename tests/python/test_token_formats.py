@@ -1,4 +1,4 @@
-"""Token files that lie, and files that are none."""
+"""Token files with false headers, and files that are not token files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from token_files import write_llmc, write_megatron, write_nanogpt
 
 
-def test_uint32_that_is_called_nothing_is_caught(tmp_path):
+def test_uint32_without_a_dtype_is_caught(tmp_path):
     path = write_nanogpt(tmp_path / "t.bin", np.arange(1, 5000), "<u4")
     with pytest.raises(lt.FormatError, match="give the dtype: uint32"):
         lt.tokens(path)
@@ -23,7 +23,7 @@ def test_uint32_that_is_called_nothing_is_caught(tmp_path):
         assert len(t) == 9998
 
 
-def test_a_size_that_is_no_multiple(tmp_path):
+def test_a_size_that_is_not_a_multiple(tmp_path):
     (tmp_path / "t.bin").write_bytes(b"\1" * 101)
     with pytest.raises(lt.FormatError, match=r"multiple of 2.*101"):
         lt.tokens(tmp_path / "t.bin")

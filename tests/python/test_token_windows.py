@@ -64,7 +64,7 @@ def test_a_start_outside_names_the_entry(train, entry, kind):
 
 
 @pytest.mark.parametrize("starts", [[0.5], ["a"], [None], np.array([True]), [[0]], 0, []])
-def test_starts_that_are_no_list_of_integers(train, starts):
+def test_starts_that_are_not_a_list_of_integers(train, starts):
     with lt.tokens(train) as t, pytest.raises((TypeError, ValueError), match="starts"):
         t.windows(starts, 8)
 

@@ -1,4 +1,4 @@
-"""lt.torch.Loader: the values, words and rules of the NumPy face, as tensors."""
+"""lt.torch.Loader: the values, names and rules of lt.Loader, as tensors."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_state_of_another_seed_is_refused(tokens):
         lt.torch.Loader(tokens, 10, BLOCK, seed=3).load_state_dict(state)
 
 
-def test_a_mixture_works_through_the_same_door(tmp_path, tokens):
+def test_a_mixture_works_too(tmp_path, tokens):
     other, _ = write_tokens(tmp_path, "other.bin")
     with open_tokens(other) as t:
         loader = lt.torch.Loader([(tokens, 0.5), (t, 0.5)], 10, BLOCK)

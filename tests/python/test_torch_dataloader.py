@@ -68,7 +68,7 @@ def test_targets_are_what_the_model_wants(tokens):
 
 def test_a_file_shorter_than_a_window_is_refused(tokens):
     with pytest.raises(
-        ValueError, match=f"needs at least {TOKENS + 1} tokens, and there are {TOKENS}"
+        ValueError, match=f"needs at least {TOKENS + 1} tokens, but there are {TOKENS}"
     ):
         lt.torch.Dataset(tokens, TOKENS)
     assert len(lt.torch.Dataset(tokens, TOKENS - 1)) == 1

@@ -1,4 +1,4 @@
-"""The buffers of tensors: lent, unchanged for as long as anybody holds them, and given back."""
+"""The buffers of tensors: borrowed, unchanged while anything refers to them, then returned."""
 
 from __future__ import annotations
 

@@ -96,12 +96,12 @@ def test_a_type_too_narrow_or_not_whole_is_refused(tokens):
         (4.0, TypeError, "not float"),
     ],
 )
-def test_block_sizes_that_are_none(tokens, size, error, says):
+def test_invalid_block_sizes_are_refused(tokens, size, error, says):
     with pytest.raises(error, match=says):
         lt.torch.windows(tokens, torch.tensor([0]), size)
 
 
-def test_a_block_size_of_numpy_is_one(tokens):
+def test_a_block_size_may_be_a_numpy_integer(tokens):
     assert lt.torch.windows(tokens, torch.tensor([0]), np.int64(BLOCK))[0].shape == (1, BLOCK)
 
 
@@ -122,7 +122,7 @@ def test_a_window_that_is_not_all_inside_is_an_index_error(tokens):
         ([True], TypeError, "integers"),
     ],
 )
-def test_starts_that_are_none(tokens, ix, error, says):
+def test_invalid_starts_are_refused(tokens, ix, error, says):
     tensor = torch.tensor(ix, dtype=torch.int64 if ix == [] else None)
     for same in (tensor, tensor.numpy(), ix):
         with pytest.raises(error, match=says):

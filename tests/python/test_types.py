@@ -1,8 +1,12 @@
-"""The package as tools see it: names, stubs, the cost of an import."""
+"""The package as tools see it: names, docstrings, the cost of an import."""
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import lowtide as lt
+import pytest
 from conftest import run
 
 
@@ -15,11 +19,45 @@ def test_the_names_of_the_package():
 
 
 def test_everything_public_has_a_docstring():
-    for kind in (lt.Array, lt.Batches):
-        for name, value in vars(kind).items():
-            if not name.startswith("_"):
-                assert value.__doc__, f"{kind.__name__}.{name}"
-    assert lt.open.__doc__
+    for name in set(lt.__all__) - {"__version__"}:
+        public = getattr(lt, name)
+        assert public.__doc__, name
+        for member, value in vars(public).items() if isinstance(public, type) else ():
+            if not member.startswith("_") and (callable(value) or isinstance(value, property)):
+                assert value.__doc__, f"{name}.{member}"
+
+
+# Users never call these themselves: lt.open, a loader, a file make them.
+MADE_BY_OTHERS = {"Array", "Batch", "Batches", "Documents", "FormatError", "Tokens", "Verdict"}
+
+
+def test_docstrings_name_every_argument():
+    for name in set(lt.__all__) - {"__version__"}:
+        check_arguments(getattr(lt, name), name)
+
+
+def test_docstrings_of_torch_name_every_argument():
+    pytest.importorskip("torch")
+    for name in lt.torch.__all__:
+        check_arguments(getattr(lt.torch, name), name)
+
+
+def check_arguments(public, name):
+    if not isinstance(public, type):
+        check_function(public, public.__doc__, name)
+        return
+    for member, value in vars(public).items():
+        if inspect.isfunction(value) and not member.startswith("_"):
+            check_function(value, value.__doc__, f"{name}.{member}")
+    if name not in MADE_BY_OTHERS | {"When"}:
+        made = public.__new__ if public is lt.memmap else public.__init__
+        check_function(made, public.__doc__ + (made.__doc__ or ""), name)
+
+
+def check_function(function, text, name):
+    for argument in inspect.signature(function).parameters:
+        if argument not in ("self", "cls"):
+            assert re.search(rf"^ +\**{argument}: [A-Z`\"(]", text, re.MULTILINE), (name, argument)
 
 
 def test_import_brings_no_heavy_module():

@@ -26,7 +26,7 @@ def write_llmc(path, tokens, magic=20240520, version=1, count=None, dtype="<u2")
 
 
 def write_megatron(prefix, documents, dtype="u2", code=None, version=1):
-    """One sequence a document; returns the path of the .bin."""
+    """Writes one sequence per document; returns the path of the .bin."""
     lengths = [len(document) for document in documents]
     tokens = np.concatenate([np.asarray(d, f"<{dtype}") for d in documents])
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -54,7 +54,7 @@ def write_shards(folder, tokens, sizes, dtype="<u2"):
 
 
 def nanogpt_batch(data, starts, block_size):
-    """nanoGPT's get_batch, in its own words but for torch."""
+    """nanoGPT's get_batch, without torch."""
     x = np.stack([(data[i : i + block_size]).astype(np.int64) for i in starts])
     y = np.stack([(data[i + 1 : i + 1 + block_size]).astype(np.int64) for i in starts])
     return x, y

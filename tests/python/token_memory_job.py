@@ -14,7 +14,7 @@ from memory_job import run_job
 
 
 def token_at(place: Any) -> Any:
-    """Every token says where it stands, so any window can be checked by its ends."""
+    """Every token encodes its position, so any window can be checked by its ends."""
     return (np.asarray(place, np.uint64) * np.uint64(2654435761) >> np.uint64(15)) & np.uint64(
         0xFFFF
     )

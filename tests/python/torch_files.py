@@ -1,4 +1,4 @@
-"""What the tests with torch share: a token file in which every token says where it stands."""
+"""Shared by the tests with torch: a token file whose tokens encode their position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 BLOCK = 16
 WINDOWS = 250
-# A few tokens more than whole windows: they belong to none.
+# A few tokens more than whole windows need; they belong to no window.
 TOKENS = WINDOWS * BLOCK + 1 + 5
 
 
@@ -21,7 +21,7 @@ def write_tokens(folder, name="train.bin"):
 
 
 def window_of(x):
-    """Which window each row of x is, whatever its type; fails on a row that is none."""
+    """Which window each row of x is, whatever its type; fails on a row that is not a window."""
     rows = np.asarray(x).astype(np.int64) - 100
     assert (rows == rows[:, :1] + np.arange(rows.shape[1])).all()
     assert (rows[:, 0] % BLOCK == 0).all()
