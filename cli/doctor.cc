@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "files.h"
+#include "lowtide/build.h"
 #include "lowtide/json.h"
 #include "terminal.h"
 #include "verb.h"
@@ -66,13 +67,26 @@ std::string text_of(const Fact& fact) {
   return text;
 }
 
+void add_build(JsonWriter& json) {
+  const Build found = build();
+  json.key("build")
+      .begin_object()
+      .field("version", found.version)
+      .field("compiler", found.compiler)
+      .field("target", found.target)
+      .field("io_uring", found.io_uring)
+      .field("vector_paths", found.vector_paths)
+      .field("vector_used", found.vector_used)
+      .field("command", found.command)
+      .field("guard", found.guard)
+      .end_object();
+}
+
 std::string json_of(const DoctorOptions& options, const std::vector<Fact>& facts) {
   JsonWriter json;
-  json.begin_object()
-      .field("path", options.path)
-      .field("conclusion", conclusion_of(facts))
-      .key("facts")
-      .begin_array();
+  json.begin_object().field("path", options.path).field("conclusion", conclusion_of(facts));
+  add_build(json);
+  json.key("facts").begin_array();
   for (const Fact& fact : facts) {
     json.begin_object()
         .field("name", fact.name)

@@ -7,6 +7,7 @@
 
 #include "failure.h"
 #include "help.h"
+#include "lowtide/build.h"
 #include "lowtide/json.h"
 #include "options.h"
 #include "program.h"
@@ -85,7 +86,7 @@ int parse_and_run(std::vector<std::string> words) {
                "lowtide");
   app.formatter(std::make_shared<Formatter>());
   app.set_help_flag("-h,--help", "What it does and takes");
-  app.set_version_flag("--version", "lowtide " LOWTIDE_VERSION, "Which version this is");
+  app.set_version_flag("--version", std::string("lowtide ") + version(), "Which version this is");
   bool man = false;
   app.add_flag("--man", man, "Print the manual page");
   std::map<const CLI::App*, Run> runs;

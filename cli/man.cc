@@ -2,6 +2,7 @@
 #include <string>
 
 #include "help.h"
+#include "lowtide/build.h"
 #include "options.h"
 #include "verb.h"
 
@@ -47,7 +48,8 @@ std::string verb_part(const CLI::App& app) {
 }  // namespace
 
 std::string man_page(const CLI::App& root) {
-  std::string out = ".TH LOWTIDE 1 \"\" \"lowtide " LOWTIDE_VERSION "\" \"User Commands\"\n";
+  std::string out =
+      std::string(".TH LOWTIDE 1 \"\" \"lowtide ") + version() + "\" \"User Commands\"\n";
   out += ".SH NAME\nlowtide \\- arrays and token files bigger than memory\n";
   out += ".SH SYNOPSIS\n.B " + roff(usage_of(root)) + "\n";
   out +=

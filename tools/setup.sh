@@ -37,8 +37,8 @@ missing() {
     $probe >/dev/null 2>&1 </dev/null || say "$packages|$loss"
   done <<'END'
 command -v c++|g++|nothing can be built
-has_header liburing.h|liburing-dev|no io_uring engine
-has_header CLI/CLI.hpp|libcli11-dev|no lowtide command
+has_header liburing.h|liburing-dev|each build downloads its sources
+has_header CLI/CLI.hpp|libcli11-dev|each build downloads its sources
 has_header gtest/gtest.h|libgtest-dev|no C++ tests
 has_header benchmark/benchmark.h|libbenchmark-dev|no micro benchmarks
 command -v ccache|ccache|builds take longer

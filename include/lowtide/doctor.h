@@ -30,9 +30,11 @@ struct DoctorOptions {
   // read_ahead, direct_io, residency, large_folios; always the last: choice.
   std::optional<std::string> path = std::nullopt;
   std::uint64_t memory_bytes = 0;  // what Lowtide would be given; 0: its default
+  // Where the command is installed; if not given, where this executable is.
+  std::optional<std::string> folder = std::nullopt;
 };
 
-// Facts without a path: kernel, io_uring, cachestat, memory, memory_limit, default_memory,
+// Facts without a path: build, kernel, io_uring, cachestat, memory, memory_limit, default_memory,
 // open_files, locked_memory, huge_pages, choice. Reads some bytes of a file whose residency the
 // kernel does not tell, as opening it does, and changes nothing. Throws IoError for a path that is
 // not there; whatever else cannot be known is a fact that says so.

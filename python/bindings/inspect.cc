@@ -9,6 +9,8 @@
 
 #include "bindings.h"
 #include "gil.h"
+#include "lowtide/build.h"
+#include "lowtide/doctor.h"
 #include "lowtide/info.h"
 
 namespace lowtide::python {
@@ -21,6 +23,12 @@ using FactDict = nb::typed<nb::dict, nb::str, nb::any>;
 
 nb::bytes to_bytes(const std::string& path) {
   return nb::bytes(path.data(), path.size());
+}
+
+// With bytes that are no UTF-8 as os.fsdecode has them: paths are part of these texts.
+nb::str text_of(const std::string& text) {
+  return nb::steal<nb::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
 }
 
 InfoOptions options_of(std::optional<bool> tokens, std::optional<std::string> dtype,
@@ -110,6 +118,48 @@ FactDict check_of(const std::vector<nb::bytes>& paths, bool expand, std::optiona
   return out;
 }
 
+FactDict build_dict(const std::string& folder) {
+  const Build found = build(folder);
+  FactDict out;
+  out["version"] = found.version;
+  out["compiler"] = found.compiler;
+  out["target"] = found.target;
+  out["io_uring"] = found.io_uring;
+  out["vector_paths"] = found.vector_paths;
+  out["vector_used"] = found.vector_used;
+  out["command"] = found.command ? nb::object(to_bytes(*found.command)) : nb::none();
+  out["guard"] = found.guard ? nb::object(to_bytes(*found.guard)) : nb::none();
+  return out;
+}
+
+FactDict doctor_of(const std::optional<nb::bytes>& path, std::uint64_t memory_bytes,
+                   const nb::bytes& folder) {
+  DoctorOptions options;
+  if (path) options.path = std::string(path->c_str(), path->size());
+  options.memory_bytes = memory_bytes;
+  options.folder = std::string(folder.c_str(), folder.size());
+  std::vector<Fact> found;
+  {
+    const Unlocked unlocked;
+    found = examine(options);
+  }
+  FactDict out;
+  out["conclusion"] = text_of(conclusion_of(found));
+  out["build"] = build_dict(*options.folder);
+  nb::list facts;
+  for (const Fact& fact : found) {
+    nb::dict one;
+    one["name"] = fact.name;
+    one["state"] = fact_state_word(fact.state);
+    one["value"] = text_of(fact.value);
+    one["detail"] = text_of(fact.detail);
+    one["advice"] = text_of(fact.advice);
+    facts.append(one);
+  }
+  out["facts"] = facts;
+  return out;
+}
+
 }  // namespace
 
 void bind_inspect(nb::module_& module) {
@@ -119,6 +169,7 @@ void bind_inspect(nb::module_& module) {
   module.def("check", &check_of, "paths"_a, "expand"_a, "tokens"_a.none(), "dtype"_a.none(),
              "shape"_a.none(), "offset_bytes"_a.none(), "fortran_order"_a.none(), "format"_a.none(),
              "vocab"_a.none(), "eot"_a.none(), "nan"_a, "memory_bytes"_a);
+  module.def("doctor", &doctor_of, "path"_a.none(), "memory_bytes"_a, "folder"_a);
 }
 
 }  // namespace lowtide::python

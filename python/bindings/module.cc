@@ -8,6 +8,7 @@
 
 #include "bindings.h"
 #include "gil.h"
+#include "lowtide/build.h"
 #include "lowtide/bytes.h"
 
 namespace lowtide::python {
@@ -75,6 +76,7 @@ NB_MODULE(_core, module) {
   lowtide::python::bind_profile(module);
   lowtide::python::bind_inspect(module);
   lowtide::python::bind_ceiling(module);
+  module.def("version", &lowtide::version);
   module.def(
       "parse_bytes", [](const std::string& text) { return lowtide::parse_bytes(text); }, "text"_a);
   module.def("format_bytes", &lowtide::format_bytes, "bytes"_a);

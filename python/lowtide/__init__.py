@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from lowtide import _core
 from lowtide._array import Array
 from lowtide._batches import Batches
 from lowtide._core import FormatError
 from lowtide._documents import Documents
-from lowtide._inspect import check, info
+from lowtide._inspect import check, doctor, info
 from lowtide._loader import Loader, When
 from lowtide._memmap import memmap
 from lowtide._open import open
@@ -32,7 +33,7 @@ from lowtide._release import release
 from lowtide._token_batch import Batch
 from lowtide._tokens import Tokens, tokens
 
-__version__ = "0.1.0"
+__version__ = _core.version()
 FormatError.__module__ = "lowtide"
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "When",
     "__version__",
     "check",
+    "doctor",
     "info",
     "memmap",
     "open",

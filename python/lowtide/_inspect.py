@@ -1,11 +1,12 @@
-"""Describes files, and checks that their contents match what their headers promise."""
+"""Describes files and this machine, and checks that files match what their headers promise."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
-from lowtide import _arguments, _core
+from lowtide import _arguments, _command, _core
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,6 +122,42 @@ def check(
     count = _arguments.flag(nan, "nan")
     budget = _arguments.memory_bytes(memory)
     return _readable(_core.check(*asked, vocab, eot, count, budget))
+
+
+def doctor(path: Path | None = None, memory: int | str | None = None) -> dict[str, Any]:
+    """Reports what this build contains, what the machine allows and what would make reads faster.
+
+    path: a file or a folder, to report its file system, its device and how it will be read.
+    memory: the budget that Lowtide would be given, in bytes or as "64MiB"; its default if None.
+
+    Returns a dict that JSON can hold, as `lowtide doctor --json` prints it:
+    path; conclusion (what will be used, and the one thing that would make it faster);
+    build: version, compiler, target, io_uring (whether it was compiled in), vector_paths and
+    vector_used ("avx2" or None), command and guard (paths of the command and of the library that
+    `lowtide guard` preloads; None if this build has none), python, module (the compiled file),
+    free_threaded (whether this Python can run without the GIL), gil (whether it runs with it);
+    facts: a list of dicts with name, state ("good", "note", "bad", "unknown"), value, detail and
+    advice.
+
+    It changes nothing. Raises OSError if path does not exist, ValueError and TypeError.
+    """
+    if path is not None and not isinstance(path, (str, bytes, os.PathLike)):
+        kind = type(path).__name__
+        raise TypeError(f"path must be a str or an os.PathLike, not {kind}")
+    name = None if path is None else _arguments.path_list(path)[0][0]
+    budget = _arguments.memory_bytes(memory)
+    folder = os.fsencode(_command.scripts_folder())
+    found: dict[str, Any] = {"path": None if name is None else os.fsdecode(name)}
+    found.update(_core.doctor(name, budget, folder))
+    build = found["build"]
+    for key in ("command", "guard"):
+        if build[key] is not None:
+            build[key] = os.path.normpath(os.fsdecode(build[key]))
+    build["python"] = sys.version.split()[0]
+    build["module"] = os.path.basename(_core.__file__)
+    build["free_threaded"] = "t" in getattr(sys, "abiflags", "")
+    build["gil"] = getattr(sys, "_is_gil_enabled", lambda: True)()
+    return found
 
 
 def _asked(

@@ -111,7 +111,7 @@ Fact choice_fact(const DoctorOptions& options) {
 }
 
 Facts examine(const DoctorOptions& options, const SystemRoot& root) {
-  Facts facts;
+  Facts facts = {build_fact(options)};
   add_kernel_facts(root, &facts);
   add_memory_facts(options, root, &facts);
   if (options.path) add_path_facts(*options.path, root, &facts);

@@ -14,6 +14,8 @@ using Facts = std::vector<Fact>;
 // As examine(options), with a /proc and a /sys of the caller's.
 [[nodiscard]] Facts examine(const DoctorOptions& options, const SystemRoot& root);
 
+// What this build is and has.
+[[nodiscard]] Fact build_fact(const DoctorOptions& options);
 // Kernel, io_uring and cachestat.
 void add_kernel_facts(const SystemRoot& root, Facts* facts);
 // Memory, its limits, and the limits of this process.

@@ -22,9 +22,9 @@ Fact forbidden_ring(const std::string& why, const SystemRoot& root) {
       "time per read";
   Fact fact{"io_uring", FactState::bad, "not usable", why + "; " + kCost, ""};
   const std::uint64_t disabled = io_uring_disabled(root).value_or(0);
-  if (why.find("liburing") != std::string::npos) {
+  if (!Ring::built_in()) {
     fact.value = "not built in";
-    fact.advice = "build with liburing (Debian: liburing-dev)";
+    fact.advice = "build with LOWTIDE_URING=ON, the default";
   } else if (disabled != 0) {
     fact.value = "forbidden by the sysctl kernel.io_uring_disabled=" + std::to_string(disabled);
     fact.advice = disabled == 1 ? "join the group of kernel.io_uring_group, or as root: sysctl "

@@ -89,6 +89,10 @@ std::string Ring::probe() {
   return why_not;
 }
 
+bool Ring::built_in() noexcept {
+  return true;
+}
+
 Ring::Ring(unsigned depth) : impl_(std::make_unique<Impl>()), depth_(depth) {
   if (depth == 0) throw std::invalid_argument("depth of a ring must be at least 1, not 0");
   const int made = sys::table.ring_init(depth, &impl_->ring);

@@ -22,6 +22,8 @@ class Ring {
   // Empty when a ring can be made and completes a no-op, else the reason
   // ("io_uring_setup: Operation not permitted", "built without liburing").
   [[nodiscard]] static std::string probe();
+  // Whether this build has a ring at all.
+  [[nodiscard]] static bool built_in() noexcept;
 
   // Throws IoError (op "io_uring_setup").
   explicit Ring(unsigned depth);

@@ -24,6 +24,10 @@ std::string Ring::probe() {
   return "built without liburing";
 }
 
+bool Ring::built_in() noexcept {
+  return false;
+}
+
 Ring::Ring(unsigned depth) : depth_(depth) {
   throw IoError(ENOSYS, "io_uring_setup", "", std::nullopt, "built without liburing");
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "inspect/storage.h"
+#include "lowtide/build.h"
 #include "lowtide/error.h"
 #include "os/as_nobody.h"
 #include "os/residency.h"
@@ -24,9 +25,9 @@
 namespace lowtide {
 namespace {
 
-const std::vector<std::string> kMachine = {"kernel",     "io_uring",      "cachestat",
-                                           "memory",     "memory_limit",  "default_memory",
-                                           "open_files", "locked_memory", "huge_pages"};
+const std::vector<std::string> kMachine = {
+    "build",        "kernel",         "io_uring",   "cachestat",     "memory",
+    "memory_limit", "default_memory", "open_files", "locked_memory", "huge_pages"};
 const std::vector<std::string> kPath = {"path",      "file_system", "device",      "read_ahead",
                                         "direct_io", "residency",   "large_folios"};
 
@@ -71,6 +72,24 @@ TEST_F(DoctorTest, NamesItsFactsInAFixedOrder) {
   expected.push_back("choice");
   EXPECT_EQ(names(examine({.path = folder_.path()})), expected);
   EXPECT_EQ(names(examine({.path = folder_.write("a", "x")})), expected);
+}
+
+TEST_F(DoctorTest, NamesWhatThisBuildLacks) {
+  const DoctorOptions here{.folder = folder_.path() + "/bin"};
+  const std::string ring = Ring::built_in() ? " with io_uring, without " : " without io_uring, ";
+  EXPECT_EQ(fact("build", here).value,
+            "Lowtide " + std::string(version()) + ring + "the command and the library of guard");
+  EXPECT_EQ(fact("build", here).state, FactState::note);
+  EXPECT_NE(fact("build", here).advice, "");
+
+  folder_.write("bin/lowtide", "");
+  folder_.write("lib/lowtide/liblowtide_guard.so", "");
+  const Fact found = fact("build", here);
+  if (!Ring::built_in()) GTEST_SKIP() << "built without liburing";
+  EXPECT_EQ(found.value, "Lowtide " + std::string(version()) +
+                             " with io_uring, the command and the library of guard");
+  EXPECT_EQ(found.state, FactState::good);
+  EXPECT_EQ(found.advice, "");
 }
 
 TEST_F(DoctorTest, SaysUnknownWhereNothingCanBeRead) {

@@ -23,7 +23,7 @@ def command_path() -> str:
     beside = pathlib.Path(sys.executable).with_name("lowtide")
     found = str(beside) if beside.exists() else shutil.which("lowtide")
     if found is None:
-        pytest.skip("the command lowtide is not installed: CLI11 was missing when it was built")
+        pytest.skip("the command lowtide is not installed: built with LOWTIDE_COMMAND=OFF")
     return found
 
 

@@ -21,7 +21,7 @@ UNITS = {"B": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}
 SHIM = pathlib.Path(COMMAND or "").parent.parent / "lib" / "lowtide" / "liblowtide_guard.so"
 
 needs_command = pytest.mark.skipif(
-    COMMAND is None, reason="the command is not installed: it was built without CLI11"
+    COMMAND is None, reason="the command is not installed: built with LOWTIDE_COMMAND=OFF"
 )
 
 

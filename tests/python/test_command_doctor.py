@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from command import command_path, lowtide
 
-MACHINE = ["kernel", "io_uring", "cachestat", "memory", "memory_limit", "default_memory"]
-MACHINE += ["open_files", "locked_memory", "huge_pages"]
+MACHINE = ["build", "kernel", "io_uring", "cachestat", "memory", "memory_limit"]
+MACHINE += ["default_memory", "open_files", "locked_memory", "huge_pages"]
 OF_PATH = ["path", "file_system", "device", "read_ahead", "direct_io", "residency", "large_folios"]
 STATES = {"good", "note", "bad", "unknown"}
 CELLS = [

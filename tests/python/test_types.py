@@ -70,6 +70,7 @@ print(sorted(new - {"lowtide"}))
 """
     found = run(code)
     assert found.returncode == 0, found.stderr
-    assert not {"inspect", "typing_extensions", "dask", "torch", "asyncio"} & set(
-        eval(found.stdout)
-    )
+    heavy = {"asyncio", "concurrent", "ctypes", "dask", "email", "inspect", "json", "logging"}
+    heavy |= {"multiprocessing", "pandas", "pyarrow", "subprocess", "sysconfig", "tempfile"}
+    heavy |= {"torch", "typing_extensions", "urllib", "xml", "zipfile"}
+    assert not heavy & set(eval(found.stdout))

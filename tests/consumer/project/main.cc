@@ -1,6 +1,8 @@
 // A program that knows lowtide only from its installed headers: writes a small matrix, reads it
-// back by row and in shuffled batches. Exit 0 when every row came once.
+// back by row and in shuffled batches. Exit 0 when every row came once and the library is of the
+// version that is the argument.
 #include <lowtide/array.h>
+#include <lowtide/build.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -8,9 +10,10 @@
 #include <fstream>
 #include <set>
 #include <span>
+#include <string_view>
 #include <vector>
 
-int main() {
+int main(int argc, char** argv) {
   constexpr std::uint32_t kRows = 1000;
   const char* path = "consumer.u32";
   {
@@ -33,6 +36,10 @@ int main() {
   std::remove(path);
 
   const bool whole = last == kRows - 1 && seen.size() == kRows && *seen.rbegin() == kRows - 1;
+  if (argc != 2 || std::string_view(argv[1]) != lowtide::version()) {
+    std::printf("the library is version %s\n", lowtide::version());
+    return 1;
+  }
   std::printf("%s\n", whole ? "every row came once" : "rows are missing");
   return whole ? 0 : 1;
 }

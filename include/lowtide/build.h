@@ -1,0 +1,27 @@
+// build.h - what this build of Lowtide is, what was compiled in, and what is installed beside it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lowtide {
+
+struct Build {
+  std::string version;                     // "0.1.0", of the library that is linked
+  std::string compiler;                    // "GCC 12.2.0"
+  std::string target;                      // "x86_64, glibc 2.36": what it was compiled for
+  bool io_uring = false;                   // compiled in; examine() knows whether it works here
+  std::vector<std::string> vector_paths;   // code compiled for more than the baseline: "avx2"
+  std::optional<std::string> vector_used;  // the one that this processor runs; else the baseline
+  std::optional<std::string> command;      // the path of the command `lowtide`, if it is installed
+  std::optional<std::string> guard;        // the path of the library that `lowtide guard` preloads
+};
+
+[[nodiscard]] const char* version() noexcept;  // "0.1.0"
+
+// Looks for the command in `folder` and for the library of guard in ../lib/lowtide beside it; the
+// folder of this executable if none is given. Any thread.
+[[nodiscard]] Build build(const std::optional<std::string>& folder = std::nullopt);
+
+}  // namespace lowtide
