@@ -38,7 +38,7 @@ COLUMNS = [
     "rows/s",
     "peak heap",
     "peak mapped file",
-    "page cache grown",
+    "page cache growth",
     "read from disk",
     "read per byte delivered",
 ]
