@@ -237,7 +237,7 @@ class Bench {
     try {
       open = subject_->open({EngineKind::memory, CacheMode::drop, false});
       if (stopped() || !open->read_once(limit(kLoadFactor)).all) {
-        why_not = "reading the whole file once takes more than " +
+        why_not = "reading the whole file once takes longer than " +
                   std::to_string(static_cast<int>(kLoadFactor)) +
                   " times the seconds of one measurement";
       }
