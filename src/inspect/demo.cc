@@ -28,8 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kBatchRows = 4096, kEpochs = 2, kSeed = 0;
-constexpr std::uint64_t kRowsBetweenLooks =
-    64;  // rows between checks of the clock: a cold row can take milliseconds
+// Rows between two checks of the clock: a cold row can take milliseconds.
+constexpr std::uint64_t kRowsBetweenLooks = 64;
 constexpr std::uint64_t kBlockRows = 8192;
 
 struct Task {

@@ -58,7 +58,7 @@ Fact cachestat_fact() {
           "rest is fetched",
           ""};
     }
-    if (why.find("none") != std::string::npos) {
+    if (why.find("before Linux 6.5") != std::string::npos) {
       return {kName, FactState::note, "missing",
               why +
                   "; instead, a few reads are timed when a file is opened, and later changes go "

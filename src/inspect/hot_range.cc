@@ -9,10 +9,8 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kBlockBytes =
-    4 << 20;  // twice the largest folio, so that folios are evicted whole
-constexpr std::uint64_t kReachBytes =
-    2 * kBlockBytes;  // how far the read-ahead of tuned disks reaches
+constexpr std::uint64_t kBlockBytes = 4 << 20;  // two large folios, so that each is evicted whole
+constexpr std::uint64_t kReachBytes = 2 * kBlockBytes;  // the read-ahead of tuned disks
 constexpr std::uint64_t kMostBlocks = 16384;
 constexpr std::uint64_t kReadBytes = 1 << 20;
 

@@ -125,8 +125,7 @@ Info info_of(const Tokens& tokens) {
   std::vector<std::string> indexes;  // stored beside their data, as the format prescribes
   for (std::string path : tokens.paths()) {
     path.replace(path.size() - 4, 4, ".idx");
-    if (path_exists(path))
-      indexes.push_back(std::move(path));  // otherwise the user named it explicitly
+    if (path_exists(path)) indexes.push_back(std::move(path));  // else it was named directly
   }
   add_files(&found, indexes);
   return found;

@@ -52,7 +52,7 @@ void add_processes(std::vector<std::string>& evidence, const Facts& facts) {
   };
   const auto most = std::ranges::max_element(facts.lives, {}, grown);
   if (matters(grown(*most), facts.rss.peak))
-    evidence.push_back(text(*most) + ", the largest growth of all processes");
+    evidence.push_back(text(*most) + ", the largest growth");
 }
 
 void add_files(std::vector<std::string>& evidence, const Facts& facts) {

@@ -11,10 +11,9 @@ namespace lowtide {
 namespace {
 
 constexpr double kLastingPart = 1.0 / 3;  // a process that lived for this part of the run is judged
-constexpr double kStartUpPart =
-    0.1;  // of a life; ignored, since every program grows while it starts
-constexpr double kTearDownPart = 0.1;   // of a life; at most this much is ignored at its end
-constexpr double kWindDownPart = 0.25;  // of the run; at most this much is ignored at its end
+constexpr double kStartUpPart = 0.1;      // of a life; ignored: every program grows while it starts
+constexpr double kTearDownPart = 0.1;     // of a life; at most this much is ignored at its end
+constexpr double kWindDownPart = 0.25;    // of the run; at most this much is ignored at its end
 
 // One process in one reading, if it could be read.
 struct Seen {
@@ -37,8 +36,8 @@ std::size_t before_its_fall(const std::vector<Seen>& seen, const Life& life) {
   if (!life.ended) return at;
   const double earliest = life.end_s - kTearDownPart * (life.end_s - life.begin_s);
   while (at > 0 && seen[at - 1].seconds >= earliest && seen[at - 1].rss >= seen[at].rss) --at;
-  while (at + 1 < seen.size() && seen[at + 1].rss == seen[at].rss)
-    ++at;  // the fall begins after equal values
+  // Equal values are not part of the fall.
+  while (at + 1 < seen.size() && seen[at + 1].rss == seen[at].rss) ++at;
   return at;
 }
 

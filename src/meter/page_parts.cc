@@ -169,9 +169,8 @@ std::string page_words() {
          "<dt>unknown</dt><dd>It could not be measured. The chart leaves it open, and it never "
          "counts as 0.</dd>\n"
          "<dt>between two readings of the files</dt><dd>How much of each file is mapped is "
-         "measured "
-         "rarely, because that is expensive. In between, the chart draws a straight line; the sum "
-         "over all files is measured every time.</dd>\n</dl>\n</details>\n";
+         "measured rarely, because that is expensive. In between, the chart draws a straight line; "
+         "the sum over all files is measured every time.</dd>\n</dl>\n</details>\n";
 }
 
 }  // namespace lowtide

@@ -36,8 +36,7 @@ struct Stretch {
 };
 
 void keep_highest(const Column& column, std::set<std::size_t>& rows) {
-  const auto highest =
-      std::ranges::max_element(column);  // an empty optional compares less than any value
+  const auto highest = std::ranges::max_element(column);  // empty is less than any value
   if (highest != column.end() && *highest) {
     rows.insert(static_cast<std::size_t>(highest - column.begin()));
   }

@@ -72,8 +72,7 @@ class Words {
       return Figure::unknown(reasons_.back());
     }
     const auto place = number<std::size_t>();
-    if (place >= reasons_.size())
-      throw BadLine{"no earlier reason " + std::to_string(place) + " in this line"};
+    if (place >= reasons_.size()) throw BadLine{"no earlier reason " + std::to_string(place)};
     return Figure::unknown(reasons_[place]);
   }
 

@@ -124,8 +124,8 @@ void Watch::add_locked(Reading reading) {
 }
 
 void Watch::write_locked(const std::string& line) {
-  if (!file_ || write_err_ != 0)
-    return;  // after a failed write nothing more is appended, so all before it is whole
+  // After a failed write nothing more is appended, so that everything before it is whole.
+  if (!file_ || write_err_ != 0) return;
   write_err_ = file_->append(line);
 }
 
