@@ -1,11 +1,11 @@
-"""The demo's HTML page: one file that needs nothing else. Its pictures are those of the report."""
+"""The demo's HTML page: one self-contained file. Its pictures are those of the report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT, HEAD, FOOT = 440, 260, 50, 58  # of a small picture, and what stands above and below
+WIDTH, HEIGHT, HEAD, FOOT = 440, 260, 50, 58  # of a small picture, its header and its footer
 
 STYLE = """
 :root { color-scheme: light dark; --paper:#f6f8fa; --ink:#1b1f24; --soft:#57606a; --line:#d8dee4;
@@ -69,7 +69,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Panel:
-    """One method in one part: cells are what the table shows, already as text; svg may be empty."""
+    """One method in one part: cells are the table's cells, as text; svg may be empty."""
 
     title: str
     ours: bool
