@@ -1,6 +1,6 @@
 // chart.h - a series as one SVG picture: the stack of memory, below it the bytes read per second.
 //
-// Nothing is told by colour alone: areas have patterns and, where there is room, names that never
+// No meaning rests on colour alone: areas have patterns and, where there is room, names that never
 // overlap; lines have dashes and names. What is unknown is left open.
 #pragma once
 

@@ -195,7 +195,7 @@ bool OwnMaps::visit_pages(Range range, Pages which, Visit visit, void* state) {
   query.runs_length = sizeof found / sizeof found[0];
   query.told = which == Pages::copied ? kPageOfFile : kPagePresent;
   query.all_of = kPagePresent;
-  if (which == Pages::of_file) query.all_of |= kPageOfFile;  // dearer: looks up every page
+  if (which == Pages::of_file) query.all_of |= kPageOfFile;  // slower: looks up every page
   if (which == Pages::copied) {
     query.inverted = kPageOfFile;
     query.all_of = kPageOfFile;
