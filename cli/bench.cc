@@ -31,7 +31,7 @@ std::string rate_of(const std::optional<double>& rate) {
   return count_text(static_cast<std::uint64_t>(std::llround(*rate)));
 }
 
-// Millions of bytes, as disks are sold.
+// In millions of bytes per second, the unit that disk vendors use.
 std::string megabytes_of(const std::optional<double>& rate) {
   if (!rate) return "-";
   return format_fixed(*rate / 1e6, *rate < 1e8 ? 1 : 0);
@@ -78,14 +78,14 @@ std::string table_of(const BenchReport& report) {
   return table.text();
 }
 
-// Set in from its second line on.
+// Indented from the second line on.
 std::string paragraph(const std::string& text) {
   constexpr std::size_t kIndent = 2;
   const std::size_t columns = output().columns;
   return wrapped(shown(text), columns > kIndent ? columns - kIndent : 0, kIndent) + "\n";
 }
 
-// Each reason once, with the cells that it holds for.
+// Each reason once, with the cells that it applies to.
 std::string reasons_of(const BenchReport& report) {
   std::vector<std::string> order;
   std::map<std::string, std::string> cells;
@@ -112,7 +112,7 @@ std::string text_of(const BenchReport& report) {
   return text + "\n" + table_of(report) + reasons_of(report);
 }
 
-// null where there is nothing to tell
+// null if there is nothing to report
 std::optional<std::string> told(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
@@ -182,15 +182,17 @@ BenchOptions bench_options(const FileWords& file, const BenchWords& words) {
 Run add_bench(CLI::App& app) {
   const auto file = add_file_words(app, false);
   const auto words = std::make_shared<BenchWords>();
-  app.add_option("--memory", words->memory, "The budget: 64MiB")->type_name("SIZE");
-  app.add_option("--batch", words->batch, "Rows or windows in a batch (4096, 12)")->type_name("N");
-  app.add_option("--row-bytes", words->row_bytes, "Read rows of this size, whatever the file is")
+  app.add_option("--memory", words->memory, "The memory budget: 64MiB")->type_name("SIZE");
+  app.add_option("--batch", words->batch, "Rows or windows per batch (default: 4096 or 12)")
+      ->type_name("N");
+  app.add_option("--row-bytes", words->row_bytes, "Read rows of this size, whatever the format")
       ->type_name("SIZE");
-  app.add_option("--seconds", words->seconds, "Of each of up to 12 measurements (1)")
+  app.add_option("--seconds", words->seconds,
+                 "Seconds per measurement; there are up to 12 (default: 1)")
       ->type_name("S");
   app.add_flag("--warm", words->warm,
-               "Bring up to 256 MiB into the page cache for the hot measurements, and put out "
-               "again what was not there");
+               "Load up to 256 MiB into the page cache for the hot measurements, and afterwards "
+               "evict what was not cached before");
   return [file, words](const Call&) {
     BenchOptions options = bench_options(*file, *words);
     const StopSignals stop;

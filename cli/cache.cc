@@ -26,7 +26,7 @@ struct CacheWords {
   bool json = false;
 };
 
-// In JSON the same wherever it is printed.
+// JSON output does not depend on the terminal's width.
 std::size_t strip_columns(bool json) {
   constexpr std::size_t kIndent = 2;
   const std::size_t columns = output().columns;
@@ -34,7 +34,7 @@ std::size_t strip_columns(bool json) {
   return std::min(kMostParts, std::max<std::size_t>(columns, 10) - 2 * kIndent);
 }
 
-// Only all of a part is a full block, only nothing of it an empty one.
+// A block is full only if its whole part is cached, and empty only if none of it is.
 std::string strip_of(const std::vector<double>& parts) {
   constexpr const char* kBlocks[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr const char* kLetters[] = {".", ":", "+", "#"};
@@ -87,7 +87,9 @@ void tell_reasons(const CacheChange& change, bool evict) {
   }
   for (const std::string& reason : change.reasons) {
     const bool known = change.after_bytes.has_value();
-    const std::string what = !known ? "" : evict ? "pages stay: " : "pages are missing: ";
+    const std::string what = !known  ? ""
+                             : evict ? "some pages are still cached: "
+                                     : "some pages are not cached: ";
     tell("cache", change.path + ": " + what + reason);
   }
 }
@@ -157,7 +159,7 @@ class FileList {
 
 struct Named {
   std::string path;
-  std::exception_ptr error;  // why a word stands for no file: told when its turn comes
+  std::exception_ptr error;  // why the word names no file; reported when its turn comes
 };
 
 std::vector<Named> files_named(const std::vector<std::string>& words) {
@@ -172,7 +174,7 @@ std::vector<Named> files_named(const std::vector<std::string>& words) {
   return files;
 }
 
-// Tells the exception that is being handled; returns its exit code.
+// Reports the exception being handled; returns its exit code.
 int fail(const std::string& path, FileList* list) {
   const Failure failure = failure_now();
   tell("cache", failure.message);
@@ -228,13 +230,13 @@ int show_files(const std::vector<Named>& files, const CacheWords& words) {
 
 Run add_cache(CLI::App& app) {
   const auto words = std::make_shared<CacheWords>();
-  app.add_option("FILE", words->files, "Files, quoted patterns, or folders with files in them")
+  app.add_option("FILE", words->files, "Files, quoted patterns, or folders that contain files")
       ->required()
       ->type_name("");
   CLI::Option* const evict = app.add_flag("--evict", words->evict,
-                                          "Put them out of the page cache; dirty pages first "
-                                          "go to the disk");
-  app.add_flag("--warm", words->warm, "Bring them into the page cache")->excludes(evict);
+                                          "Evict the files from the page cache, after writing "
+                                          "dirty pages to disk");
+  app.add_flag("--warm", words->warm, "Load the files into the page cache")->excludes(evict);
   app.add_flag("--json", words->json, "One JSON object instead of text");
   return [words](const Call&) {
     const std::vector<Named> files = files_named(words->files);

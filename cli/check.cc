@@ -79,7 +79,7 @@ CheckResult check_shown(const std::string& file, CheckOptions options, const Sto
   return check(file, options);
 }
 
-// Checks files one after the other and tells of each as soon as it is known.
+// Checks files one after the other and reports each result as soon as it is known.
 class Checking {
  public:
   Checking(const FileWords& words, CheckOptions options)
@@ -112,15 +112,15 @@ class Checking {
       const std::size_t left = words_.files.size() - i - 1;
       tell("check", "stopped after " + format_bytes(at.done_bytes) + " of " +
                         format_bytes(at.all_bytes) + (several_ ? " of " + file : "") +
-                        ": no fault up to there" +
-                        (left == 0 ? "" : "; files not looked at: " + count_text(left)));
+                        ": no fault found so far" +
+                        (left == 0 ? "" : "; files not checked: " + count_text(left)));
     } catch (...) {
       tell_fault(file);
     }
   }
 
-  // Of the exception that is being handled. Bytes that the disk does not give are a fault of the
-  // file too.
+  // Reports the exception being handled. An I/O error counts as a fault of the file too: bytes
+  // that the disk cannot deliver are as lost as wrong ones.
   void tell_fault(const std::string& file) {
     const Failure failure = failure_now();
     code_ = std::max(code_, failure.code);
@@ -153,10 +153,11 @@ class Checking {
 Run add_check(CLI::App& app) {
   const auto words = add_file_words(app, true);
   const auto more = std::make_shared<CheckWords>();
-  app.add_option("--vocab", more->vocab, "Tokens must be from 0 to below this")->type_name("N");
-  app.add_option("--eot", more->eot, "The token that every document ends with")->type_name("N");
-  app.add_flag("--nan", more->nan, "Count what is no number in an array of floats");
-  app.add_option("--memory", more->memory, "What it may hold: 64MiB")->type_name("SIZE");
+  app.add_option("--vocab", more->vocab, "Vocabulary size: every token must be below it")
+      ->type_name("N");
+  app.add_option("--eot", more->eot, "The token that must end every document")->type_name("N");
+  app.add_flag("--nan", more->nan, "Count NaN and infinite values in an array of floats");
+  app.add_option("--memory", more->memory, "The memory budget: 64MiB")->type_name("SIZE");
   return
       [words, more](const Call&) { return Checking(*words, check_options(*words, *more)).run(); };
 }

@@ -22,15 +22,15 @@ std::string option_names(const CLI::App& app) {
 
 constexpr const char* kShells = "bash zsh fish";
 
-// Options that take a value; without `files`, only those whose value is no file and completes to
-// nothing.
+// The options that take a value; without `files`, those whose value is a file are left out, so
+// only options whose value has no completions remain.
 std::string value_names(const CLI::App& app, bool files) {
   std::string names;
   for (const OptionWords& option : options_of(app)) {
     if (option.value.empty() || (option.value == "FILE" && !files)) continue;
     for (const std::string& name : option.names) names += (names.empty() ? "" : "|") + name;
   }
-  return names.empty() ? "-" : names;  // "-" is no option of any verb
+  return names.empty() ? "-" : names;  // no verb has an option "-"
 }
 
 std::string verb_names(const CLI::App& root) {
@@ -41,7 +41,7 @@ std::string verb_names(const CLI::App& root) {
   return names;
 }
 
-// What the first word of a verb can be, where that is no file; empty: a file.
+// The words that may follow a verb that takes no file; empty: it takes files.
 std::string first_words(const CLI::App& app) {
   if (app.get_name() == "completion") return kShells;
   return app.get_name() == "help" ? verb_names(*app.get_parent()) : "";
@@ -113,7 +113,7 @@ complete -F _lowtide lowtide
 )";
 }
 
-// In single quotes, for zsh: what its own signs would mean is taken from them.
+// Escapes zsh's special characters; the result goes between single quotes.
 std::string zsh_text(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -127,7 +127,7 @@ std::string zsh_text(const std::string& text) {
   return out;
 }
 
-// Behind "--" a wrapped program is completed as if it stood alone.
+// After "--", a wrapped program is completed as if it stood alone.
 constexpr const char* kZshProgram = R"(      local mark=${words[(i)--]}
       if (( mark < CURRENT )); then
         shift $mark words
@@ -192,7 +192,7 @@ std::string fish_option(const OptionWords& option) {
   return text + " -d " + fish_text(option.description) + "\n";
 }
 
-// The words behind `name`, up to the program that it wraps.
+// True for the words after the verb, up to the program that it wraps.
 std::string fish_condition(const CLI::App& app) {
   std::string names = value_names(app, true);
   std::ranges::replace(names, '|', ' ');
@@ -210,7 +210,7 @@ function __lowtide_verb
     set -l words (commandline -opc)
     test (count $words) -ge 2; and test "$words[2]" = $argv[1]
 end
-# Of a verb that wraps a program: its own words; behind its name stand the options that take a value.
+# True while the cursor is still in the verb's own words; $argv[2..] are its options with a value.
 function __lowtide_options
     __lowtide_verb $argv[1]; or return 1
     set -l words (commandline -opc)
@@ -243,7 +243,7 @@ complete -c lowtide -f
         out += behind + (words.empty() ? " -F" : " -a '" + words + "'") + "\n";
       }
     }
-    if (wraps_program(*app)) {  // "-" ends the function's own options; ours follow
+    if (wraps_program(*app)) {  // "-" ends the options of the fish function; ours follow
       std::string names = value_names(*app, true);
       std::ranges::replace(names, '|', ' ');
       out += "complete -c lowtide -n '__lowtide_verb " + name +

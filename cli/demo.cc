@@ -22,9 +22,10 @@
 #include "terminal.h"
 #include "verb.h"
 
-// The demo runs itself again, twice over. The first process only removes the folder at the end,
-// whatever ends the second (Ctrl-C reaches both); the second makes the matrix and tells what was
-// seen; each method is a third, which watches itself.
+// The demo starts itself again on two levels. The first process only removes the folder at the
+// end, however the second one ends (Ctrl-C reaches both). The second makes the matrix and prints
+// the results. Each method runs in a process of its own, which profiles itself, so that no method
+// inherits memory from the one before.
 namespace lowtide::cli {
 namespace {
 
@@ -37,7 +38,7 @@ struct DemoWords {
   std::string size = "256MiB", folder, output;
   double seconds = 3;
   bool json = false;
-  std::string inside, method;  // set by the demo itself
+  std::string inside, method;  // passed by the demo to itself
 };
 
 // What one method did.
@@ -139,7 +140,7 @@ const Shown& shown_of(const std::vector<Shown>& all, const char* word) {
   return *std::ranges::find(all, word, [](const Shown& shown) { return shown.method.word; });
 }
 
-// Bytes asked of the operating system per byte delivered; of ours only.
+// Bytes requested from the operating system per byte delivered; known for Lowtide's methods only.
 std::optional<double> read_per_byte(const Shown& shown) {
   if (shown.rate.bytes_asked == 0) return std::nullopt;
   return static_cast<double>(shown.rate.bytes_read) / static_cast<double>(shown.rate.bytes_asked);
@@ -151,7 +152,7 @@ std::string table_of(const std::vector<Shown>& all) {
                {"rows/s", right},
                {"peak heap", right},
                {"peak mapped", right},
-               {"page cache grown", right}});
+               {"page cache growth", right}});
   for (const Shown& shown : all) {
     const Peak peak = peak_of(shown);
     const std::optional<double> rate = rate_of(shown);
@@ -170,16 +171,19 @@ std::string sentences_of(const std::vector<Shown>& all) {
   const std::optional<double> read = read_per_byte(past);
   return wrapped(
       "Read in shuffled order, the map grew to " + bytes_text(peak_of(map).file) +
-          " of mapped file, and the ways around it left " +
+          " of mapped file pages. The usual workarounds left " +
           bytes_text(shown_of(all, "mmap-dontneed").cache_grown_bytes) + " and " +
           bytes_text(shown_of(all, "pread").cache_grown_bytes) +
-          " in the page cache; lowtide held " + bytes_text(held.anon) + " of heap and " +
-          bytes_text(held.file) + " of mapped file. It keeps the page cache of a file that is " +
-          "small beside memory (" + bytes_text(ours.cache_grown_bytes) +
-          "); told to drop it, it left " + bytes_text(past.cache_grown_bytes) + " there and read " +
+          " in the page cache. Lowtide held " + bytes_text(held.anon) + " of heap and " +
+          bytes_text(held.file) +
+          " of mapped file pages. By default it leaves a file that is small compared with memory "
+          "in the page cache (" +
+          bytes_text(ours.cache_grown_bytes) + "); with cache drop it left " +
+          bytes_text(past.cache_grown_bytes) + " there and read " +
           (read ? format_fixed(*read, 1) : "unknown") +
-          " bytes per byte delivered, because neighbours on the disk share one request. The others "
-          "are fast once the whole file is cached: a file larger than memory never is.",
+          " bytes per byte delivered, because rows that are close on disk share one request. The "
+          "other methods are fast only once the whole file is cached, which never happens with a "
+          "file larger than memory.",
       output().columns, 0);
 }
 
@@ -205,7 +209,7 @@ std::string json_of(const DemoWords& words, const std::vector<Shown>& all) {
   return json.text() + "\n";
 }
 
-// "m.html" -> "m-mmap.html" for the problem, "m-lowtide.html" for ours.
+// "m.html" -> "m-mmap.html" for the map, "m-lowtide.html" for Lowtide.
 void save_reports(const std::string& output, const std::vector<Shown>& all) {
   for (const Shown* const shown : {&shown_of(all, "mmap"), &shown_of(all, "lowtide")}) {
     if (!shown->recording) continue;
@@ -216,7 +220,8 @@ void save_reports(const std::string& output, const std::vector<Shown>& all) {
   }
 }
 
-// 0, or 128 + n where signal n ended it. Only here are signals noted: the methods must hear them.
+// 0, or 128 + n if signal n ended it. Signals are held back only here: the processes that run the
+// methods must receive them as usual.
 int make_matrix(const DemoWords& words, Progress* progress) {
   const StopSignals stop;
   const auto show = [&](std::uint64_t done, std::uint64_t whole) {
@@ -238,7 +243,7 @@ int show_all(const DemoWords& words, std::vector<Shown>* all) {
   for (std::size_t i = 0; i < methods.size(); ++i) {
     progress.show_step(methods[i].title, i, methods.size());
     all->push_back(show_method(words, methods[i]));
-    if (all->back().exit_code > 128) return all->back().exit_code;  // by a signal: Ctrl-C
+    if (all->back().exit_code > 128) return all->back().exit_code;  // a signal, such as Ctrl-C
   }
   return kDone;
 }
@@ -258,13 +263,15 @@ int run_inside(const DemoWords& words) {
 
 Run add_demo(CLI::App& app) {
   const auto words = std::make_shared<DemoWords>();
-  app.add_option("--size", words->size, "Of the matrix that it makes (256MiB)")->type_name("SIZE");
-  app.add_option("--seconds", words->seconds, "At most, for each method (3)")->type_name("S");
-  app.add_option("--folder", words->folder, "Where the matrix is made, and removed again")
+  app.add_option("--size", words->size, "Size of the generated matrix (default: 256MiB)")
+      ->type_name("SIZE");
+  app.add_option("--seconds", words->seconds, "At most this many seconds per method (default: 3)")
+      ->type_name("S");
+  app.add_option("--folder", words->folder, "Where to put the matrix; it is removed at the end")
       ->type_name("FOLDER");
   app.add_option("-o,--output", words->output,
-                 "Write the reports of the map and of lowtide: m.html gives m-mmap.html and "
-                 "m-lowtide.html; also .svg, .json, .dat, .trace")
+                 "Write one report for the map and one for Lowtide: m.html gives m-mmap.html and "
+                 "m-lowtide.html; .svg, .json, .dat and .trace also work")
       ->type_name("FILE");
   app.add_flag("--json", words->json, "One JSON object instead of text");
   app.add_option("--inside", words->inside)->group("");
@@ -273,10 +280,10 @@ Run add_demo(CLI::App& app) {
     if (!words->method.empty()) return run_method(*words);
     if (!words->inside.empty()) return run_inside(*words);
     if (parse_bytes(words->size) < kLeastBytes) {
-      throw std::invalid_argument("--size: expected at least 1MiB");
+      throw std::invalid_argument("--size: expected at least 1MiB, found " + words->size);
     }
-    if (!(words->seconds > 0 && words->seconds <= 3600)) {  // nor NaN
-      throw std::invalid_argument("--seconds: expected more than 0, at most 3600");
+    if (!(words->seconds > 0 && words->seconds <= 3600)) {  // also refuses NaN
+      throw std::invalid_argument("--seconds: expected a number above 0 and at most 3600");
     }
     if (!words->output.empty()) check_output(words->output);
     return run_outside(*words);

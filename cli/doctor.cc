@@ -15,7 +15,7 @@ namespace lowtide::cli {
 namespace {
 
 constexpr std::size_t kStateWidth = 9;  // the longest word and two spaces
-constexpr std::size_t kNarrow = 50;     // columns: below this details are not set in
+constexpr std::size_t kNarrow = 50;     // columns: below this, details are barely indented
 
 struct DoctorWords {
   std::string path;
@@ -104,9 +104,10 @@ std::string json_of(const DoctorOptions& options, const std::vector<Fact>& facts
 
 Run add_doctor(CLI::App& app) {
   const auto words = std::make_shared<DoctorWords>();
-  app.add_option("PATH", words->path, "A file or a folder: what it lies on, how it will be read")
+  app.add_option("PATH", words->path,
+                 "A file or a folder: report where it is stored and how it will be read")
       ->type_name("");
-  app.add_option("--memory", words->memory, "What Lowtide would be given: 64MiB")
+  app.add_option("--memory", words->memory, "The budget you intend to give Lowtide: 64MiB")
       ->type_name("SIZE");
   app.add_flag("--json", words->json, "One JSON object instead of text");
   CLI::App* const verb = &app;

@@ -60,20 +60,22 @@ std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several) {
       app.add_option(
              "FILE", words->files,
              several
-                 ? "A file, a folder or a quoted pattern; a pattern and a folder are one data set"
-                 : "An array, tokens, or any other file")
+                 ? "A file, a folder or a quoted pattern; the files of a folder or pattern form "
+                   "one data set"
+                 : "An array, a token file, or any other file")
           ->required()
           ->type_name("");
   if (!several) files->expected(1);
-  app.add_option("--dtype", words->dtype, "Type of what has no header: float32, uint16")
+  app.add_option("--dtype", words->dtype, "Type of a file without a header: float32, uint16")
       ->type_name("TYPE");
   app.add_option("--shape", words->shape, "Shape of an array without a header: 1000,162")
       ->type_name("N,N");
-  app.add_option("--offset", words->offset, "Byte at which its data starts")->type_name("BYTES");
-  app.add_option("--order", words->order, "C or F")->type_name("C|F");
+  app.add_option("--offset", words->offset, "Byte at which the data starts")->type_name("BYTES");
+  app.add_option("--order", words->order, "Memory order: C (by rows) or F (by columns)")
+      ->type_name("C|F");
   app.add_option("--format", words->format, "npy, raw, nanogpt, llmc, megatron or olmo")
       ->type_name("WORD");
-  app.add_flag("--tokens", words->tokens, "Read it as tokens, not as an array");
+  app.add_flag("--tokens", words->tokens, "Read the file as tokens, not as an array");
   app.add_flag("--json", words->json, "One JSON object instead of text");
   return words;
 }

@@ -1,4 +1,4 @@
-// files.h - the options by which a verb is told what is in a file.
+// files.h - the options that describe the contents of a file.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +26,22 @@ struct FileWords {
 
 // FILE... and --dtype, --shape, --offset, --order, --format, --tokens, --json.
 [[nodiscard]] std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several);
-// Throws std::invalid_argument that names the option.
+// Throws a std::invalid_argument that names the option.
 [[nodiscard]] InfoOptions info_options(const FileWords& words);
 
-// Decimal digits only: CLI11 would take -1 for the largest number. Throws std::invalid_argument.
+// Accepts decimal digits only; CLI11 would read -1 as the largest number. Throws
+// std::invalid_argument.
 [[nodiscard]] std::uint64_t parse_count(std::string_view text, const std::string& option);
 
-// As parse_bytes; a refusal names the option.
+// Like parse_bytes, but the error message names the option.
 [[nodiscard]] std::uint64_t parse_size(std::string_view text, const std::string& option);
-// Any finite number, "0.5". Throws std::invalid_argument.
+// Any finite number, such as "0.5". Throws std::invalid_argument.
 [[nodiscard]] double parse_seconds(std::string_view text, const std::string& option);
 
-// An object of what `lowtide info --json` tells of a file.
+// Writes the object that `lowtide info --json` prints for a file.
 void write_info(JsonWriter* json, const Info& found);
 
-// "(1000, 162)"; of tokens "1,000,000".
+// "(1000, 162)"; for tokens "1,000,000".
 [[nodiscard]] std::string shape_text(const Info& found);
 
 }  // namespace lowtide::cli

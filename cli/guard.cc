@@ -81,21 +81,23 @@ GuardOptions options_of(const GuardWords& words, const Call& call) {
 Run add_guard(CLI::App& app) {
   const auto words = std::make_shared<GuardWords>();
   app.add_option("--limit", words->limit,
-                 "Mapped pages of files that each process may hold: 512MiB")
+                 "How much of mapped files each process may keep resident: 512MiB")
       ->required()
       ->type_name("SIZE");
   app.add_option("--cache", words->cache,
-                 "drop: the page cache forgets what was let go; keep (the default): it stays")
+                 "drop: also evict released pages from the page cache; keep (the default): leave "
+                 "them there")
       ->type_name("keep|drop");
-  app.add_flag("--no-children", words->no_children, "Only the program itself, not what it starts");
+  app.add_flag("--no-children", words->no_children,
+               "Limit only the program itself, not the processes it starts");
   app.add_flag("--tree", words->tree,
-               "The limit is for the sum over all processes; a page that two of them map counts "
+               "Apply the limit to the sum over all processes; a page mapped by two of them counts "
                "twice");
   app.add_flag("--json", words->json, "One JSON object as the last line of stdout");
   return [words](const Call& call) {
     if (call.command.empty()) {
       throw std::invalid_argument(
-          "no program was given: write it behind the options, as in lowtide guard "
+          "no program was given: write it after the options, as in lowtide guard "
           "--limit 512MiB python train.py");
     }
     if (words->cache != "keep" && words->cache != "drop") {

@@ -15,7 +15,8 @@ namespace {
 
 using Lines = std::vector<std::pair<std::string, std::string>>;
 
-// "  name   what it is", the names in one column; below their names where the terminal is narrow.
+// "  name   description", the descriptions in one column; on a narrow terminal each description
+// goes below its name.
 std::string listed(const Lines& lines) {
   constexpr std::size_t kIndent = 2;
   constexpr std::size_t kLeastText = 30;
@@ -64,7 +65,7 @@ std::string help_text(const CLI::App& app) {
     out += heading("Example") + indented(verb->example);
   } else {
     out += "\n" +
-           wrapped("lowtide help VERB, or lowtide VERB --help, explains a verb, with an example.",
+           wrapped("Run lowtide help VERB, or lowtide VERB --help, for details and an example.",
                    columns, 0) +
            "\n";
   }
@@ -73,7 +74,7 @@ std::string help_text(const CLI::App& app) {
 
 Run add_help(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
-  app.add_option("VERB", *name, "The verb to explain; without one, all of them are listed")
+  app.add_option("VERB", *name, "The verb to explain; without one, all verbs are listed")
       ->type_name("");
   const CLI::App* const root = app.get_parent();
   return [name, root](const Call&) {

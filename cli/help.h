@@ -1,4 +1,4 @@
-// help.h - the words of --help and the man page, from the option tree.
+// help.h - the text of --help and of the man page, generated from the option tree.
 #pragma once
 
 #include <string>

@@ -33,7 +33,7 @@ std::string facts_of(const Info& found) {
   facts.add("format", found.format);
   facts.add("dtype", shown(found.dtype));
   facts.add(tokens ? "tokens" : "shape", shape_text(found));
-  if (found.fortran_order) facts.add("order", "F (columns lie together)");
+  if (found.fortran_order) facts.add("order", "F (column by column)");
   if (found.documents) facts.add("documents", count_text(*found.documents));
   facts.add("size", format_bytes(found.bytes) + " (" + count_text(found.bytes) + " bytes)");
   if (found.shards > 1) facts.add("shards", count_text(found.shards));
@@ -99,7 +99,7 @@ Run add_info(CLI::App& app) {
       all.push_back({.path = file, .found = {}, .error = {}});
       try {
         all.back().found = info(file, options);
-      } catch (...) {  // the others are told all the same
+      } catch (...) {  // the other files are still reported
         const Failure failure = failure_now();
         tell("info", failure.message);
         all.back().error = failure.message;

@@ -8,12 +8,12 @@ namespace {
 
 constexpr int kError = 2;
 constexpr std::uint32_t kFewestRows = 4;
-constexpr const char* kSave = "\0337";  // where the cursor is
+constexpr const char* kSave = "\0337";  // saves the cursor position
 constexpr const char* kRestore = "\0338";
-constexpr const char* kDown = "\033D";  // in the same column; scrolls at the foot
+constexpr const char* kDown = "\033D";  // one row down, same column; scrolls in the last row
 constexpr const char* kUp = "\033[A";
 
-// Sets the rows that scroll, which moves the cursor.
+// Setting the scrolling region moves the cursor, so its position is saved and restored.
 std::string region(std::uint32_t rows) {
   return kSave + ("\033[1;" + std::to_string(rows - 1)) + "r" + kRestore;
 }
@@ -44,8 +44,9 @@ void LiveLine::show(const std::string& text) {
   const std::uint32_t rows = terminal_rows(kError), columns = terminal_columns(kError);
   if (rows < kFewestRows || columns < 2) return;
   std::string out;
-  if (rows_ != 0 && rows != rows_) out = all_scroll();  // the window has another size now
-  // Then the cursor is above the line, in the column where the program left it.
+  if (rows_ != 0 && rows != rows_) out = all_scroll();  // the terminal was resized
+  // Down and up again: if the cursor was in the last row, the text above it scrolls, and the cursor
+  // ends up above our line, in the column where the program left it.
   if (rows != rows_) out += kDown + region(rows) + kUp;
   rows_ = rows;
   const Terminal& on = error_output();

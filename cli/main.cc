@@ -25,8 +25,8 @@ class Formatter : public CLI::FormatterBase {
   }
 };
 
-// Takes the program that a verb wraps off `words`, which follow the verb; elsewhere "--" only ends
-// the options.
+// Moves the program that a verb wraps out of `words` (everything after the verb). For verbs that
+// wrap nothing, "--" merely ends the options.
 Call split_program(const CLI::App& app, std::vector<std::string>* words) {
   Call call;
   const Verb* const verb = find_verb(app.get_name());
@@ -39,7 +39,7 @@ Call split_program(const CLI::App& app, std::vector<std::string>* words) {
   return call;
 }
 
-// CLI11 takes "[a,b]" apart as a list. To us it is a file, and "./[a,b]" is the same one.
+// CLI11 would split "[a,b]" as a list. To us it is a file name, and "./[a,b]" names the same file.
 void keep_whole(std::vector<std::string>* words) {
   for (std::string& word : *words) {
     if (word.starts_with('[') && word.ends_with(']')) word.insert(0, "./");
@@ -56,14 +56,14 @@ bool wants_json(const CLI::App& verb) {
   return json != nullptr && json->count() > 0;
 }
 
-// Whoever asked for JSON finds an object, whatever happened.
+// A caller who passed --json gets a JSON object even when the verb failed.
 void print_error_object(const Failure& failure) {
   JsonWriter json;
   json.begin_object().field("error", failure.message).end_object();
   print(json.text() + "\n");
 }
 
-// Throws what CLI11 throws, and std::invalid_argument.
+// Throws CLI11's exceptions, and std::invalid_argument.
 Call parse(CLI::App& app, const std::string& name, std::vector<std::string> words) {
   Call call;
   if (name.empty()) {
@@ -76,17 +76,17 @@ Call parse(CLI::App& app, const std::string& name, std::vector<std::string> word
     words.insert(words.begin(), name);
   }
   keep_whole(&words);
-  std::ranges::reverse(words);  // as CLI11 takes them
+  std::ranges::reverse(words);  // CLI11 wants the last word first
   app.parse(words);
   return call;
 }
 
 int parse_and_run(std::vector<std::string> words) {
-  CLI::App app("Arrays and token files bigger than memory: what they are, and where memory went",
+  CLI::App app("Inspect arrays and token files bigger than memory, and see where memory goes",
                "lowtide");
   app.formatter(std::make_shared<Formatter>());
-  app.set_help_flag("-h,--help", "What it does and takes");
-  app.set_version_flag("--version", std::string("lowtide ") + version(), "Which version this is");
+  app.set_help_flag("-h,--help", "Show this help");
+  app.set_version_flag("--version", std::string("lowtide ") + version(), "Show the version");
   bool man = false;
   app.add_flag("--man", man, "Print the manual page");
   std::map<const CLI::App*, Run> runs;

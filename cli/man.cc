@@ -9,8 +9,8 @@
 namespace lowtide::cli {
 namespace {
 
-// roff takes a backslash, and a dot or a quote that begins a line, for its own; a plain "-" becomes
-// a hyphen that cannot be pasted.
+// roff interprets a backslash, and a dot or a quote at the start of a line. It prints a plain "-"
+// as a typographic hyphen, which a shell does not accept when pasted.
 std::string roff(const std::string& text) {
   std::string out;
   bool line_start = true;
@@ -57,13 +57,13 @@ std::string man_page(const CLI::App& root) {
   out += ".SH VERBS\n";
   for (const CLI::App* const verb : subcommands_of(root)) out += verb_part(*verb);
   out +=
-      ".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed.\n.TP\n.B 2\nWrong usage; also a file "
-      "that is not there, and a bad size.\n.TP\n.B 130\nStopped by Ctrl\\-C; 143 by "
-      "SIGTERM.\n.PP\nA wrapped program\\(aqs own code is passed on: 128 "
-      "+ n if signal n ended it, 127 if it cannot be found.\n";
+      ".SH EXIT STATUS\n.TP\n.B 0\nSuccess.\n.TP\n.B 1\nFailure.\n.TP\n.B 2\nWrong usage, a "
+      "missing file, or an invalid size.\n.TP\n.B 130\nStopped by Ctrl\\-C; 143 if stopped by "
+      "SIGTERM.\n.PP\nA verb that runs a program returns the program\\(aqs exit status: 128 "
+      "+ n if signal n ended it, 127 if it was not found.\n";
   out +=
-      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours if it is set.\n.TP\n.B LC_ALL, LC_CTYPE, "
-      "LANG\nOutput is ASCII unless they say UTF\\-8.\n";
+      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf set, the output has no colours.\n.TP\n.B LC_ALL, "
+      "LC_CTYPE, LANG\nUnless they select UTF\\-8, the output is plain ASCII.\n";
   return out;
 }
 

@@ -8,7 +8,7 @@
 namespace lowtide::cli {
 namespace {
 
-// Letters to change, add, leave out or swap with their neighbour.
+// The edit distance: how many letters to change, add, drop or swap with their neighbour.
 std::size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<std::size_t>> least(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {
@@ -52,7 +52,7 @@ std::string OptionWords::usage() const {
 std::vector<OptionWords> options_of(const CLI::App& app) {
   std::vector<OptionWords> all;
   for (const CLI::Option* const option : app.get_options()) {
-    const bool hidden = option->get_group().empty();  // for the command itself
+    const bool hidden = option->get_group().empty();  // only the command itself passes it
     if (!hidden) all.push_back(words_of(*option));
   }
   std::ranges::stable_partition(all, [](const OptionWords& words) { return words.positional; });
@@ -90,7 +90,7 @@ std::string no_verb(const std::string& word) {
   for (const Verb& verb : verbs()) known.emplace_back(verb.name);
   const std::string nearest = nearest_word(word, known);
   return "no verb \"" + word + "\"; " +
-         (nearest.empty() ? "lowtide --help lists them" : "did you mean \"" + nearest + "\"?");
+         (nearest.empty() ? "lowtide --help lists all verbs" : "did you mean \"" + nearest + "\"?");
 }
 
 std::string nearest_word(const std::string& word, const std::vector<std::string>& known) {

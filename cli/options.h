@@ -1,4 +1,4 @@
-// options.h - the option tree as words: what help, man page and completion are made from.
+// options.h - the option tree as text, from which help, man page and completion are generated.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace lowtide::cli {
 struct Verb;
 
 struct OptionWords {
-  std::vector<std::string> names;  // "-o", "--output"; of a positional only its word
-  std::string value;               // the word for what it takes; empty: a flag
+  std::vector<std::string> names;  // "-o", "--output"; a positional has only its placeholder
+  std::string value;               // the placeholder of its value; empty: a flag
   std::string description;
   bool positional = false;
 
@@ -27,9 +27,9 @@ struct OptionWords {
 
 // nullptr: there is no such verb.
 [[nodiscard]] const Verb* find_verb(const std::string& name);
-// The sentence that refuses a verb that there is not; it names the one that was probably meant.
+// The error message for an unknown verb; it suggests the verb that was probably meant.
 [[nodiscard]] std::string no_verb(const std::string& word);
-// The one of `known` that was probably meant; empty where none is near.
+// The entry of `known` that was probably meant; empty if none is close.
 [[nodiscard]] std::string nearest_word(const std::string& word,
                                        const std::vector<std::string>& known);
 

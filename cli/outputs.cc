@@ -10,7 +10,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By a new file: what has its name already, a link too, is left as it is.
+// Tries it with a new file ("x" refuses an existing name, even a link), because access(2) does not
+// notice a full disk or a quota.
 bool can_write(const fs::path& folder) {
   constexpr int kTries = 100;
   for (int i = 0; i < kTries; ++i) {
@@ -45,7 +46,7 @@ void check_output(const std::string& output) {
     throw std::invalid_argument("-o " + output + ": no such folder: " + folder.string());
   }
   if (fs::is_directory(path, unknown))
-    throw std::invalid_argument("-o " + output + ": is a folder");
+    throw std::invalid_argument("-o " + output + ": is a folder; give the name of a file");
   if (!can_write(folder)) {
     throw std::invalid_argument("-o " + output + ": cannot write to the folder " + folder.string() +
                                 " (no permission, or the disk is full)");

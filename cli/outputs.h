@@ -1,13 +1,13 @@
-// outputs.h - where a report is to be written.
+// outputs.h - checks where a report is to be written.
 #pragma once
 
 #include <string>
 
 namespace lowtide::cli {
 
-// A program may run for days: what would fail at its end fails before it starts. The suffix must be
-// one that Recording::save knows, and a file must fit into the folder. Throws
-// std::invalid_argument.
+// A program may run for days, so a report that could not be written at its end is refused before
+// it starts. Recording::save must support the suffix, and the folder must accept a new file.
+// Throws std::invalid_argument.
 void check_output(const std::string& output);
 
 }  // namespace lowtide::cli

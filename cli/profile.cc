@@ -55,7 +55,7 @@ std::string table_of(const Recording& recording, const ProfileWords& words, cons
   add("  mapped files", start.file, peak.file, end.file);
   add("  shared", start.shmem, peak.shmem, end.shmem);
   add("page tables", start.page_tables, peak.page_tables, end.page_tables);
-  add("page cache of its files", start.page_cache, peak.page_cache, end.page_cache);
+  add("page cache of the files", start.page_cache, peak.page_cache, end.page_cache);
   for (const std::string& path : words.watch) {
     const FileCache cache = recording.page_cache_of(path);
     add("  cached of " + shown(path, on), cache.start, cache.peak, cache.end);
@@ -92,11 +92,11 @@ std::string text_of(const Recording& recording, const ProfileWords& words, const
   text += "\n" + count_text(recording.readings()) +
           (recording.readings() == 1 ? " reading in " : " readings in ") +
           format_fixed(recording.seconds(), 1) + " s";
-  if (recording.cost() > 0) {  // a .dat does not tell
-    text += "; watching cost " + format_fixed(recording.cost() * 100, 2) + " % of a core";
+  if (recording.cost() > 0) {  // a .dat file does not record it
+    text += "; profiling used " + format_fixed(recording.cost() * 100, 2) + " % of a core";
   }
   text += "\n";
-  if (recording.cut()) text += "The trace ends early: its profiler was killed.\n";
+  if (recording.cut()) text += "The trace ends early: the profiler was killed.\n";
   return text;
 }
 
@@ -137,7 +137,7 @@ std::string json_of(const Recording& recording, const ProfileWords& words) {
   return json.text() + "\n";
 }
 
-// Every output is tried, also when one before it failed.
+// Tries every output, even after one has failed.
 int save_all(const Recording& recording, const std::vector<std::string>& outputs) {
   int code = kDone;
   for (const std::string& output : outputs) {
@@ -151,7 +151,7 @@ int save_all(const Recording& recording, const std::vector<std::string>& outputs
   return code;
 }
 
-// The output that is written while the program runs; empty: none was asked for.
+// The output that is written while the program runs; empty: none was requested.
 std::string first_trace(const std::vector<std::string>& outputs) {
   const auto found = std::ranges::find_if(
       outputs, [](const std::string& output) { return output.ends_with(".trace"); });
@@ -182,23 +182,23 @@ ProfileOptions options_of(const ProfileWords& words, int pid, LiveLine* line) {
   return options;
 }
 
-// For CI. Who cannot tell how much it was does not let it pass.
+// For CI. An unknown peak fails too, because it may have been above the limit.
 int check_peak(const Recording& recording, const ProfileWords& words) {
   if (words.fail_above.empty()) return kDone;
   const Bytes peak = recording.peak().rss;
   if (peak && *peak <= parse_bytes(words.fail_above)) return kDone;
-  tell("profile", "--fail-above " + words.fail_above + ": the peak of RSS is " +
-                      (peak ? bytes_text(peak) : "unknown, so it may be above"));
+  tell("profile", "--fail-above " + words.fail_above + ": the peak RSS is " +
+                      (peak ? bytes_text(peak) : "unknown, so it may be above the limit"));
   return kFailed;
 }
 
-// Writes the reports and tells what was seen; the exit code of that alone.
+// Writes the reports and prints the summary; returns the exit code of these steps alone.
 int finish(const Recording& recording, const ProfileWords& words, bool beside_program) {
   const int saved = save_all(recording, words.outputs);
   if (words.json) {
     print(json_of(recording, words));
   } else if (beside_program) {
-    print_error(text_of(recording, words, error_output()));  // stdout is the program's
+    print_error(text_of(recording, words, error_output()));  // stdout belongs to the program
   } else {
     print(text_of(recording, words, output()));
   }
@@ -208,7 +208,7 @@ int finish(const Recording& recording, const ProfileWords& words, bool beside_pr
 int stop(Profile& profile, std::optional<int> exit_code) {
   try {
     profile.stop(exit_code);
-  } catch (...) {  // the trace has a hole; what is in memory is whole
+  } catch (...) {  // the trace file is incomplete, but the recording in memory is whole
     return tell_failure("profile");
   }
   return kDone;
@@ -242,7 +242,8 @@ Profile attach(const ProfileOptions& options) {
   }
 }
 
-// Until the process ends or Ctrl-C: it is somebody else's, and goes on.
+// Runs until the process ends or Ctrl-C is pressed. The process is not ours: Ctrl-C leaves it
+// running.
 int profile_process(const ProfileWords& words) {
   const StopSignals signals;
   std::optional<LiveLine> line(std::in_place);
@@ -259,17 +260,18 @@ void check_words(const Call& call, const ProfileWords& words) {
   const int subjects =
       (call.command.empty() ? 0 : 1) + (words.trace.empty() ? 0 : 1) + (words.pid ? 1 : 0);
   if (subjects == 0) {
-    throw std::invalid_argument("no program: name one, as in lowtide profile python train.py");
+    throw std::invalid_argument(
+        "no program was given: name one, as in lowtide profile python train.py");
   }
   if (subjects > 1) {
-    throw std::invalid_argument("name one of them: a program, a recording or --pid");
+    throw std::invalid_argument("name only one of these: a program, a recording or --pid");
   }
   if (words.pid && *words.pid <= 0) {
     throw std::invalid_argument("--pid " + std::to_string(*words.pid) +
                                 ": expected a number above 0");
   }
   const double interval_s = words.interval_s.value_or(1);
-  if (!(interval_s >= 0.001 && interval_s <= 3600)) {  // nor NaN
+  if (!(interval_s >= 0.001 && interval_s <= 3600)) {  // also refuses NaN
     throw std::invalid_argument("--interval: expected seconds from 0.001 to 3600");
   }
   if (!words.fail_above.empty()) (void)parse_bytes(words.fail_above);
@@ -282,28 +284,30 @@ Run add_profile(CLI::App& app) {
   const auto words = std::make_shared<ProfileWords>();
   app.add_option(
          "TRACE", words->trace,
-         "A recording to look at: a first word that ends in .trace, .dat (mprof) or .json. Any "
-         "other begins the program, and all words after it are the program's; -- before it "
-         "is needed only where a program is called so")
+         "A recording to report on, if the first word ends in .trace, .dat (mprof) or .json. Any "
+         "other word begins the program, and all words after it are the program's; write -- before "
+         "a program whose own name ends like that")
       ->type_name("");
   app.add_option("-o,--output", words->outputs,
-                 "Write the report: .html, .svg, .json, .dat (mprof) or .trace; may be repeated")
+                 "Write the report as .html, .svg, .json, .dat (mprof) or .trace; may be repeated")
       ->type_name("FILE")
-      ->allow_extra_args(false);  // one each time: what follows is the program
+      ->allow_extra_args(false);  // one per -o: the next word may be the program
   app.add_option("--pid", words->pid,
-                 "Watch a process that runs already, and all below it, until it ends or Ctrl-C")
+                 "Watch a running process and its descendants, until it ends or you press Ctrl-C")
       ->type_name("PID");
   app.add_option("--watch", words->watch,
-                 "Tell how much of this file is in the page cache, also if nobody maps it; may be "
-                 "repeated")
+                 "Report how much of this file is in the page cache, even if nothing maps it; may "
+                 "be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_option("--fail-above", words->fail_above,
-                 "Exit 1 if the peak of RSS, summed over the processes, is above this: 2GiB")
+                 "Exit with 1 if the peak RSS, summed over the processes, exceeds this: 2GiB")
       ->type_name("SIZE");
-  app.add_option("--interval", words->interval_s, "Seconds between readings; chosen if not given")
+  app.add_option("--interval", words->interval_s,
+                 "Seconds between readings; chosen automatically if not given")
       ->type_name("S");
-  app.add_flag("--no-children", words->no_children, "Only the program, not what it starts");
+  app.add_flag("--no-children", words->no_children,
+               "Watch only the program itself, not the processes it starts");
   app.add_flag("--json", words->json, "One JSON object as the last line of stdout");
   return [words](const Call& call) {
     check_words(call, *words);

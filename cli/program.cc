@@ -13,7 +13,7 @@ bool takes_a_file(const CLI::App& verb) {
                              [](const CLI::Option* option) { return option->get_positional(); });
 }
 
-// "-o" and "--output" take the next word; "-oFILE" and "--output=FILE" have their value in them.
+// "-o" and "--output" take the next word; "-oFILE" and "--output=FILE" contain their value.
 bool takes_next(const CLI::App& verb, const std::string& word) {
   const bool is_long = word.starts_with("--");
   if (!is_long && word.size() > 2) return false;

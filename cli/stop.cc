@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM};
 
-std::atomic<int> noted{0};  // the signal that came; 0: none
+std::atomic<int> noted{0};  // the signal received; 0: none
 
 void note(int number) {
   noted = number;

@@ -1,7 +1,7 @@
-// terminal.h - how the command looks: text that is safe to show, colours, tables, progress.
+// terminal.h - the command's appearance: text that is safe to show, colours, tables, progress.
 //
-// A program's output is for people on a terminal and for other programs elsewhere: colours,
-// widths and progress exist only on a terminal. Where the locale is not UTF-8 all output is ASCII.
+// Output on a terminal is for people; anywhere else it is for programs. So colours, line widths
+// and progress exist only on a terminal. Unless the locale is UTF-8, all output is ASCII.
 #pragma once
 
 #include <chrono>
@@ -16,41 +16,41 @@ namespace lowtide::cli {
 struct Terminal {
   bool is_terminal = false;
   bool colour = false;      // a terminal, and neither NO_COLOR nor TERM=dumb
-  bool progress = false;    // a terminal whose lines can be written anew: not TERM=dumb
-  bool unicode = false;     // LC_ALL, LC_CTYPE or LANG says UTF-8
-  std::size_t columns = 0;  // 0: no terminal, lines are never cut
+  bool progress = false;    // a terminal whose lines can be rewritten: not TERM=dumb
+  bool unicode = false;     // LC_ALL, LC_CTYPE or LANG selects UTF-8
+  std::size_t columns = 0;  // 0: not a terminal, lines are never cut
 };
 
-// Looked at once.
+// Determined on the first call.
 [[nodiscard]] const Terminal& output();        // stdout
 [[nodiscard]] const Terminal& error_output();  // stderr
 
 enum class Tone { plain, bold, dim, good, warning, bad };
 [[nodiscard]] std::string paint(std::string_view text, Tone tone, const Terminal& on = output());
 
-// visible_text of lowtide/terminal.h, for this terminal: ASCII only where it has no unicode.
+// visible_text of lowtide/terminal.h for this terminal: pure ASCII unless it supports Unicode.
 [[nodiscard]] std::string shown(std::string_view text, const Terminal& on = output());
 
-// Columns that it takes: escape sequences none, wide characters two.
+// How many columns it takes: escape sequences take none, wide characters two.
 [[nodiscard]] std::size_t width_of(std::string_view text);
-// At most `columns` of it; what is left out is its start ("…/shard_07.bin").
+// Cut to at most `columns`; the start is what is cut ("…/shard_07.bin").
 [[nodiscard]] std::string cut_start(std::string_view text, std::size_t columns,
                                     const Terminal& on = output());
-// Broken at spaces to `columns` (0: not at all), further lines behind `indent` spaces.
+// Broken at spaces to `columns` (0: not at all); further lines are indented by `indent` spaces.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent);
 
 [[nodiscard]] std::string count_text(std::uint64_t count);  // "1,000,000"
-// "12.3 %", "100 %" only where all of it is meant; of nothing: "-".
+// "12.3 %"; "100 %" only if part == whole; "-" if whole is 0.
 [[nodiscard]] std::string percent_text(std::uint64_t part, std::uint64_t whole);
 [[nodiscard]] std::string rate_text(std::uint64_t bytes, double seconds);  // "1.2 GiB/s"
 
 void print(std::string_view text);        // to stdout
 void print_error(std::string_view text);  // to stderr
-// Flushes stdout; false where a write failed (a full disk), with the reason in `why`.
+// Flushes stdout; false if a write failed (a full disk), with the reason in `why`.
 [[nodiscard]] bool flush_output(std::string* why);
 
-// Columns that are as wide as what is in them. Where they do not fit the terminal, the column
-// named flexible is cut; where that is not enough, each row becomes lines of "heading  value".
+// Columns are as wide as their contents. If they do not fit the terminal, the column named flexible
+// is cut; if that is not enough, each row becomes lines of "heading  value".
 class Table {
  public:
   enum class Align { left, right };
@@ -60,7 +60,7 @@ class Table {
   };
   explicit Table(std::vector<Column> columns, std::size_t flexible_column = 0);
 
-  void add_row(std::vector<std::string> cells);  // one cell a column, safe to show
+  void add_row(std::vector<std::string> cells);  // one cell per column, safe to show
   [[nodiscard]] std::string text(const Terminal& on = output()) const;
 
  private:
@@ -82,8 +82,8 @@ class Facts {
   std::vector<std::pair<std::string, std::string>> facts_;
 };
 
-// A bar on stderr, if that is a terminal and not dumb, from one second on; gone when it is
-// destroyed.
+// A progress bar on stderr, if that is a terminal and not a dumb one. It appears after one second
+// and disappears on destruction.
 class Progress {
  public:
   explicit Progress(std::string title);
@@ -92,7 +92,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(std::uint64_t done_bytes, std::uint64_t all_bytes);
-  // The same for steps of which each takes a while: `what` is being done. Shown at once.
+  // The same for a few long steps: `what` is the current one. Shown at once.
   void show_step(std::string_view what, std::uint64_t done, std::uint64_t all);
 
  private:

@@ -14,7 +14,7 @@ struct Range {
   std::uint32_t first, last;
 };
 
-// Blocks, not every character: enough that a table with such names stays straight.
+// Whole blocks instead of a full table of widths: enough to keep columns aligned for common names.
 constexpr Range kMarks[] = {
     {0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
 constexpr Range kWide[] = {{0x1100, 0x115f}, {0x2e80, 0x303e},   {0x3041, 0xa4cf},
@@ -27,7 +27,7 @@ bool inside(std::uint32_t code, const Range (&ranges)[N]) {
       ranges, [&](const Range& range) { return code >= range.first && code <= range.last; });
 }
 
-// The length of the escape sequence that `text` starts with; 0: none.
+// The length of the escape sequence at the start of `text`; 0: there is none.
 std::size_t sequence_bytes(std::string_view text) {
   if (!text.starts_with("\x1b[")) return 0;
   const std::size_t end = text.find_first_not_of("0123456789;", 2);

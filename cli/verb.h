@@ -1,5 +1,5 @@
-// verb.h - what a verb of the command is. A verb is one file, one line in cli/verbs.cc and one in
-// cli/CMakeLists.txt; help, completion and man page come from its options.
+// verb.h - one verb of the command. A verb is one file, one line in cli/verbs.cc and one in
+// cli/CMakeLists.txt; help, shell completion and man page are generated from its options.
 #pragma once
 
 #include <functional>
@@ -13,33 +13,33 @@ class App;
 
 namespace lowtide::cli {
 
-// What every verb ends with. A wrapped program's own code is passed on instead.
+// The exit codes of every verb. A verb that wraps a program returns the program's code instead.
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 2;
 
 struct Call {
-  std::vector<std::string> command;  // of a verb that wraps a program: all words from it on
+  std::vector<std::string> command;  // the wrapped program and its arguments, if the verb takes one
 };
 
 // Called once the options are parsed; returns the exit code. May throw: IoError and FormatError
-// become exit 1 (a file that is not there: 2), std::invalid_argument and UsageError exit 2, all
-// told on stderr behind "lowtide VERB: ".
+// become exit 1 (a missing file: 2), std::invalid_argument becomes exit 2. The message goes to
+// stderr after "lowtide VERB: ".
 using Run = std::function<int(const Call& call)>;
 
 struct Verb {
   const char* name;
   const char* summary;  // one line, no full stop
-  const char* example;  // shown by --help: "lowtide info train.bin"; lines are separate examples
+  const char* example;  // shown by --help: "lowtide info train.bin"; each line is one example
   bool wraps_program;   // takes PROGRAM ARGUMENTS... (program.h)
-  // Adds options and files to `app`. What they are parsed into is held by the Run that it returns.
+  // Adds options and files to `app`. The returned Run owns the variables they are parsed into.
   Run (*add)(CLI::App& app);
 };
 
-// All of them, in the order of the help.
+// All verbs, in the order in which the help lists them.
 [[nodiscard]] std::span<const Verb> verbs();
 
-// One each, in the file of its name.
+// Each is defined in the file named after the verb.
 [[nodiscard]] Run add_bench(CLI::App& app);
 [[nodiscard]] Run add_cache(CLI::App& app);
 [[nodiscard]] Run add_check(CLI::App& app);

@@ -21,31 +21,31 @@ bool takes_value(const CLI::Option& option) {
   return option.get_items_expected_max() > 0;
 }
 
-// "-" alone is a file to many programs, and "--" is looked at by whoever walks.
+// "-" alone is a file name to many programs; the caller handles "--".
 bool is_option(const std::string& word) {
   return word.size() > 1 && word.front() == '-' && word != "--";
 }
 
 [[noreturn]] void refuse_option(const CLI::App& app, const std::string& name) {
-  std::vector<std::string> known;  // a letter is near to every other
+  std::vector<std::string> known;  // long names only: any single letter is close to any other
   for (const CLI::Option* const option : app.get_options()) {
     for (const std::string& long_name : option->get_lnames()) known.push_back(long_name);
   }
   const std::string nearest =
       name.starts_with("--") ? nearest_word(name.substr(2), known) : std::string();
-  throw std::invalid_argument(
-      "no option " + name + "; " +
-      (nearest.empty() ? called(app) + " --help lists them" : "did you mean --" + nearest + "?"));
+  throw std::invalid_argument("no option " + name + "; " +
+                              (nearest.empty() ? called(app) + " --help lists all options"
+                                               : "did you mean --" + nearest + "?"));
 }
 
-// One option as it was written: "--memory 1GiB", "--memory=1GiB", "-o x" and "-ox" alike.
+// One option as written: "--memory 1GiB", "--memory=1GiB", "-o x" or "-ox".
 struct Given {
   const CLI::Option* option = nullptr;
   std::string name;
   std::size_t words = 1;
 };
 
-// The option that words[at] is, with its value.
+// The option at words[at], with its value.
 Given option_at(const CLI::App& app, const Words& words, std::size_t at) {
   const std::string& word = words[at];
   const bool is_long = word.starts_with("--");
@@ -57,14 +57,14 @@ Given option_at(const CLI::App& app, const Words& words, std::size_t at) {
   const std::string rest = word.substr(name_end);
   if (!takes_value(*given.option)) {
     if (!rest.empty()) {
-      throw std::invalid_argument(given.name + " takes no value, found \"" + word + "\"");
+      throw std::invalid_argument(given.name + " takes no value, but found \"" + word + "\"");
     }
     return given;
   }
   const bool inside = is_long ? rest.size() > 1 : !rest.empty();
   if (inside) return given;
   if (!rest.empty() || at + 1 == words.size()) {
-    throw std::invalid_argument(given.name + " lacks its value: " + given.name + " " +
+    throw std::invalid_argument(given.name + " needs a value: " + given.name + " " +
                                 given.option->get_type_name() + "; " + called(app) +
                                 " --help explains it");
   }
@@ -72,7 +72,7 @@ Given option_at(const CLI::App& app, const Words& words, std::size_t at) {
   return given;
 }
 
-// The files that a verb takes, as its help names them.
+// The verb's positional argument, as its help names it.
 const CLI::Option* positional_of(const CLI::App& app) {
   for (const CLI::Option* const option : app.get_options()) {
     if (option->get_positional()) return option;
@@ -84,15 +84,17 @@ void check_files(const CLI::App& app, const Words& files) {
   const CLI::Option* const wanted = positional_of(app);
   if (wanted == nullptr) {
     if (files.empty()) return;
-    throw std::invalid_argument(called(app) + " takes no file, found \"" + files.front() + "\"");
+    throw std::invalid_argument(called(app) + " takes no file, but found \"" + files.front() +
+                                "\"");
   }
   const std::string name = wanted->get_name(true);
   if (files.empty() && wanted->get_required()) {
-    throw std::invalid_argument("no " + name + " given: " + usage_of(app) + "; " + called(app) +
+    throw std::invalid_argument("no " + name + " was given: " + usage_of(app) + "; " + called(app) +
                                 " --help explains it");
   }
   if (files.size() > static_cast<std::size_t>(wanted->get_items_expected_max())) {
-    throw std::invalid_argument("one " + name + " at a time, found a second: \"" + files[1] + "\"");
+    throw std::invalid_argument("expected one " + name + ", but found a second: \"" + files[1] +
+                                "\"");
   }
 }
 
@@ -110,14 +112,14 @@ void check_together(const CLI::App& app, const std::map<const CLI::Option*, std:
     const bool once = takes_value(*option) && option->get_items_expected_max() == 1 &&
                       option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
     if (once && found->second > 1) {
-      throw std::invalid_argument(option->get_name() + " is given " +
+      throw std::invalid_argument(option->get_name() + " was given " +
                                   (found->second == 2 ? "twice" : "several times") +
                                   ": give it once");
     }
     for (const CLI::Option* const other : option->get_excludes()) {
       if (!given.contains(other)) continue;
       throw std::invalid_argument(option->get_name() + " and " + other->get_name() +
-                                  " exclude each other: give one of them");
+                                  " exclude each other: give only one of them");
     }
   }
 }
@@ -137,7 +139,7 @@ Words checked_words(const CLI::App& verb, const Words& words) {
       continue;
     }
     const Given option = option_at(verb, words, static_cast<std::size_t>(at - words.begin()));
-    if (option.option == verb.get_help_ptr()) return {*at};  // whatever else is wrong
+    if (option.option == verb.get_help_ptr()) return {*at};  // help wins over any other mistake
     ++given[option.option];
     const auto end = at + static_cast<std::ptrdiff_t>(option.words);
     options.insert(options.end(), at, end);

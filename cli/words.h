@@ -1,5 +1,5 @@
-// words.h - the words behind a verb, looked at before CLI11 is given them, so that what is wrong
-// with them is said in sentences of ours.
+// words.h - checks the words after a verb before CLI11 sees them, so that mistakes are reported in
+// our own sentences.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ class App;
 
 namespace lowtide::cli {
 
-// `words` follow the name of the verb; a wrapped program is no longer among them. Returns them as
-// CLI11 takes them right: options first, and files behind "--", since it would take a file that is
-// named as a verb for the verb. Throws std::invalid_argument where CLI11 would not take them: an
-// option that is unknown, lacks its value, has one too many, is missing, stands twice or beside one
-// that it excludes; files that are missing or too many.
+// `words` follow the name of the verb, without a wrapped program. Returns them in an order that
+// CLI11 parses correctly: options first and files after "--", because CLI11 would take a file named
+// like a verb for the verb. Throws std::invalid_argument where CLI11 would refuse them: an option
+// that is unknown, lacks its value, has an unwanted value, is missing, is repeated, or conflicts
+// with another; and missing or surplus files.
 [[nodiscard]] std::vector<std::string> checked_words(const CLI::App& verb,
                                                      const std::vector<std::string>& words);
 

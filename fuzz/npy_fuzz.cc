@@ -1,5 +1,5 @@
-// npy_fuzz.cc - any bytes as a .npy file, as a descr and as a file of unknown format: a FormatError
-// or a Layout that keeps its promises, nothing else. Seed corpus: tests/golden/npy.
+// npy_fuzz.cc - any bytes as a .npy file, as a descr and as a file of unknown format: the result is
+// a FormatError or a Layout that keeps its promises. Seed corpus: tests/golden/npy.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +15,7 @@
 namespace lowtide {
 namespace {
 
-// assert() is compiled out of release builds; a broken promise must end the fuzzer in every build.
+// assert() is compiled out of release builds, but a broken promise must stop the fuzzer.
 void require(bool promise) {
   if (!promise) std::abort();
 }

@@ -1,5 +1,5 @@
-// tokens_fuzz.cc - any bytes as a token file, and cut in two as an index and its data: a
-// FormatError or a TokenLayout that keeps its promises, nothing else. Seeds: tests/golden/tokens.
+// tokens_fuzz.cc - any bytes as a token file, and split in two as an index and its data: the result
+// is a FormatError or a TokenLayout that keeps its promises. Seeds: tests/golden/tokens.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -17,12 +17,12 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// assert() is compiled out of release builds; a broken promise must end the fuzzer in every build.
+// assert() is compiled out of release builds, but a broken promise must stop the fuzzer.
 void require(bool promise) {
   if (!promise) std::abort();
 }
 
-// Behind its bytes a file goes on with zeros up to its size.
+// After its bytes, a file continues with zeros up to its size.
 struct Held {
   Bytes bytes;
   std::uint64_t file_bytes = 0;
@@ -57,7 +57,7 @@ std::uint64_t entry(const Held& index, std::uint64_t array_bytes, std::uint64_t 
   return value;
 }
 
-// What DocumentIndex says of the pointers and of the boundaries.
+// What DocumentIndex promises about the pointers and the boundaries.
 void check_documents(const TokenLayout& layout, const Held& held) {
   const DocumentIndex& index = *layout.documents;
   const std::uint64_t item_bytes = layout.dtype.itemsize_bytes;
@@ -116,7 +116,7 @@ void fuzz(Bytes bytes) {
   for (const char* word : {"nanogpt", "llmc", "megatron", "olmo", "npy"}) {
     open_all({{"f.bin", whole}, {"g.npy", whole}}, {.dtype = std::nullopt, .format = word});
   }
-  // The data of a Megatron pair is never read: its size is all that counts.
+  // The data of a Megatron pair is never read; only its size matters.
   for (const std::uint64_t data_bytes : {std::uint64_t{64}, std::uint64_t{1} << 62}) {
     open_all({{"f.idx", whole}, {"f.bin", {{}, data_bytes}}}, nothing);
   }

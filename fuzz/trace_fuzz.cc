@@ -1,5 +1,5 @@
-// trace_fuzz.cc - any bytes as a trace or a JSON report: a FormatError, or a Trace that is written
-// and read back as it is. Seeds: tests/golden/trace.
+// trace_fuzz.cc - any bytes as a trace or a JSON report: the result is a FormatError, or a Trace
+// that is unchanged after being written and read back. Seeds: tests/golden/trace.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace lowtide {
 namespace {
 
-// assert() is compiled out of release builds; a broken promise must end the fuzzer in every build.
+// assert() is compiled out of release builds, but a broken promise must stop the fuzzer.
 void require(bool promise) {
   if (!promise) std::abort();
 }
@@ -24,7 +24,7 @@ bool is_time(double seconds) {
 
 void fuzz(std::string_view text) {
   try {
-    const bool json = text.starts_with('{');  // a report has a trace in it
+    const bool json = text.starts_with('{');  // a report contains a trace
     Trace trace = json ? parse_json(text, "f.json") : parse_trace(text, "f.trace");
     double before = 0;
     for (const Reading& reading : trace.readings) {

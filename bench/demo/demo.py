@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The demo: one matrix, two shuffled epochs, several ways to read it, and where the memory goes.
 
-It writes a matrix of about 1 GiB to a temporary folder. Each method reads it in a separate process
-under lowtide.profile. Then it prints a table and writes one HTML page with the plots.
+Makes a matrix of about 1 GiB in a temporary folder, reads it by each method in a process of its
+own under lowtide.profile, prints a table and writes one HTML page with the pictures.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COLUMNS = [
     "rows/s",
     "peak heap",
     "peak mapped file",
-    "page cache grown",
+    "page cache growth",
     "read from disk",
     "read per byte delivered",
 ]
@@ -49,7 +49,7 @@ UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 class Method:
     title: str
     reader: str
-    cache: str = "auto"  # of lowtide
+    cache: str = "auto"  # for lowtide only
 
     @property
     def ours(self) -> bool:
@@ -58,11 +58,11 @@ class Method:
 
 MAP = Method("np.memmap", "memmap")
 OURS = Method(f'lowtide, memory="{BUDGET}"', "lowtide")
-PAST_CACHE = Method('lowtide, cache="drop"', "lowtide", "drop")  # and the same budget
+PAST_CACHE = Method('lowtide, cache="drop"', "lowtide", "drop")  # with the same budget
 AGAIN = Method("np.memmap, re-created (fix 1)", "memmap-again")
 DONTNEED = Method("np.memmap, DONTNEED (fix 2)", "memmap-dontneed")
 PREADV = Method("plain preadv loop", "preadv")
-# Lowtide comes next to the problem. If memory is short, its defaults already drop the page cache.
+# Ours follows the problem. When memory is short, the defaults already drop the page cache.
 METHODS = [MAP, OURS, PAST_CACHE, AGAIN, DONTNEED, PREADV]
 TIGHT_METHODS = [MAP, OURS, AGAIN, DONTNEED, PREADV]
 PICTURED = [MAP, OURS, AGAIN, PAST_CACHE]  # in --plot, two in a row
@@ -70,7 +70,7 @@ PICTURED = [MAP, OURS, AGAIN, PAST_CACHE]  # in --plot, two in a row
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one method, sizes in bytes. None means that it could not be measured."""
+    """The result of one method; None means not measured. Sizes in bytes."""
 
     method: Method
     rows_per_s: float | None
@@ -79,7 +79,7 @@ class Result:
     cache: int | None
     disk_read: int | None
     delivered: int | None = None
-    # lowtide's own count: bytes requested from the system per byte delivered
+    # lowtide's own count of bytes requested from the system per byte delivered
     merging: float | None = None
     profile: lt.Profile | None = None
     reason: str = ""
@@ -106,7 +106,7 @@ def of(results: list[Result], method: Method) -> Result:
 
 
 def measure(method: Method, path: str, rows: int, seconds: float, limit: int | None) -> Result:
-    """Runs one method on the evicted file, in a cgroup of `limit` bytes if a limit is given."""
+    """Runs one method over the evicted file, in a cgroup of `limit` bytes if given."""
     residency.evict(path)
     with ExitStack() as stack:
         group = stack.enter_context(MemoryGroup(limit)) if limit else None
@@ -147,39 +147,39 @@ def measure(method: Method, path: str, rows: int, seconds: float, limit: int | N
 
 
 def _growths(profile: lt.Profile) -> dict[str, int | None]:
-    """Returns the peaks above the first reading, which precedes the work."""
+    """The peaks above the first reading, which was taken before the work."""
     readings = json.loads(profile.json())["readings"]
     known = {name: [v for v in column if v is not None] for name, column in readings.items()}
     return {name: max(values) - values[0] if values else None for name, values in known.items()}
 
 
 def sentences(free: list[Result], limited: list[Result], limit: int | None) -> str:
-    """Explains the measurements, one line per point."""
+    """Describes the measurements to the reader, one paragraph per line."""
     plain, ours, past = of(free, MAP), of(free, OURS), of(free, PAST_CACHE)
     first = (
         f"Reading the file in shuffled chunks, np.memmap grew to {mib(plain.mapped)} of mapped "
-        f"file, and the well-known fixes left {mib(of(free, AGAIN).cache)} and "
-        f"{mib(of(free, DONTNEED).cache)} in the page cache. lowtide mapped {mib(ours.mapped)} and "
-        f"held {mib(ours.heap)} of heap. By default it keeps the page cache while the file is "
-        f"small compared with memory ({mib(ours.cache)} here); "
-        f'with cache="drop" it left {mib(past.cache)}.'
+        f"file pages. The well-known fixes left {mib(of(free, AGAIN).cache)} and "
+        f"{mib(of(free, DONTNEED).cache)} in the page cache. Lowtide mapped {mib(ours.mapped)} and "
+        f"held {mib(ours.heap)} of heap. By default it leaves a file that is small compared with "
+        f'memory in the page cache ({mib(ours.cache)}); with cache="drop" it leaves '
+        f"{mib(past.cache)}."
     )
     if limited and limit:
         slow, fast = of(limited, MAP).cells()[0], of(limited, OURS).cells()[0]
         second = (
             f"A map is fast only while the whole file fits into memory: with {mib(limit)} for "
-            f"everything, np.memmap read {slow} rows per second and lowtide {fast}."
+            f"everything, np.memmap read {slow} rows per second and Lowtide {fast}."
         )
     else:
         second = (
             "A map is fast only while the whole file fits into memory. Here nothing was limited, "
-            "so the rate above is that of a cached file."
+            "so its rate above is that of a cached file."
         )
     within = f" ({times(of(limited, OURS).merging)} with that limit)" if limited else ""
     third = (
-        "From the disk, lowtide fetches neighbouring rows with one request and discards the bytes "
-        f"between them: it asked for {times(past.merging)} bytes per byte delivered{within}. "
-        "gap= limits this, at the cost of more requests."
+        "Lowtide reads rows that are close on disk with one request, including the unused bytes "
+        f"between them: it requested {times(past.merging)} bytes per byte delivered{within}. "
+        "gap= limits that, at the price of more requests."
     )
     return "\n".join((first, second, third))
 
@@ -198,7 +198,7 @@ def text_table(results: list[Result]) -> str:
 
 @contextmanager
 def scratch() -> Iterator[str]:
-    """Provides a folder and removes it afterwards, even after Ctrl-C or SIGTERM."""
+    """A folder that is removed afterwards, even after Ctrl-C or a SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = tempfile.mkdtemp(prefix="lowtide-demo-", dir=matrix.scratch_folder())
     try:
@@ -221,16 +221,10 @@ def parse_size(text: str) -> int:
 def _options(argv: list[str]) -> argparse.Namespace:
     default = Path(__file__).resolve().parents[2] / ".dev" / "lowtide-demo.html"
     parser = argparse.ArgumentParser(prog="demo", description=__doc__)
-    parser.add_argument(
-        "--out", default=str(default), help="page to write (default: .dev/lowtide-demo.html)"
-    )
-    parser.add_argument("--plot", help="SVG file for some of the plots")
-    parser.add_argument(
-        "--size", type=parse_size, default=1 << 30, help="size of the matrix (default: 1GiB)"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=5.0, help="time limit per method (default: 5)"
-    )
+    parser.add_argument("--out", default=str(default), help="the page to write (default: .dev/)")
+    parser.add_argument("--plot", help="also write some of the pictures as one SVG file")
+    parser.add_argument("--size", type=parse_size, default=1 << 30, help="matrix size: 1GiB")
+    parser.add_argument("--seconds", type=float, default=5.0, help="time limit per method")
     options = parser.parse_args(argv)
     if options.size < 8 * MIB or options.seconds <= 0:
         parser.error("--size must be at least 8MiB and --seconds above 0")
@@ -238,13 +232,13 @@ def _options(argv: list[str]) -> argparse.Namespace:
 
 
 def _highest(peak: dict[str, int | None]) -> int:
-    """Returns the upper end of a plot: page cache is stacked on what only the process can free."""
+    """The top of a picture: the page cache is drawn on top of what only the process can release."""
     held = sum(peak[kind] or 0 for kind in ("anon", "shmem", "page_tables"))
     return held + max(peak["file"] or 0, peak["page_cache"] or 0)
 
 
 def _part(title: str, note: str, results: list[Result], limit: int | None) -> Part:
-    """Makes one section of the page; its plots have the same axes to be comparable."""
+    """The pictures of one part share their axes, so that they can be compared."""
     profiles = [r.profile for r in results if r.profile]
     seconds = max((p.seconds for p in profiles), default=0.0)
     memory = max([*(_highest(p.peak) for p in profiles), limit or 0])
@@ -259,7 +253,7 @@ def _part(title: str, note: str, results: list[Result], limit: int | None) -> Pa
 def _measure_all(
     path: str, size: int, seconds: float
 ) -> tuple[list[Result], list[Result], int | None, str]:
-    """Measures all methods without a limit, then in a cgroup of a quarter of the file."""
+    """All measurements: without a limit, and in a cgroup of a quarter of the file."""
     rows = size // matrix.ROW_BYTES
     why_not = why_unavailable()
     limit = None if why_not else max(size // 4, 128 * MIB)
@@ -283,14 +277,14 @@ def main(argv: list[str]) -> int:
         facts = machine.describe(path)
     lead = sentences(free, limited, limit)
     plenty = f"The file ({mib(size)}) fits into memory"
-    tight = f"Everything within {mib(limit)}" if limit else "A file larger than memory"
+    tight = f"Everything limited to {mib(limit)}" if limit else "A file larger than memory"
     print(f"\n{plenty}\n{text_table(free)}\n\n{tight}")
     print(text_table(limited) if limited else f"  not measured: {why_not}")
     print(f"\n{lead}")
-    chunks = "Two epochs in shuffled chunks of 4096 rows, the file evicted first, at most "
+    chunks = "Two epochs in shuffled chunks of 4096 rows, starting with an evicted file, at most "
     note = (
-        f"{chunks}{options.seconds:g} seconds per method. The table shows growth over the memory "
-        "before the work. The plots, all on one scale, show the whole process."
+        f"{chunks}{options.seconds:g} seconds per method. The table shows growth since before the "
+        "work; the pictures, all on one scale, show the whole process."
     )
     tight_note = f"The same work in a cgroup of {mib(limit)}: the file is larger than memory."
     tight_note = tight_note if limited else f"Not measured here: {why_not}."
@@ -308,7 +302,7 @@ def main(argv: list[str]) -> int:
         Path(options.plot).write_text(
             picture(parts[0], [m.title for m in PICTURED]), encoding="utf-8"
         )
-    print(f"\nPlots: {out}")
+    print(f"\nThe pictures: {out}")
     return 1 if any(r.reason for r in free + limited) else 0
 
 

@@ -1,11 +1,11 @@
-"""The demo's HTML page: one self-contained file. Its plots are those of the memory report."""
+"""The demo's HTML page: one self-contained file. Its pictures are those of the report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT, HEAD, FOOT = 440, 260, 50, 58  # of a small plot, and the space above and below it
+WIDTH, HEIGHT, HEAD, FOOT = 440, 260, 50, 58  # of a small picture, its header and its footer
 
 STYLE = """
 :root { color-scheme: light dark; --paper:#f6f8fa; --ink:#1b1f24; --soft:#57606a; --line:#d8dee4;
@@ -69,7 +69,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Panel:
-    """One method in one section: `cells` is its row of the table as text; `svg` may be empty."""
+    """One method in one part: cells are the table's cells, as text; svg may be empty."""
 
     title: str
     ours: bool
@@ -136,7 +136,7 @@ def render(title: str, lead: str, parts: list[Part], columns: list[str], foot: s
 
 
 def picture(part: Part, titles: list[str]) -> str:
-    """Returns the panels with these titles, two per row, as one SVG file."""
+    """The panels with these titles, two in a row, as an SVG file of its own."""
     by_title = {panel.title: panel for panel in part.panels if panel.svg}
     chosen = [by_title[title] for title in titles if title in by_title]
     row = HEAD + HEIGHT

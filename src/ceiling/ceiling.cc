@@ -25,7 +25,7 @@ std::uint64_t counted(PageCounter& counter, const void* address, std::uint64_t s
   const std::optional<std::uint64_t> bytes = counter.entered_bytes(address, size_bytes);
   if (!bytes) {
     throw IoError(counter.err() != 0 ? counter.err() : EIO, "read", "/proc/self/pagemap",
-                  std::nullopt, "without it nobody can tell how much was released");
+                  std::nullopt, "without it, the number of released bytes is unknown");
   }
   return *bytes;
 }
@@ -46,7 +46,7 @@ class Ceiling::Impl {
 
 Ceiling::Ceiling(void* address, std::uint64_t size_bytes, const CeilingOptions& options)
     : impl_(std::make_unique<Impl>(address, size_bytes, options)) {
-  if (impl_->map.fits()) return;
+  if (impl_->map.fits()) return;  // it can never exceed the limit, so no thread needs to watch it
   Registry::of_process().add(impl_->map);
   impl_->listed = true;
 }
@@ -61,7 +61,7 @@ void Ceiling::close() noexcept {
     const auto lock = registry.lock();
     if (!impl_->open) return;
     impl_->open = false;
-    // Once the map is gone nobody knows which pages it brought into the cache.
+    // Once the map is gone, it is no longer known which pages it brought into the page cache.
     if (impl_->map.drops()) (void)impl_->map.trim();
   }
   registry.remove(impl_->map);
@@ -114,8 +114,9 @@ std::uint64_t release_map(void* address, std::uint64_t size_bytes, bool leave_du
   if (*loses) {
     throw std::invalid_argument((path.empty() ? "release" : path) +
                                 ": this map is private and writable (mode \"c\"), or it was: "
-                                "releasing its pages would lose what was written to them");
+                                "releasing its pages would discard the data written to them");
   }
+  // madvise does not report how much it released, so the pages are counted before and after.
   PageCounter counter;
   const std::uint64_t before = counted(counter, address, size_bytes);
   if (leave_dumps) {

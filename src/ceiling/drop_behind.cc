@@ -15,7 +15,8 @@ DropBehind::DropBehind(const std::string& path, std::uint64_t offset_bytes,
   ask(0, had_.size());
 }
 
-// Halves the range until a part is wholly in or out: few questions for a file that is either.
+// Halves the range until a part is fully cached or not cached at all: a file that is entirely one
+// or the other takes a single question.
 void DropBehind::ask(std::uint64_t first, std::uint64_t end) {
   if (first == end) return;
   const std::uint64_t from = (first_window_ + first) * kWindowBytes;
@@ -42,7 +43,7 @@ void DropBehind::drop() noexcept {
     }
     std::uint64_t end = at;
     while (end < had_.size() && !had_[end]) ++end;
-    // Advice: where it is refused the cache stays as it is.
+    // Only advice: if the kernel refuses, the cache stays as it is.
     (void)file_.advise(Advice::dont_need, (first_window_ + at) * kWindowBytes,
                        (end - at) * kWindowBytes);
     at = end;

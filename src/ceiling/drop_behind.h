@@ -1,4 +1,4 @@
-// drop_behind.h - the page cache that a map brought in, dropped again; what was there before stays.
+// drop_behind.h - drops the page cache that a map brought in, but not what was cached before.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace lowtide {
 
-// Works in windows of 2 MiB of the file: the kernel keeps a folio of which a part is outside the
-// range. Remembers one bit a window. Not for two threads at once.
+// Works in 2 MiB windows of the file, because the kernel keeps a folio that lies partly outside the
+// requested range. Stores one bit per window. Use it from one thread at a time.
 class DropBehind {
  public:
   static constexpr std::uint64_t kWindowBytes = 2 * 1024 * 1024;
 
-  // Asks the kernel what is cached now; where it does not tell, nothing counts as cached before.
+  // Asks the kernel what is cached now; if it does not say, nothing counts as cached before.
   // Throws IoError.
   DropBehind(const std::string& path, std::uint64_t offset_bytes, std::uint64_t size_bytes);
 
-  // Drops the windows of the range that were not cached before. Pages that somebody maps, also this
-  // process, stay; dirty ones are sent to the disk and stay until the next time.
+  // Drops the windows of the range that were not cached before. Pages that any process maps,
+  // including this one, stay; dirty pages are sent to disk and stay until the next time.
   void drop() noexcept;
 
  private:
@@ -28,7 +28,7 @@ class DropBehind {
 
   File file_;
   std::uint64_t first_window_;
-  std::vector<bool> had_;  // by window: something of it was cached
+  std::vector<bool> had_;  // per window: some of it was cached
 };
 
 }  // namespace lowtide

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -35,23 +36,24 @@ using ceiling::Page;
 using ceiling::Slot;
 
 constexpr int kRefused = 1;
-constexpr std::uint64_t kTouchBytes = 2 << 20;  // a large folio of the page cache, mapped whole
-constexpr std::uint64_t kUndone = 8;            // trims; fewer cost nothing to speak of
+constexpr std::uint64_t kTouchBytes = 2 << 20;  // one touch maps a whole folio of the page cache
+constexpr std::uint64_t kUndone = 8;            // trims; fewer cost next to nothing
 constexpr const char* kShimName = "liblowtide_guard.so";
 
+// The layout is the same for a system-wide installation and for a wheel in a virtual environment.
 std::string find_shim() {
   const std::string program = executable_path();
   const std::string folder = program.substr(0, program.rfind('/'));
   const std::string beside = folder + "/../lib/lowtide/" + kShimName;
   if (path_exists(beside)) return beside;
   throw IoError(ENOENT, "open", beside, std::nullopt,
-                "the library that guard preloads is not where lowtide was installed; install "
+                "the library that guard preloads is missing from this installation; install "
                 "lowtide again");
 }
 
 void check(const GuardOptions& options) {
   if (options.command.empty()) {
-    throw std::invalid_argument("no program was given: guard --limit 512MiB -- PROGRAM ...");
+    throw std::invalid_argument("no program was given: command is empty");
   }
   if (options.limit_bytes < kSmallestGuardBytes) {
     throw std::invalid_argument("limit " + format_bytes(options.limit_bytes) +
@@ -61,17 +63,27 @@ void check(const GuardOptions& options) {
   }
 }
 
-// What a kernel with memory groups can do where a preloaded library cannot.
-std::string instead(const GuardOptions& options) {
-  const std::string call =
-      "systemd-run --user --scope -p MemoryHigh=" + std::to_string(options.limit_bytes) + " " +
-      options.command[0];
-  if (path_exists("/sys/fs/cgroup/cgroup.controllers")) {
-    return "; a memory group can hold it back: " + call;
-  }
-  return "; on a system with cgroup v2 (not this one) a memory group can hold it back: " + call;
+// In systemd's notation, where K, M and G are powers of 1024: "512M".
+std::string systemd_size(std::uint64_t bytes) {
+  constexpr const char* kSuffixes[] = {"", "K", "M", "G"};
+  std::size_t steps = 0;
+  for (; steps + 1 < std::size(kSuffixes) && bytes % 1024 == 0; ++steps) bytes /= 1024;
+  return std::to_string(bytes) + kSuffixes[steps];
 }
 
+// The kernel itself can limit a program that takes no preloaded library, by its memory group.
+std::string instead(const GuardOptions& options) {
+  const std::string call =
+      "systemd-run --user --scope -p MemoryHigh=" + systemd_size(options.limit_bytes) + " " +
+      options.command[0];
+  if (path_exists("/sys/fs/cgroup/cgroup.controllers")) {
+    return "; a memory group (cgroup) can limit it: " + call;
+  }
+  return "; on a system with cgroup v2 (not this one) a memory group can limit it: " + call;
+}
+
+// The format is described in shim/settings.h. The filters let the shim tell those that guard
+// already runs under, such as Docker's, from those that the program sets itself.
 std::string settings_text(const GuardOptions& options, const SharedMemory& memory,
                           const Page& page) {
   std::string flags;
@@ -83,16 +95,17 @@ std::string settings_text(const GuardOptions& options, const SharedMemory& memor
          memory.path();
 }
 
-// Ours first; what was there stays.
+// Ours comes first, so that no other preloaded library hides a call from it; an existing value is
+// kept.
 std::string preload_text(const std::string& shim) {
-  constexpr std::string_view kUnwanted = " :$";  // LD_PRELOAD has no way to write them in a name
+  constexpr std::string_view kUnwanted = " :$";  // LD_PRELOAD cannot express them in a name
   const std::string name =
       shim.find_first_of(kUnwanted) == std::string::npos ? shim : plain_link(shim, kUnwanted);
   const char* const before = std::getenv(ceiling::kPreloadVariable);
   return before == nullptr || *before == 0 ? name : name + ":" + before;
 }
 
-// Looks from time to time, until stopped.
+// Looks at the program from time to time, until stopped.
 class Watching {
  public:
   explicit Watching(GuardWatch& watch) : watch_(watch) {}
@@ -116,7 +129,7 @@ class Watching {
   void run(int pid) {
     using Clock = std::chrono::steady_clock;
     constexpr Clock::duration kBetween = std::chrono::milliseconds(100);
-    constexpr int kShare = 20;  // at most one part in twenty of the time goes into looking
+    constexpr int kShare = 20;  // looking takes at most a twentieth of the time
     Clock::duration pause = kBetween;
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, pause, [this] { return done_; })) {
@@ -125,7 +138,7 @@ class Watching {
       try {
         watch_.look(pid);
       } catch (const std::bad_alloc&) {
-        // It only leaves out what could be told at the end.
+        // Only the list of what was not covered may then be incomplete.
       }
       pause = std::max(kBetween, kShare * (Clock::now() - start));
       lock.lock();
@@ -159,18 +172,18 @@ void add_sums(const Page& page, const GuardOptions& options, GuardEnd& end) {
   }
   if (const auto kept = page.kept_bytes.load(); kept != 0) {
     end.not_covered.push_back(format_bytes(kept) +
-                              " that the kernel did not let go (locked pages, or a private "
+                              " that the kernel did not release (locked pages, or a private "
                               "writable map whose file is not yours, is in use by another process "
-                              "or has still to be written to the disk)");
+                              "or has not been written to disk yet)");
   }
   if (const auto undone = page.undone.load(); undone >= kUndone && undone * 2 >= end.trims) {
     end.advice =
-        "pages are wanted back as soon as they are trimmed (shuffled reads do so), which costs CPU "
-        "time: use lt.memmap or lt.open in the program, or raise --limit";
+        "the program needs trimmed pages again at once (as with shuffled reads), which costs CPU "
+        "time: use lt.memmap or lt.open in the program, or raise the limit";
   }
   if (const auto maps = page.maps_left_out.load(); maps != 0) {
-    end.not_covered.push_back(std::to_string(maps) + " maps beyond the " +
-                              "4096 that one process can have watched");
+    end.not_covered.push_back(std::to_string(maps) +
+                              " maps, because at most 4096 per process can be watched");
   }
   if (const auto processes = page.threads_refused.load(); processes != 0) {
     end.not_covered.push_back(std::to_string(processes) +
@@ -191,17 +204,21 @@ GuardEnd guard(const GuardOptions& options) {
   check(options);
   const std::string shim = options.shim_path.empty() ? find_shim() : options.shim_path;
   if (!path_exists(shim)) throw IoError(ENOENT, "open", shim);
+  // Refused before it starts: a program that silently ignores its limit would be worse.
   const std::string program = find_program(options.command[0]);
   if (const std::string why = program.empty() ? "" : preload_obstacle(program); !why.empty()) {
     GuardEnd refused;
     refused.exit_code = kRefused;
     refused.error = options.command[0] + " " + why +
-                    ": no library can be preloaded into it, so guard cannot hold it to a limit" +
+                    ": no library can be preloaded into it, so guard cannot limit it" +
                     instead(options);
     return refused;
   }
+  // Zeroed by the kernel, and readable after the program has ended, even if it was killed.
   const SharedMemory memory(sizeof(Page));
   Page& page = *new (memory.data()) Page;
+  // The number lets a shim recognise this page: its path contains only a process id, which another
+  // process may have by the time a daemon opens it.
   page.number = random_number();
 
   GuardWatch watch(options.limit_bytes, page);
@@ -215,12 +232,13 @@ GuardEnd guard(const GuardOptions& options) {
     started = pid;
     watching.start(pid);
   });
-  watching.stop();
+  watching.stop();  // before its results are read: its thread writes them
   GuardEnd end;
   end.exit_code = ended.exit_code;
   end.error = ended.error;
   if (!ended.error.empty()) return end;
   add_sums(page, options, end);
+  // A program without a slot runs without the library: something cleared its environment, perhaps.
   if (!heard_from(page, started)) {
     end.not_covered.push_back(options.command[0] + ", which did not load the guard's library" +
                               instead(options));

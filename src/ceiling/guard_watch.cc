@@ -12,7 +12,7 @@ namespace lowtide::ceiling {
 
 namespace {
 
-constexpr int kLooks = 2;  // one may come right before a trim
+constexpr int kLooks = 2;  // a single one may fall right before a trim
 constexpr std::size_t kMostProcesses = 1000;
 
 std::vector<int> tree_of(int pid) {
@@ -25,7 +25,7 @@ std::vector<int> tree_of(int pid) {
   return tree;
 }
 
-// Code is mapped from such files, and guard leaves it alone.
+// Such files are mapped as code, which guard leaves alone.
 bool is_library(const std::string& path) {
   return path.ends_with(".so") || path.find(".so.") != std::string::npos;
 }
@@ -46,6 +46,8 @@ bool GuardWatch::explained(int pid) const {
   return false;
 }
 
+// RssFile is cheap to read, so the maps, which are not, are read only when it is large. It includes
+// libraries and the program itself, and the limit is soft, hence the quarter on top.
 void GuardWatch::look_at(int pid) {
   const std::uint64_t much = limit_bytes_ + limit_bytes_ / 4;
   const ToldBytes file = read_memory({}, pid).file;
@@ -74,7 +76,7 @@ void GuardWatch::look_at(int pid) {
 }
 
 std::vector<std::string> GuardWatch::found() const {
-  std::map<std::pair<std::string, std::string>, Held> by_name;  // workers are many, and alike
+  std::map<std::pair<std::string, std::string>, Held> by_name;  // many workers run the same program
   for (const auto& [key, held] : held_) {
     if (held.looks < kLooks) continue;
     Held& worst = by_name[{held.program, key.second}];

@@ -1,8 +1,8 @@
-// guard_watch.h - looks at a guarded program from outside, for files that stay mapped all the same.
+// guard_watch.h - watches a guarded program from outside, for files that stay mapped nevertheless.
 //
-// What the shim cannot see (a static program started by the guarded one, system calls made past
-// libc) shows in /proc: a process that holds more than the limit of one file, at two looks in a
-// row, and whose own shim has not told why.
+// Maps that the shim cannot see (of a static program started by the guarded one, or made by system
+// calls past libc) show up in /proc: the process holds more of one file than the limit in two
+// consecutive looks, and its own shim has not reported a reason.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace lowtide::ceiling {
 
 class GuardWatch {
  public:
-  // The page outlives this.
+  // The page must outlive this object.
   GuardWatch(std::uint64_t limit_bytes, const Page& page);
 
-  // The program and all below it. Some ten microseconds a process; milliseconds for one that holds
-  // too much.
+  // Checks the program and its descendants. Costs some ten microseconds per process, milliseconds
+  // for one that holds too much.
   void look(int pid);
   // "busybox held 180 MiB of /data/x.bin: the library is not in it"
   [[nodiscard]] std::vector<std::string> found() const;
@@ -31,7 +31,7 @@ class GuardWatch {
     std::string program;
     std::uint64_t bytes = 0;
     bool covered = false;
-    bool restricted = false;  // by more filters of system calls than guard itself
+    bool restricted = false;  // by more seccomp filters than guard itself
     int looks = 0;
   };
   void look_at(int pid);
@@ -39,7 +39,7 @@ class GuardWatch {
 
   std::uint64_t limit_bytes_;
   const Page& page_;
-  std::uint64_t filters_;                             // of system calls, that guard is under
+  std::uint64_t filters_;  // the number of seccomp filters that guard runs under
   std::map<std::pair<int, std::string>, Held> held_;  // by process and file
 };
 

@@ -27,11 +27,13 @@ bool Pace::look(std::uint64_t file_bytes, std::uint64_t now_ns) noexcept {
   moved_ = moved_ || file_bytes != last_bytes_;
   last_bytes_ = file_bytes;
   looked_ns_ = now_ns;
+  // Pages of other files may have been released: growth counts from the lowest level since then.
   base_bytes_ = std::min(base_bytes_, file_bytes);
   return left_bytes() == 0 || (moved_ && now_ns - counted_ns_ >= kStaleNs);
 }
 
 std::uint64_t Pace::wait_ns() const noexcept {
+  // How long the fastest reader would need.
   const auto at_most_speed = [](std::uint64_t bytes) {
     return std::clamp(bytes / (kBytesPerMs / 1000) * (kNsPerMs / 1000), kUsualNs, kLongestNs);
   };
@@ -40,7 +42,7 @@ std::uint64_t Pace::wait_ns() const noexcept {
     return std::clamp(slower, at_most_speed(left_bytes()), at_most_speed(limit_bytes_));
   }
   std::uint64_t wait = at_most_speed(left_bytes());
-  if (bytes_per_ns_ > 0.0) {  // half of the time that is left at this speed
+  if (bytes_per_ns_ > 0.0) {  // half of the remaining time at this speed
     const double left_ns = static_cast<double>(left_bytes()) / bytes_per_ns_ / 2;
     if (left_ns < static_cast<double>(wait)) wait = static_cast<std::uint64_t>(left_ns);
   }

@@ -1,8 +1,8 @@
-// pace.h - when the trimmer looks, and when what it sees is reason to count: arithmetic only.
+// pace.h - when the trimmer looks next, and when a look is a reason to count. Arithmetic only.
 //
-// A look is one reading of the file pages of the whole process, which is cheap. Counting each map
-// is not, and happens when the process has grown by what the fullest map may still enter, or when a
-// tenth of a second has passed in which something changed: other maps that shrink can hide growth.
+// A look reads the file pages of the whole process, which is cheap. Counting the pages of each map
+// is not. It happens when the process has grown by as much as the fullest map has room for, or
+// after a tenth of a second with any change, because other maps that shrink can hide growth.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@ class Pace {
   static constexpr std::uint64_t kUsualNs = 1'000'000;
   static constexpr std::uint64_t kLongestNs = 50'000'000;
   static constexpr std::uint64_t kStaleNs = 100'000'000;
-  static constexpr std::uint64_t kBytesPerMs = 16'000'000;  // no reader in order is faster
+  static constexpr std::uint64_t kBytesPerMs = 16'000'000;  // no sequential reader is faster
 
-  // After all maps were counted: the process's file pages, the least headroom and the least limit
-  // of all maps.
+  // Call after all maps were counted, with the process's file pages and the smallest headroom and
+  // limit of all maps.
   void counted(std::uint64_t file_bytes, std::uint64_t headroom_bytes, std::uint64_t limit_bytes,
                std::uint64_t now_ns) noexcept;
 
-  // A look. True: count now.
+  // Records a look. True: count now.
   [[nodiscard]] bool look(std::uint64_t file_bytes, std::uint64_t now_ns) noexcept;
 
-  // How long to wait until the next look: less when a limit is near or growth is fast, more when
-  // nothing moves.
+  // How long to wait until the next look: less if a limit is near or growth is fast, more if
+  // nothing changes.
   [[nodiscard]] std::uint64_t wait_ns() const noexcept;
 
  private:
   [[nodiscard]] std::uint64_t left_bytes() const noexcept;
 
-  std::uint64_t base_bytes_ = 0;  // least seen since the count
+  std::uint64_t base_bytes_ = 0;  // the lowest value since the count
   std::uint64_t last_bytes_ = 0;
   std::uint64_t headroom_bytes_ = 0;
   std::uint64_t limit_bytes_ = 0;

@@ -16,7 +16,7 @@
 namespace lowtide {
 namespace {
 
-constexpr std::chrono::milliseconds kBlindWait{20};  // between two counts where statm is not there
+constexpr std::chrono::milliseconds kBlindWait{20};  // between two counts if statm is not readable
 
 }  // namespace
 
@@ -25,10 +25,11 @@ Registry::Registry() {
 }
 
 Registry& Registry::of_process() {
-  static Registry* const one = new Registry;  // a thread may still use it while the process ends
+  static Registry* const one = new Registry;  // leaked: a thread may use it while the process exits
   return *one;
 }
 
+// Held across the fork, so that the child never inherits a list or a map in the middle of a change.
 void Registry::before_fork() {
   of_process().mutex_.lock();
 }
@@ -37,7 +38,8 @@ void Registry::after_fork() {
   of_process().mutex_.unlock();
 }
 
-// The thread is the parent's; neither it nor what it waits for can be ended here.
+// The thread exists only in the parent. Here it can be neither joined nor destroyed, and the
+// condition variable may still count it as a waiter, so both are overwritten without destruction.
 void Registry::in_child() {
   Registry& here = of_process();
   new (&here.thread_) std::thread;
@@ -47,6 +49,7 @@ void Registry::in_child() {
 
 void Registry::add(TrimmedMap& map) {
   const std::lock_guard lock(mutex_);
+  // Both may throw and come first: a map in the list without a thread would never be trimmed.
   maps_.reserve(maps_.size() + 1);
   if (!thread_.joinable()) start_locked();
   maps_.push_back(&map);
@@ -65,7 +68,7 @@ std::unique_lock<std::mutex> Registry::lock() noexcept {
   if (stopped_ || thread_.joinable() || maps_.empty()) return held;
   try {
     start_locked();
-  } catch (const std::exception&) {  // parts that are announced are trimmed without it
+  } catch (const std::exception&) {  // without a thread, announced parts are still trimmed
   }
   return held;
 }
@@ -75,6 +78,8 @@ void Registry::start_locked() {
   thread_ = start_quiet_thread("the thread that trims maps", [this, turn = turn_] { run(turn); });
 }
 
+// Joins without the lock, because the thread needs it to finish. A thread that add() starts in the
+// meantime has the new turn, so this stop does not end it.
 void Registry::stop() noexcept {
   std::thread ending;
   {
@@ -92,7 +97,7 @@ void Registry::resume() noexcept {
     const std::lock_guard held(mutex_);
     stopped_ = false;
   }
-  (void)lock();
+  (void)lock();  // starts the thread if there are maps
 }
 
 bool Registry::running() const {
@@ -103,7 +108,7 @@ bool Registry::running() const {
 void Registry::run(std::uint64_t turn) {
   std::unique_lock lock(mutex_);
   Pace pace;
-  std::optional<std::uint64_t> counted_at;  // changes_ when the maps were counted last
+  std::optional<std::uint64_t> counted_at;  // the value of changes_ at the last count
   while (turn == turn_) {
     if (maps_.empty()) {
       changed_.wait(lock, [&] { return turn != turn_ || !maps_.empty(); });
@@ -114,11 +119,13 @@ void Registry::run(std::uint64_t turn) {
     if (!file_bytes || counted_at != changes_ || pace.look(*file_bytes, now)) {
       account_locked();
       counted_at = changes_;
+      // The process's growth could be in any map, so the one with the least room decides.
       const auto least = [&](auto of) {
         std::uint64_t found = std::numeric_limits<std::uint64_t>::max();
         for (const TrimmedMap* map : maps_) found = std::min(found, of(*map));
         return found;
       };
+      // Read again: counting may have trimmed, and growth is measured from here.
       pace.counted(resident_file_bytes().value_or(0),
                    least([](const TrimmedMap& map) { return map.room_bytes(); }),
                    least([](const TrimmedMap& map) { return map.limit_bytes(); }), now);

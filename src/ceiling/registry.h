@@ -1,9 +1,9 @@
 // registry.h - all maps of the process that have a limit, and the one thread that trims them.
 //
-// One lock guards every map and every trim, so that who gives a map up has waited for a trim in
-// progress. The thread runs while there is a map that can pass its limit, with all signals blocked,
-// and sleeps without a timer when there is none. After a fork the child has the maps and no thread:
-// it starts with the next call. There is one Registry in a process, never destroyed.
+// One lock guards every map and every trim, so removing a map waits for a trim in progress. The
+// thread runs while there is a map that can exceed its limit, with all signals blocked, and sleeps
+// without a timer otherwise. After a fork the child has the maps but no thread; the next call
+// starts one. Each process has one Registry, which is never destroyed.
 #pragma once
 
 #include <condition_variable>
@@ -20,17 +20,18 @@ class Registry {
  public:
   [[nodiscard]] static Registry& of_process();
 
-  // The map is trimmed from now on; it stays the caller's, who removes it first. Throws
-  // std::system_error where no thread can be had; the map is not added then.
+  // From now on the map is trimmed. The caller keeps owning it and must remove it first. Throws
+  // IoError if no thread can be started; the map is then not added.
   void add(TrimmedMap& map);
-  // When this returns no trim of the map is under way and none will be. Once more does nothing.
+  // When this returns, no trim of the map is in progress and none will start. A second call does
+  // nothing.
   void remove(TrimmedMap& map) noexcept;
 
-  // Whoever uses a map holds this. It also starts the thread where a fork has ended it.
+  // Hold this to use a map. It also starts the thread again after a fork.
   [[nodiscard]] std::unique_lock<std::mutex> lock() noexcept;
 
-  void stop() noexcept;    // ends the thread, until add() or resume()
-  void resume() noexcept;  // starts it where there is work; where no thread can be had: not
+  void stop() noexcept;    // ends the thread until add() or resume()
+  void resume() noexcept;  // starts it if there is work, unless the system refuses a thread
   [[nodiscard]] bool running() const;
 
  private:
@@ -44,8 +45,8 @@ class Registry {
   std::vector<TrimmedMap*> maps_;
   std::thread thread_;
   bool stopped_ = false;
-  std::uint64_t turn_ = 0;     // goes up with every stop: one that starts meanwhile has another
-  std::uint64_t changes_ = 0;  // of maps_: the thread must count again
+  std::uint64_t turn_ = 0;     // incremented by every stop; a thread ends when its own is outdated
+  std::uint64_t changes_ = 0;  // incremented when maps_ changes: the thread must count again
 
   static void before_fork();
   static void after_fork();

@@ -15,6 +15,8 @@ TrimmedMap::TrimmedMap(void* address, std::uint64_t size_bytes, std::uint64_t fi
       drop_(std::move(drop)),
       announced_((into_window_bytes_ + size_bytes + kWindowBytes - 1) / kWindowBytes) {}
 
+// Windows are aligned to the file, not to the map, because that is how the page cache aligns
+// folios.
 void TrimmedMap::touch(const void* at, std::uint64_t size_bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(address_);
   const auto from = reinterpret_cast<std::uintptr_t>(at);
@@ -24,13 +26,15 @@ void TrimmedMap::touch(const void* at, std::uint64_t size_bytes) noexcept {
   const std::uint64_t first = (into_window_bytes_ + offset) / kWindowBytes;
   const std::uint64_t last = (into_window_bytes_ + offset + size - 1) / kWindowBytes;
   if ((last - first + 1) * kWindowBytes > limit_bytes_) {
-    bound_bytes_ = std::max(bound_bytes_, limit_bytes_);  // the next part is counted exactly
+    // No trim can make room for this. The thread trims behind the reader; the next announcement
+    // finds no headroom and counts the pages exactly.
+    bound_bytes_ = std::max(bound_bytes_, limit_bytes_);
     return;
   }
   std::uint64_t fresh_bytes = mark(first, last);
   if (fresh_bytes > headroom_bytes()) {
     make_room(fresh_bytes);
-    fresh_bytes = mark(first, last);
+    fresh_bytes = mark(first, last);  // again: making room has forgotten all windows
   }
   bound_bytes_ += fresh_bytes;
   last_first_ = first;
@@ -61,7 +65,8 @@ void TrimmedMap::forget_windows() noexcept {
   std::fill(announced_.begin(), announced_.end(), false);
 }
 
-// A count that leaves little room would be followed by the next one at once.
+// Trims unless a quarter of the limit is left: with less room, the next count would follow at once.
+// An unknown count is treated as a full map.
 void TrimmedMap::make_room(std::uint64_t bytes) noexcept {
   const std::uint64_t entered = entered_bytes().value_or(limit_bytes_);
   if (entered > limit_bytes_ / 4 * 3 || entered + bytes > limit_bytes_) {
@@ -77,9 +82,10 @@ int TrimmedMap::trim() noexcept {
   if (err == 0) {
     ++trims_;
   } else {
-    refused_ = err;
+    refused_ = err;  // locked pages, for example; kept for stats()
   }
-  if (drop_) drop_->drop();
+  if (drop_) drop_->drop();  // last, because the kernel never evicts a page that is still mapped
+  // Also after a refusal: otherwise every announcement would try again, and be refused again.
   bound_bytes_ = counted_bytes_ = 0;
   forget_windows();
   return err;
@@ -89,10 +95,12 @@ void TrimmedMap::account(PageCounter& counter) noexcept {
   const std::optional<std::uint64_t> entered = counter.entered_bytes(address_, size_bytes_);
   if (entered.value_or(limit_bytes_) >= limit_bytes_) {
     (void)trim();
+    // The program may be about to read what it announced last, so that still counts.
     if (last_end_ > last_first_) bound_bytes_ = mark(last_first_, last_end_ - 1);
     return;
   }
   counted_bytes_ = *entered;
+  // Never lowered here: windows that are announced but not yet touched are not in the count.
   bound_bytes_ = std::max(bound_bytes_, counted_bytes_);
 }
 

@@ -1,11 +1,11 @@
-// trimmed_map.h - one map and what is known of its pages: how many may be entered, when it is time
-// to count, and the trim itself.
+// trimmed_map.h - one map and the state of its pages: how many may be resident, when to count them,
+// and how to trim them.
 //
-// Between two exact counts an upper bound is kept: every window of 2 MiB that was announced since
-// counts as a whole, because a touched byte enters all of a folio. Only when the bound passes the
-// limit are the pages counted, and only when the count is near it is the map zapped: whole, since
-// slices leave more behind than they save. Not for two threads at once: the Registry's lock guards
-// it.
+// Between two exact counts an upper bound is kept: every 2 MiB window announced since then counts
+// in full, because one touched byte can map a whole folio. The pages are counted only when the
+// bound exceeds the limit, and the map is trimmed only when the count is close to it. A trim always
+// zaps the whole map, because zapping slices leaves more behind than it saves. The Registry's lock
+// guards every instance.
 #pragma once
 
 #include <cstdint>
@@ -22,29 +22,29 @@ class TrimmedMap {
   static constexpr std::uint64_t kWindowBytes = DropBehind::kWindowBytes;
   static constexpr std::uint64_t kLeastLimitBytes = 4 * kWindowBytes;
 
-  // `drop` may be nullptr: the page cache is kept.
+  // `drop` may be nullptr; the page cache is then kept.
   TrimmedMap(void* address, std::uint64_t size_bytes, std::uint64_t file_offset_bytes,
              std::uint64_t memory_bytes, std::unique_ptr<DropBehind> drop);
 
-  // As Ceiling has them.
+  // As in Ceiling.
   void touch(const void* at, std::uint64_t size_bytes) noexcept;
   void touch_anywhere(std::uint64_t places) noexcept;
   void lend(std::uint64_t bytes) noexcept;
   int trim() noexcept;
 
-  // Counts, and trims what is over the limit. Another thread's last announcement stays counted:
-  // what it announced it may be about to read.
+  // Counts the pages, and trims if they exceed the limit. The last announcement of another thread
+  // stays counted, because that thread may be about to read it.
   void account(PageCounter& counter) noexcept;
 
-  // Whether all of it may be entered, so that nothing is ever to do.
+  // Whether all of it may be resident, so that it never needs a trim.
   [[nodiscard]] bool fits() const { return size_bytes_ <= limit_bytes_; }
   [[nodiscard]] bool drops() const { return drop_ != nullptr; }
   [[nodiscard]] std::uint64_t limit_bytes() const { return limit_bytes_; }
-  // How much more may be announced before it is time to count again.
+  // How much more may be announced before the pages must be counted again.
   [[nodiscard]] std::uint64_t headroom_bytes() const {
     return bound_bytes_ < limit_bytes_ ? limit_bytes_ - bound_bytes_ : 0;
   }
-  // How much more could be entered when it was last counted.
+  // How much more could become resident, as of the last count.
   [[nodiscard]] std::uint64_t room_bytes() const {
     return counted_bytes_ < limit_bytes_ ? limit_bytes_ - counted_bytes_ : 0;
   }
@@ -53,21 +53,21 @@ class TrimmedMap {
   [[nodiscard]] int refused() const { return refused_; }
 
  private:
-  // Windows first .. last of the map, from 0.
+  // Marks windows first .. last of the map as announced; returns the bytes of those that were not.
   [[nodiscard]] std::uint64_t mark(std::uint64_t first, std::uint64_t last) noexcept;
   void forget_windows() noexcept;
   void make_room(std::uint64_t bytes) noexcept;
 
   void* const address_;
   const std::uint64_t size_bytes_;
-  const std::uint64_t into_window_bytes_;  // where in its first window of the file the map starts
+  const std::uint64_t into_window_bytes_;  // the map's offset in its first window of the file
   const std::uint64_t memory_bytes_;
-  std::uint64_t limit_bytes_;  // memory_bytes_ without what is lent
+  std::uint64_t limit_bytes_;  // memory_bytes_ minus what is lent
   std::unique_ptr<DropBehind> drop_;
   std::vector<bool> announced_;                  // by window, since the last count
   std::uint64_t last_first_ = 0, last_end_ = 0;  // the windows of the last announcement
   std::uint64_t counted_bytes_ = 0;
-  std::uint64_t bound_bytes_ = 0;  // no more than this is entered, of what was announced
+  std::uint64_t bound_bytes_ = 0;  // at most this much of what was announced is resident
   std::uint64_t trims_ = 0;
   int refused_ = 0;
 };

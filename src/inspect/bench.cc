@@ -16,15 +16,15 @@ namespace lowtide {
 namespace {
 
 constexpr double kMostSeconds = 3600;
-constexpr double kLoadFactor = 5;  // of the time of a cell, to read the file once
+constexpr double kLoadFactor = 5;  // times the duration of a cell: the most to read the file once
 constexpr std::uint64_t kLeastHotBytes = 16 << 20;
-constexpr std::uint64_t kTellingBytes = 64 << 20;  // below it rates are those of caches and starts
-constexpr std::uint64_t kCells = 12;  // two patterns of device, cold and hot of two, memory
+constexpr std::uint64_t kTellingBytes = 64 << 20;  // a smaller file measures caches and start-up
+constexpr std::uint64_t kCells = 12;               // per pattern: device, two cold, two hot, memory
 constexpr const char* kStopped = "stopped";
 
 void check_options(const BenchOptions& options) {
   if (!std::isfinite(options.seconds) || options.seconds <= 0 || options.seconds > kMostSeconds) {
-    throw std::invalid_argument("seconds: expected more than 0 and at most 3600");
+    throw std::invalid_argument("seconds: expected a number above 0 and at most 3600");
   }
 }
 
@@ -32,11 +32,11 @@ std::string too_small(std::uint64_t bytes) {
   if (bytes >= kTellingBytes) return "";
   return "a file of " + format_bytes(bytes) +
          " is too small to say anything about this disk: the disk's own cache can hold it, and "
-         "the start of each measurement weighs more than its reads; take one of " +
+         "start-up takes longer than the reads themselves; measure a file of " +
          format_bytes(kTellingBytes) + " or more";
 }
 
-// One bench on its way: fills the report cell by cell.
+// One bench in progress: fills the report cell by cell.
 class Bench {
  public:
   Bench(const std::string& path, const BenchOptions& options)
@@ -99,7 +99,7 @@ class Bench {
     return known->cached_bytes;
   }
 
-  // One that will not be measured says why already.
+  // A cell that will not be measured already has its reason.
   BenchCell& add_cell(bool random, const char* state, const char* engine) {
     BenchCell cell;
     cell.pattern = random ? "random" : "sequential";
@@ -150,7 +150,7 @@ class Bench {
     if (engine == EngineKind::uring && !report_.why_no_uring.empty()) {
       cell.why_not = report_.why_no_uring;
     } else if (file_->direct_fd() < 0) {
-      cell.why_not = "this file system has no direct I/O, so what is cached cannot be passed by";
+      cell.why_not = "this file system has no direct I/O, so the page cache cannot be bypassed";
     } else {
       const auto open = subject_->open({engine, CacheMode::drop, true});
       put(open->read_for(all(), random, limit()), &cell);
@@ -163,7 +163,7 @@ class Bench {
 
   [[nodiscard]] SampleRange all() const { return {0, subject_->places.count}; }
 
-  // The samples that lie in a range of bytes.
+  // The samples inside a range of bytes.
   [[nodiscard]] SampleRange samples_in(ByteRange range) const {
     const SamplePlaces& places = subject_->places;
     if (range.size_bytes == report_.bytes) return all();
@@ -173,7 +173,7 @@ class Bench {
     };
     const std::uint64_t first = range.first_bytes == 0 ? 0 : upto(range.first_bytes) + 1;
     const std::uint64_t last = std::min(upto(end), places.count);
-    // The last one may reach beyond: windows are longer than the way to the next.
+    // The last window may reach beyond the range: windows are longer than their stride.
     return {first, last > first + 1 ? last - first - 1 : 0};
   }
 
@@ -186,9 +186,9 @@ class Bench {
       warm.emplace(file_, options_.warm_bytes, report_.cached_before_bytes == 0, options_.stop);
       range = warm->range();
       report_.notes.push_back(
-          warm->stays() ? "what --warm brought into the page cache stays there: what was there "
-                          "before is unknown"
-                        : "what --warm brought into the page cache was put out again");
+          warm->stays() ? "the pages that warm loaded into the page cache stay there, because it "
+                          "is unknown what was cached before"
+                        : "the pages that warm loaded into the page cache were evicted again");
     }
     const SampleRange samples = samples_in(range);
     const bool usable = range.size_bytes >= enough && samples.count >= subject_->batch_size;
@@ -211,11 +211,11 @@ class Bench {
       cell.why_not = report_.why_no_uring;
     } else if (!usable && options_.warm) {
       cell.why_not =
-          "fewer " + report_.unit + "s than a batch lie in the part that --warm brings in";
+          "the part of the file that warm loads holds fewer " + report_.unit + "s than one batch";
     } else if (!usable) {
       cell.why_not = report_.cached_unknown.empty()
-                         ? "too little of the file is in the page cache; --warm brings a part in"
-                         : report_.cached_unknown + "; --warm brings a part in";
+                         ? "too little of the file is in the page cache; warm loads a part of it"
+                         : report_.cached_unknown + "; warm loads a part of it";
     } else {
       const auto open = subject_->open({engine, CacheMode::keep, false});
       put(open->read_for(samples, random, limit()), &cell);
@@ -225,19 +225,21 @@ class Bench {
   void note_lost_pages(ByteRange range) {
     const auto known = residency(*file_, range.first_bytes, range.size_bytes);
     if (!known || known->cached_bytes >= range.size_bytes) return;
-    report_.notes.push_back(format_bytes(range.size_bytes - known->cached_bytes) +
-                            " of the hot part left the page cache meanwhile: hot numbers are low");
+    report_.notes.push_back(
+        format_bytes(range.size_bytes - known->cached_bytes) +
+        " of the hot part were evicted while it was measured, so the hot numbers are too low");
   }
 
-  // Held first, then measured: the reading of the file is not in the numbers.
+  // The file is loaded first and measured afterwards, so loading it is not in the numbers.
   void measure_memory() {
     std::unique_ptr<OpenSubject> open;
     std::string why_not;
     try {
       open = subject_->open({EngineKind::memory, CacheMode::drop, false});
       if (stopped() || !open->read_once(limit(kLoadFactor)).all) {
-        why_not = "reading the file once takes longer than " +
-                  std::to_string(static_cast<int>(kLoadFactor)) + " times --seconds";
+        why_not = "reading the whole file once takes longer than " +
+                  std::to_string(static_cast<int>(kLoadFactor)) +
+                  " times the seconds of one measurement";
       }
     } catch (const std::invalid_argument& too_small) {
       why_not = too_small.what();
@@ -250,11 +252,11 @@ class Bench {
   }
 
   const BenchOptions& options_;
-  const std::optional<std::uint64_t> before_;  // opening the file brings its header in
+  const std::optional<std::uint64_t> before_;  // taken first: opening the file caches its header
   std::unique_ptr<Subject> subject_;
   std::shared_ptr<File> file_;
   std::shared_ptr<Files> files_;
-  std::optional<double> device_rate_[2];  // by whether it is random
+  std::optional<double> device_rate_[2];  // [0]: sequential, [1]: random
   BenchReport report_;
 };
 

@@ -20,13 +20,13 @@ namespace {
 constexpr unsigned kRandomDepth = 128;
 constexpr unsigned kSequentialDepth = 8;
 constexpr unsigned kThreads = 64;
-constexpr std::uint64_t kMostPieceBytes = 128 << 10;  // of a random read
+constexpr std::uint64_t kMostPieceBytes = 128 << 10;  // the most that one random read fetches
 constexpr std::uint64_t kSequentialBytes = 1 << 20;
-constexpr std::uint64_t kSetBytes = 16 << 20;  // of one set that the pool gets
+constexpr std::uint64_t kSetBytes = 16 << 20;  // the bytes in one set of reads for the pool
 constexpr std::uint64_t kSetReads = 512;
 constexpr std::uint64_t kMostBounceBytes = 512 << 10;
 
-// The reads of a pattern, by their number.
+// The reads of a pattern, by index.
 class Pattern {
  public:
   Pattern(const File& file, const SamplePlaces& places, bool random)
@@ -36,18 +36,18 @@ class Pattern {
         end_bytes_(round_down(file.shard().size_bytes, alignment_)),
         piece_bytes_(random ? std::min(places.size_bytes, kMostPieceBytes) : kSequentialBytes) {}
 
-  // Room that any of them needs.
+  // The buffer size that fits any of them.
   [[nodiscard]] std::uint64_t most_bytes() const {
     return random_ ? round_up(piece_bytes_, alignment_) + alignment_ : piece_bytes_;
   }
-  // Nothing where the file is shorter than one sector.
+  // Empty if the file is shorter than one sector.
   [[nodiscard]] Extent at(std::uint64_t number) const {
     const std::uint64_t first = random_ ? drawn(number) : in_order(number);
     const std::uint64_t start = std::min(round_down(first, alignment_), end_bytes_);
     const std::uint64_t end = std::min(round_up(first + piece_bytes_, alignment_), end_bytes_);
     return {start, static_cast<std::uint32_t>(end - start), 0};
   }
-  // Of a sample, in one read.
+  // How many bytes of a sample one read fetches.
   [[nodiscard]] double share() const {
     return static_cast<double>(piece_bytes_) / static_cast<double>(places_.size_bytes);
   }
@@ -67,7 +67,7 @@ class Pattern {
   SamplePlaces places_;
   bool random_;
   std::uint64_t alignment_;
-  std::uint64_t end_bytes_;  // whole sectors: a direct read may not go beyond
+  std::uint64_t end_bytes_;  // a whole number of sectors: a direct read must not go further
   std::uint64_t piece_bytes_;
 };
 
@@ -107,7 +107,8 @@ void measure_ring(const File& file, const Pattern& pattern, unsigned depth, cons
   rate->seconds = watch.seconds();
 }
 
-// The pool sorts a set and merges neighbours; what it then asks of the device is what counts.
+// The pool sorts a set of reads and merges neighbours. What counts is what it then requests from
+// the device.
 void measure_threads(const std::shared_ptr<Files>& files, const Pattern& pattern,
                      const TimeLimit& limit, DeviceRate* rate) {
   const std::uint64_t slot_bytes = round_up(pattern.most_bytes(), 4096);
@@ -144,7 +145,7 @@ DeviceRate measure_device(const std::shared_ptr<Files>& files, const SamplePlace
   DeviceRate rate;
   const std::shared_ptr<File> file = files->open(0);
   if (!file->direct_alignment() || file->direct_fd() < 0) {
-    rate.why_not = "this file system has no direct I/O: only the page cache could be measured";
+    rate.why_not = "this file system has no direct I/O, so only the page cache could be measured";
     return rate;
   }
   const Pattern pattern(*file, places, random);

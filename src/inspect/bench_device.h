@@ -1,5 +1,5 @@
-// bench_device.h - what the device itself gives: plain direct reads, as fio would make them, with
-// no order, no merging and no batches.
+// bench_device.h - the speed of the device itself: plain direct reads, as fio would issue them,
+// without an order, merging or batches.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace lowtide {
 
-// Samples of a file that lie one behind the other.
+// Evenly spaced samples of a file.
 struct SamplePlaces {
-  std::uint64_t first_bytes = 0;   // where the first begins
-  std::uint64_t stride_bytes = 0;  // from one to the next
-  std::uint64_t size_bytes = 0;    // of one
+  std::uint64_t first_bytes = 0;   // where the first one begins
+  std::uint64_t stride_bytes = 0;  // from the start of one to the next
+  std::uint64_t size_bytes = 0;    // of one sample
   std::uint64_t count = 0;
 };
 
@@ -24,12 +24,12 @@ struct DeviceRate {
   std::string why_not;  // empty: it was measured
   double seconds = 0;
   std::uint64_t reads = 0, bytes = 0;
-  double samples = 0;  // that the reads would make up; of sequential reads too
+  double samples = 0;  // how many samples the reads amount to, even if they were sequential
 };
 
-// Drawn samples, each by one read of the sectors that it touches (of long ones a piece); or pieces
-// of 1 MiB in the order of the file. One thread with a ring, or a pool of threads where io_uring
-// cannot be used. Throws IoError for a read that fails. Requires count > 0.
+// Reads random samples, each with one read of the sectors that it touches (for a long sample, a
+// part of it), or 1 MiB blocks in file order. Uses one thread with a ring, or a pool of threads if
+// io_uring is not available. Throws IoError if a read fails. Requires count > 0.
 [[nodiscard]] DeviceRate measure_device(const std::shared_ptr<Files>& files,
                                         const SamplePlaces& places, bool random,
                                         const TimeLimit& limit);

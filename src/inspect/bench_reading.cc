@@ -9,13 +9,13 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kListedRows = 1 << 20;  // of a drawn order over a part of the file
+constexpr std::uint64_t kListedRows = 1 << 20;  // in one random order over a part of the file
 
 std::uint64_t draw_below(std::uint64_t number, std::uint64_t limit) {
   return draw(kGolden64, number) % limit;
 }
 
-// What the counters grew by, over a reading.
+// How much the counters grew during a reading.
 class Counted {
  public:
   explicit Counted(const Stats& before) : before_(before) {}
@@ -28,7 +28,8 @@ class Counted {
   Stats before_;
 };
 
-// `next` gives one batch after another: the samples in it, 0 at an end. True: the end came first.
+// `next` returns the number of samples in the next batch, 0 at the end. Returns true if the end
+// came before the time was up.
 template <typename Next>
 bool drain(Next next, std::uint64_t sample_bytes, const Stopwatch& watch, ReadRate* rate) {
   do {
@@ -151,7 +152,7 @@ class OpenWindows final : public OpenSubject {
         std::clamp<std::uint64_t>(range.count / batch_size_, 1, loader.steps() - first);
     std::uint64_t left = 0;
     const auto next = [&]() -> std::uint64_t {
-      if (!random && left == 0) {  // the range again
+      if (!random && left == 0) {  // start the range again
         loader.seek(first, 0);
         left = steps;
       }

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kRowBatch = 4096;
 constexpr std::uint64_t kWindowBatch = 12;
 constexpr std::uint64_t kBlockBytes = 4096;
-constexpr std::uint64_t kBatchShare = 16;  // of the budget, for one batch
+constexpr std::uint64_t kBatchShare = 16;  // one batch takes at most this fraction of the budget
 
 class RowsSubject final : public Subject {
  public:
@@ -31,7 +31,7 @@ class RowsSubject final : public Subject {
     return read_rows(Array::open(path, options), batch_size);
   }
 
-  OpenOptions given;  // what has no header
+  OpenOptions given;  // describes a file without a header
 };
 
 class WindowsSubject final : public Subject {
@@ -110,16 +110,16 @@ std::unique_ptr<Subject> of_file(const Shard& file, const InfoOptions& given) tr
   const OpenedFile opened = open_file({&file.path, 1}, false, given, {});
   if (const auto* tokens = std::get_if<Tokens>(&opened)) return of_tokens(*tokens, given);
   const auto& array = std::get<Array>(opened);
-  if (array.fortran_order()) {  // whose rows lie nowhere together
-    return of_bytes(file, 0, "Fortran order: its bytes are read in blocks, not its rows");
+  if (array.fortran_order()) {  // no row is contiguous in the file
+    return of_bytes(file, 0, "Fortran order: the file is read in blocks of bytes, not row by row");
   }
   if (array.rows() == 0 || array.row_bytes() == 0) {
-    return of_bytes(file, 0, "an array without elements: the bytes of the file are read in blocks");
+    return of_bytes(file, 0, "an array without elements: the file is read in blocks of bytes");
   }
   return of_array(array, given);
 } catch (const FormatError&) {
   if (says_what_it_is(given)) throw;
-  return of_bytes(file, 0, "no format that is known: its bytes are read in blocks");
+  return of_bytes(file, 0, "not a known format: the file is read in blocks of bytes");
 }
 
 }  // namespace
@@ -128,10 +128,10 @@ std::unique_ptr<Subject> make_subject(const std::string& path, const BenchOption
   constexpr std::uint64_t kLeastBytes = 1 << 20;
   if (options.row_bytes != 0 && says_what_it_is(options.file)) {
     throw std::invalid_argument(
-        "rows of a size of your own are not those of a dtype or a shape: give one of them");
+        "row_bytes cannot be combined with a dtype or a shape: give one of them");
   }
   const Shard file = File(path).shard();
-  if (file.size_bytes == 0) throw FormatError(path + ": nothing to measure: the file is empty");
+  if (file.size_bytes == 0) throw FormatError(path + ": an empty file cannot be measured");
   if (file.size_bytes < kLeastBytes) {
     throw FormatError(path + ": too small to measure: expected at least " +
                       format_bytes(kLeastBytes) + ", found " + format_bytes(file.size_bytes));

@@ -1,5 +1,5 @@
-// bench_subject.h - the file that is measured, read as its user would read it: batches of rows,
-// windows of tokens, or blocks of bytes.
+// bench_subject.h - the file to measure, read as its user would read it: batches of rows, windows
+// of tokens, or blocks of bytes.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,22 @@ class Subject {
  public:
   virtual ~Subject() = default;
 
-  // Throws as Array::open and Tokens::open.
+  // Throws what Array::open and Tokens::open throw.
   [[nodiscard]] virtual std::unique_ptr<OpenSubject> open(const HowToRead& how) const = 0;
 
-  std::string path;       // as given
-  std::string data_path;  // where the samples lie: for Megatron the .bin, whichever was named
-  std::string format;     // as BenchReport
+  std::string path;  // as given
+  std::string
+      data_path;  // the file with the samples: for Megatron the .bin, even if the .idx was named
+  std::string format;  // as in BenchReport
   std::string unit;
   SamplePlaces places;
   std::uint64_t batch_size = 0;
   std::uint64_t memory_bytes = 0;
-  std::string note;  // what is special about it; empty: nothing
+  std::string note;  // what the reader should know about it; empty: nothing
 };
 
-// Throws FormatError for a file that is empty, has less than two samples or is not what
-// options.file says, IoError for what is no plain file, std::invalid_argument for options that
+// Throws FormatError for a file that is empty, has fewer than two samples or contradicts
+// options.file; IoError if the path is not a plain file; std::invalid_argument for options that
 // contradict each other.
 [[nodiscard]] std::unique_ptr<Subject> make_subject(const std::string& path,
                                                     const BenchOptions& options);

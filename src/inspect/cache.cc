@@ -14,11 +14,11 @@
 namespace lowtide {
 namespace {
 
-// Above any folio, so that at most the edges of a window share one with its neighbour; a multiple
-// of the largest, so that they do not.
+// At least as large as any folio and a multiple of the largest, so that no folio spans two windows:
+// the kernel drops a folio only when a request covers all of it.
 constexpr std::uint64_t kWindowBytes = 64ULL << 20;
-// Below what every disk may read ahead at once (read_ahead_kb is rarely under 128): the kernel cuts
-// longer wishes short and says nothing.
+// No more than any disk reads ahead at once (read_ahead_kb is rarely below 128), because the kernel
+// silently truncates longer read-ahead hints.
 constexpr std::uint64_t kSliceBytes = 128ULL << 10;
 constexpr std::uint64_t kAheadBytes = 16ULL << 20;
 constexpr std::uint64_t kReadBytes = 1ULL << 20;
@@ -29,12 +29,12 @@ std::optional<std::uint64_t> cached_now(const File& file, std::string* why) {
   return found->cached_bytes;
 }
 
-// Returns where it was stopped: the end of the file if it was not.
+// Returns the offset where it was stopped; the size of the file if it was not stopped.
 std::uint64_t drop_pages(const File& file, const CacheProgress& progress) {
   const std::uint64_t all = file.shard().size_bytes;
   for (std::uint64_t at = 0; at < all; at += kWindowBytes) {
     const std::uint64_t size = std::min(kWindowBytes, all - at);
-    // The last one reaches to the end of the file, whose last page is not whole.
+    // The last request extends past the end of the file, because a partial last page would stay.
     const int err = file.advise(Advice::dont_need, at, at + size == all ? 0 : size);
     if (err != 0) throw IoError(err, "fadvise", file.shard().path, at);
     if (progress && !progress(at + size, all)) return at + size;
@@ -48,40 +48,44 @@ std::string mapper_words(const Mapper& mapper) {
   return mapper.program.empty() ? text : text + " (" + mapper.program + ")";
 }
 
-// In the order of what most likely holds them; never empty.
+// The most likely reason first; never empty.
 std::vector<std::string> why_pages_stay(const File& file) {
   std::vector<std::string> reasons;
   if (lives_in_memory(file)) {
-    return {"its file system keeps files in memory (tmpfs): there is no disk to read it from"};
+    return {
+        "the file is on a file system that lives in memory (tmpfs), so there is no disk copy to "
+        "fall back on"};
   }
   const Mappers mappers = mappers_of(file);
   for (const Mapper& mapper : mappers.found) reasons.push_back(mapper_words(mapper));
   const auto state = residency(file);
   if (state && state->writeback_bytes > 0) {
-    reasons.push_back(format_bytes(state->writeback_bytes) + " are being written to the disk");
+    reasons.push_back(format_bytes(state->writeback_bytes) + " are still being written to disk");
   }
   if (state && state->dirty_bytes > state->writeback_bytes) {
     reasons.push_back(format_bytes(state->dirty_bytes - state->writeback_bytes) +
-                      " are dirty again: somebody writes to it");
+                      " are dirty again: a program is writing to the file");
   }
   if (reasons.empty() && mappers.hidden > 0) {
-    reasons.push_back("maybe mapped by one of " + std::to_string(mappers.hidden) +
-                      " processes of other users, which cannot be looked at; try as root");
+    reasons.push_back("possibly mapped by one of " + std::to_string(mappers.hidden) +
+                      " processes of other users, which cannot be inspected; try as root");
   }
   if (reasons.empty()) {
-    reasons.push_back("in use by the kernel: a read under way, or part of a larger folio");
+    reasons.push_back(
+        "in use by the kernel: a read is in progress, or the pages belong to a larger folio");
   }
   return reasons;
 }
 
-// Returns where it was stopped, as drop_pages.
+// Returns the offset where it was stopped, like drop_pages.
 std::uint64_t read_all(const File& file, const CacheProgress& progress) {
   const std::uint64_t all = file.shard().size_bytes;
   const auto room = std::make_unique_for_overwrite<std::byte[]>(kReadBytes);
   std::uint64_t asked = 0;
   for (std::uint64_t at = 0; at < all;) {
     for (; asked < std::min(all, at + kAheadBytes); asked += kSliceBytes) {
-      (void)file.advise(Advice::will_need, asked, kSliceBytes);  // a wish; the read decides
+      (void)file.advise(Advice::will_need, asked,
+                        kSliceBytes);  // only a hint; the read below fetches the bytes in any case
     }
     const std::uint64_t size = std::min(kReadBytes, all - at);
     file.read_exact(at, {room.get(), size});
@@ -96,17 +100,17 @@ std::string stopped_words(std::uint64_t at_bytes, std::uint64_t all_bytes) {
 }
 
 std::string too_large(std::uint64_t missing_bytes, std::uint64_t available_bytes) {
-  return format_bytes(missing_bytes) + " are to come and " + format_bytes(available_bytes) +
-         " of memory are available: its first pages will leave before its last ones come";
+  return format_bytes(missing_bytes) + " must be loaded but only " + format_bytes(available_bytes) +
+         " of memory are available, so the first pages will be evicted before the last are loaded";
 }
 
 std::vector<std::string> why_not_all_came(std::uint64_t missing_bytes) {
-  std::string reason = format_bytes(missing_bytes) + " of it left the page cache again";
+  std::string reason = format_bytes(missing_bytes) + " were evicted again";
   if (const auto available = available_bytes()) {
-    reason += "; " + format_bytes(*available) + " of memory are available now";
+    reason += "; " + format_bytes(*available) + " of memory are available";
   }
   if (const auto limit = cgroup_limit()) {
-    reason += "; the memory group may have " + format_bytes(limit->bytes);
+    reason += "; the memory cgroup is limited to " + format_bytes(limit->bytes);
   }
   return {reason};
 }
@@ -146,13 +150,13 @@ CacheChange evict_file(const std::string& path, const CacheProgress& progress) {
   const std::uint64_t dropped = drop_pages(file, progress);
   change.after_bytes = cached_now(file, &unknown);
   if (dropped == change.bytes && change.after_bytes.value_or(1) > 0) {
-    (void)drop_pages(file, {});  // read-ahead that was under way escapes the first time
+    (void)drop_pages(file, {});  // the first attempt misses read-ahead that was in flight
     change.after_bytes = cached_now(file, &unknown);
   }
   if (dropped < change.bytes && change.after_bytes != 0) {
     change.reasons = {stopped_words(dropped, change.bytes)};
   } else if (!change.after_bytes) {
-    change.reasons = {"asked for, but whether pages stayed is unknown: " + unknown};
+    change.reasons = {"eviction was requested, but its effect is unknown: " + unknown};
   } else if (*change.after_bytes > 0) {
     change.reasons = why_pages_stay(file);
   }
@@ -176,7 +180,7 @@ CacheChange warm_file(const std::string& path, const CacheProgress& progress) {
   if (came < change.bytes && change.after_bytes != change.bytes) {
     change.reasons = {stopped_words(came, change.bytes)};
   } else if (!change.after_bytes) {
-    change.reasons = {"read, but whether it stayed is unknown: " + unknown};
+    change.reasons = {"the file was read, but whether it stayed cached is unknown: " + unknown};
   } else if (*change.after_bytes < change.bytes) {
     change.reasons = why_not_all_came(change.bytes - *change.after_bytes);
   }

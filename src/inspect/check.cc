@@ -18,16 +18,16 @@ CheckResult check_opened(const OpenedFile& opened, const std::string& path,
   result.info = info_of_opened(opened, path, options.file);
   if (const Array* const array = std::get_if<Array>(&opened)) {
     if (options.vocab || options.eot) {
-      throw std::invalid_argument("vocab and eot are for tokens; " + path + " is an array");
+      throw std::invalid_argument("vocab and eot apply to tokens, but " + path + " is an array");
     }
     check_array(*array, options, &result);
   } else {
     if (options.count_nan) {
-      throw std::invalid_argument("nan is for arrays; " + path + " holds tokens");
+      throw std::invalid_argument("nan applies to arrays, but " + path + " holds tokens");
     }
     check_tokens(std::get<Tokens>(opened), options, &result);
   }
-  // A file that changed while it was read was checked in no state at all.
+  // If the file changed while it was read, the bytes checked never existed together.
   for (const FileInfo& file : result.info.files) {
     const std::uint64_t now_bytes = File(file.path).shard().size_bytes;
     if (now_bytes == file.bytes) continue;
@@ -41,7 +41,7 @@ CheckResult check_opened(const OpenedFile& opened, const std::string& path,
 CheckResult check_files(std::span<const std::string> paths, bool expand,
                         const CheckOptions& options) {
   HowToOpen how;
-  // An array is opened once more, file by file; tokens are read through this.
+  // An array is opened again file by file; tokens are read through this.
   if (kind_of(paths, expand, options.file) == FileKind::tokens) {
     how = {options.memory_bytes, EngineKind::automatic, CacheMode::drop};
   }

@@ -9,10 +9,10 @@
 
 namespace lowtide {
 
-// Read at a time; small beside any budget that a check is given.
+// Read per step; small compared with any budget for a check.
 inline constexpr std::uint64_t kCheckPieceBytes = 4 << 20;
 
-// Both complete `result`, whose info is there. They throw as check() does.
+// Both complete `result`, whose info is already set. They throw what check() throws.
 void check_array(const Array& array, const CheckOptions& options, CheckResult* result);
 void check_tokens(const Tokens& tokens, const CheckOptions& options, CheckResult* result);
 

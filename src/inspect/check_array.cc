@@ -11,7 +11,8 @@
 namespace lowtide {
 namespace {
 
-// The bits of an IEEE number: the exponent all ones is no finite number, a fraction beside it NaN.
+// The bits of an IEEE number: if the exponent is all ones, the number is infinite, or NaN if the
+// fraction is not zero.
 template <typename Word>
 struct FloatBits {
   Word exponent, fraction;
@@ -80,7 +81,7 @@ void check_truth(std::span<const std::byte> bytes, std::uint64_t first, const st
                     std::to_string(std::to_integer<int>(*wrong)));
 }
 
-// One file of the array by itself, as one axis: what lies in it in the order in which it lies.
+// One file of the array on its own, as one axis: its elements in file order.
 Array open_flat(const std::string& path, bool alone, const CheckOptions& options,
                 const std::string& format) {
   OpenOptions given{
@@ -90,7 +91,7 @@ Array open_flat(const std::string& path, bool alone, const CheckOptions& options
     given.offset_bytes = options.file.offset_bytes;
     if (alone) given.shape = options.file.shape;
   }
-  // By a list: a name with a star in it is a name.
+  // Passed as a list, so that a star in a file name is not a pattern.
   return Array::open({&path, 1}, given).flat(options.memory_bytes);
 }
 

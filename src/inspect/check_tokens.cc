@@ -14,13 +14,13 @@
 namespace lowtide {
 namespace {
 
-// Documents that end, in order, in pieces: an index may be as large as the data.
+// The ends of the documents, in order, fetched in blocks: an index can be as large as the data.
 class DocumentEnds {
  public:
   explicit DocumentEnds(const Tokens& tokens)
       : tokens_(tokens), documents_(tokens.documents().value_or(0)) {}
 
-  // Calls `check` with the last token of every document that ends inside [first, last), once.
+  // Calls `check` once with the last token of every document that ends inside [first, last).
   template <typename Check>
   void for_ends(std::uint64_t first, std::uint64_t last, const Check& check) {
     while (fill()) {
@@ -48,12 +48,12 @@ class DocumentEnds {
   const Tokens& tokens_;
   std::uint64_t documents_;
   std::uint64_t done_ = 0;    // documents whose end was fetched
-  std::uint64_t before_ = 0;  // where the last one ended
+  std::uint64_t before_ = 0;  // where the document before ended
   std::vector<std::int64_t> ends_;
   std::size_t next_ = 0;
 };
 
-// The file and the byte of a token. Only a fault asks, so the headers are read once more for it.
+// The file and byte offset of a token. Only a fault needs it, so it reads the headers again.
 std::string place_of(const Tokens& tokens, const CheckOptions& options, std::uint64_t token) {
   TokenGiven given;
   if (options.file.dtype) given.dtype = parse_descr(*options.file.dtype);
@@ -104,7 +104,7 @@ class TokenCheck {
     return std::cmp_less(token, 0) || std::cmp_greater_equal(token, *options_.vocab);
   }
 
-  // The extremes of what was read so far tell without a second look, nearly always.
+  // The extremes of the block almost always show that all is well, without a second pass.
   void check_vocab(std::uint64_t first, std::span<const Token> piece) const {
     if (!options_.vocab || !(outside(highest_) || outside(lowest_))) return;
     for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -153,9 +153,9 @@ void note_unused(const Tokens& tokens, CheckResult* result) {
     data_bytes += result->info.files.at(i).bytes;
   }
   const std::uint64_t used_bytes = tokens.size() * tokens.dtype().itemsize_bytes;
-  if (used_bytes >= data_bytes) return;  // sequences may lie over each other
+  if (used_bytes >= data_bytes) return;  // sequences may overlap
   result->notes.push_back(std::to_string(data_bytes - used_bytes) +
-                          " bytes of the data belong to no sequence of the index");
+                          " bytes of the data are not covered by any sequence of the index");
 }
 
 }  // namespace

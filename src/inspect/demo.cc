@@ -28,7 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kBatchRows = 4096, kEpochs = 2, kSeed = 0;
-constexpr std::uint64_t kRowsBetweenLooks = 64;  // at the clock: a cold row can take milliseconds
+// Rows between two checks of the clock: a cold row can take milliseconds.
+constexpr std::uint64_t kRowsBetweenLooks = 64;
 constexpr std::uint64_t kBlockRows = 8192;
 
 struct Task {
@@ -44,7 +45,7 @@ bool lies_on_disk(const fs::path& folder) {
   return !system || (system->type != "tmpfs" && system->type != "ramfs");
 }
 
-// A row begins with its number: so whoever reads it can tell whether it is the right one.
+// A row begins with its own number, so the reader can verify that it got the right one.
 void check_row(const std::string& path, std::span<const std::byte> row, std::uint64_t number) {
   std::uint64_t found = 0;
   std::memcpy(&found, row.data(), sizeof found);
@@ -53,7 +54,7 @@ void check_row(const std::string& path, std::span<const std::byte> row, std::uin
                     std::to_string(found));
 }
 
-// `read` puts one row into its place, `end_batch` comes after each 4096.
+// `read` copies one row into place; `end_batch` is called after every 4096 rows.
 template <typename Read, typename EndBatch>
 DemoRate read_rows(const File& file, const Task& task, Read read, EndBatch end_batch) {
   const std::uint64_t count = file.shard().size_bytes / kDemoRowBytes;
@@ -132,11 +133,12 @@ DemoRate read_by_us(const Task& task, CacheMode cache) {
 }  // namespace
 
 const std::vector<DemoMethod>& demo_methods() {
-  static const std::vector<DemoMethod> kMethods{{"mmap", "mmap"},
-                                                {"lowtide", "lowtide, memory 32 MiB"},
-                                                {"lowtide-drop", "lowtide, page cache dropped"},
-                                                {"mmap-dontneed", "mmap, MADV_DONTNEED each batch"},
-                                                {"pread", "plain pread loop"}};
+  static const std::vector<DemoMethod> kMethods{
+      {"mmap", "mmap"},
+      {"lowtide", "lowtide, memory 32 MiB"},
+      {"lowtide-drop", "lowtide, page cache dropped"},
+      {"mmap-dontneed", "mmap, MADV_DONTNEED after each batch"},
+      {"pread", "plain pread loop"}};
   return kMethods;
 }
 
@@ -182,7 +184,7 @@ DemoRate read_demo_matrix(const std::string& path, const std::string& method, do
   if (method == "pread") return read_plainly(task);
   if (method == "lowtide") return read_by_us(task, CacheMode::automatic);
   if (method == "lowtide-drop") return read_by_us(task, CacheMode::drop);
-  throw std::invalid_argument("demo: no method \"" + method + "\"");
+  throw std::invalid_argument("demo: unknown method \"" + method + "\"");
 }
 
 }  // namespace lowtide

@@ -18,16 +18,16 @@ std::uint64_t budget_of(const DoctorOptions& options) {
   return options.memory_bytes != 0 ? options.memory_bytes : default_memory_bytes(SystemRoot{});
 }
 
-// Without a file the rules are all there is to tell.
+// Without a file, only the rules can be reported.
 Fact choice_of_rules(const DoctorOptions& options) {
   const std::string no_ring = Ring::probe();
   const std::string cold = no_ring.empty() ? "uring" : "pread";
   Fact fact{"choice", FactState::good, "", "", ""};
   fact.value = "engine memory for data of up to " + format_bytes(budget_of(options)) +
-               "; above, pread for cached bytes and " + cold + " for the others";
+               "; for larger data, pread for cached bytes and " + cold + " for the rest";
   fact.detail =
-      "what fits the budget is read once and held; else cached bytes are copied out of the page "
-      "cache and the others are read from the disk, " +
+      "data that fits the budget is read once and held; otherwise cached bytes are copied out of "
+      "the page cache and the rest is read from disk, " +
       std::string(no_ring.empty() ? "with 128 reads in flight" : "by up to 64 threads");
   fact.advice = "name a file to see what is chosen for it";
   if (!no_ring.empty()) fact.state = FactState::note;
@@ -40,16 +40,16 @@ Stats stats_of(const DoctorOptions& options) {
   try {
     const OpenedFile opened = open_file({&path, 1}, true, {}, how);
     return std::visit([](const auto& open) { return open.stats(); }, opened);
-  } catch (const FormatError&) {  // bytes that nobody described
+  } catch (const FormatError&) {  // a file of unknown format
     return Array::open(path, {.dtype = "uint8", .memory_bytes = how.memory_bytes}).stats();
   }
 }
 
 std::string speed_advice(const Stats& stats, const std::string& no_ring) {
   if (stats.engine == "memory") return "";
-  if (!no_ring.empty()) return "allow io_uring: without it fewer reads are in flight";
+  if (!no_ring.empty()) return "allow io_uring: without it, fewer reads are in flight";
   if (stats.cache == "drop" && stats.engine == "uring") {
-    return "give Lowtide more memory: more reads ahead are sorted and fetched together";
+    return "give Lowtide more memory: it then sorts and fetches more upcoming reads together";
   }
   return "";
 }
@@ -59,11 +59,11 @@ const Fact* find_fact(const Facts& facts, std::string_view name) {
   return found == facts.end() ? nullptr : &*found;
 }
 
-// What costs Lowtide most comes first. The read-ahead is not among them: it costs maps.
+// What slows Lowtide most comes first. Read-ahead is not listed: it slows only maps.
 std::string best_advice(const Facts& facts) {
   const Fact* const choice = find_fact(facts, "choice");
   const bool held = choice != nullptr && choice->value.starts_with("engine memory,");
-  if (held) return "";  // read once, whatever it lies on
+  if (held) return "";  // read only once, so storage hardly matters
   constexpr const char* kOrder[] = {"io_uring", "file_system",  "direct_io",
                                     "device",   "memory_limit", "cachestat"};
   for (const char* const name : kOrder) {
@@ -72,7 +72,7 @@ std::string best_advice(const Facts& facts) {
         fact != nullptr && (fact->state == FactState::bad || fact->state == FactState::note);
     if (costs && !fact->advice.empty()) return fact->advice;
   }
-  // Without a path its advice is to name one.
+  // Without a path, the advice of choice is to name one.
   return find_fact(facts, "path") != nullptr && choice != nullptr ? choice->advice : "";
 }
 
@@ -133,7 +133,7 @@ std::string conclusion_of(const std::vector<Fact>& facts) {
   std::string text = "Lowtide will use " + choice->value;
   if (path != nullptr && path->detail != "a folder") text += ", for " + path->value;
   const std::string advice = best_advice(facts);
-  return text + (advice.empty() ? ". Nothing that was found would make it faster."
+  return text + (advice.empty() ? ". Nothing found here would make it faster."
                                 : ". To make it faster: " + advice + ".");
 }
 

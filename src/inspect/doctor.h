@@ -1,4 +1,4 @@
-// doctor.h - the facts of lowtide/doctor.h, by topic; each reads what a root shows it.
+// doctor.h - the facts of lowtide/doctor.h, by topic. Each reads only below the given root.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace lowtide {
 
 using Facts = std::vector<Fact>;
 
-// As examine(options), with a /proc and a /sys of the caller's.
+// Like examine(options), but with the caller's /proc and /sys.
 [[nodiscard]] Facts examine(const DoctorOptions& options, const SystemRoot& root);
 
 // What this build is and has.
@@ -20,7 +20,7 @@ using Facts = std::vector<Fact>;
 void add_kernel_facts(const SystemRoot& root, Facts* facts);
 // Memory, its limits, and the limits of this process.
 void add_memory_facts(const DoctorOptions& options, const SystemRoot& root, Facts* facts);
-// The path, what it lies on, and how it can be read.
+// The path, the storage below it, and how it can be read.
 void add_path_facts(const std::string& path, const SystemRoot& root, Facts* facts);
 // What Lowtide chooses, and why.
 [[nodiscard]] Fact choice_fact(const DoctorOptions& options);

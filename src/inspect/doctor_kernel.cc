@@ -10,16 +10,16 @@ namespace {
 
 Fact kernel_fact(const SystemRoot& root) {
   const std::optional<std::string> release = kernel_release(root);
-  if (!release) return unknown_fact("kernel", "/proc does not tell");
-  return {"kernel", FactState::good, *release, "features are tried, never guessed from the release",
-          ""};
+  if (!release) return unknown_fact("kernel", "/proc does not report it");
+  return {"kernel", FactState::good, *release,
+          "features are tested by use, never guessed from the release", ""};
 }
 
-// Who forbids it, as far as that can be seen.
+// What forbids it, as far as that can be seen.
 Fact forbidden_ring(const std::string& why, const SystemRoot& root) {
   constexpr const char* kCost =
-      "bytes on the disk are read by up to 64 threads instead of 128 reads in flight, at more CPU "
-      "time per read";
+      "bytes on disk are read by up to 64 threads instead of with 128 reads in flight, which costs "
+      "more CPU time per read";
   Fact fact{"io_uring", FactState::bad, "not usable", why + "; " + kCost, ""};
   const std::uint64_t disabled = io_uring_disabled(root).value_or(0);
   if (!Ring::built_in()) {
@@ -42,7 +42,7 @@ Fact forbidden_ring(const std::string& why, const SystemRoot& root) {
 Fact ring_fact(const SystemRoot& root) {
   const std::string why_not = Ring::probe();
   if (!why_not.empty()) return forbidden_ring(why_not, root);
-  return {"io_uring", FactState::good, "usable", "bytes on the disk come with 128 reads in flight",
+  return {"io_uring", FactState::good, "usable", "bytes on disk are read with 128 reads in flight",
           ""};
 }
 
@@ -52,18 +52,21 @@ Fact cachestat_fact() {
     const File self("/proc/self/exe");
     std::string why;
     if (residency(self, 0, 0, &why)) {
-      return {kName, FactState::good, "usable",
-              "what is in the page cache is known, so cached bytes are copied and only the others "
-              "are fetched",
-              ""};
+      return {
+          kName, FactState::good, "usable",
+          "the kernel reports what is in the page cache, so cached bytes are copied and only the "
+          "rest is fetched",
+          ""};
     }
-    if (why.find("none") != std::string::npos) {
+    if (why.find("before Linux 6.5") != std::string::npos) {
       return {kName, FactState::note, "missing",
-              why + "; a few reads are timed at open instead, and the cache is not watched later",
-              "Linux 6.5 or later tells what is cached"};
+              why +
+                  "; instead, a few reads are timed when a file is opened, and later changes go "
+                  "unnoticed",
+              "use Linux 6.5 or later, which reports what is cached"};
     }
     return {kName, FactState::note, "not for every file", why,
-            "name a file to see whether it is told for that one"};
+            "name a file to see whether it works for that one"};
   } catch (const IoError& error) {
     return unknown_fact(kName, error.what());
   }

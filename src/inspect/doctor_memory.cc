@@ -11,13 +11,13 @@ constexpr std::uint64_t kUsualFiles = 1024;
 
 Fact memory_fact(const SystemRoot& root) {
   const auto physical = physical_bytes(root);
-  if (!physical) return unknown_fact("memory", root.proc + "/meminfo does not tell");
+  if (!physical) return unknown_fact("memory", root.proc + "/meminfo does not report it");
   Fact fact{"memory", FactState::good, format_bytes(*physical), "", ""};
   const auto available = available_bytes(root);
   fact.detail = available ? format_bytes(*available) +
-                                " can be taken without pushing others out; files under half of "
-                                "that stay in the page cache"
-                          : "how much is available is unknown: files are read past the page cache";
+                                " can be used without displacing other memory; files smaller than "
+                                "half of that stay in the page cache"
+                          : "available memory is unknown, so files are read past the page cache";
   return fact;
 }
 
@@ -25,7 +25,7 @@ Fact limit_fact(const SystemRoot& root) {
   const auto limit = cgroup_limit(root);
   if (!limit) {
     return {"memory_limit", FactState::good, "none",
-            "no memory control group limits this process, or none that can be read", ""};
+            "no memory cgroup limits this process, or its limit cannot be read", ""};
   }
   const auto physical = physical_bytes(root);
   Fact fact{"memory_limit", FactState::note, format_bytes(limit->bytes), limit->source, ""};
@@ -34,8 +34,8 @@ Fact limit_fact(const SystemRoot& root) {
     fact.detail += "; not below physical memory";
     return fact;
   }
-  fact.detail += "; page cache that this group brings in counts against it";
-  fact.advice = "the cache mode drop keeps what Lowtide reads out of the page cache";
+  fact.detail += "; the page cache that this group fills counts towards it";
+  fact.advice = "use cache drop, which keeps the data that Lowtide reads out of the page cache";
   return fact;
 }
 
@@ -49,15 +49,16 @@ Fact default_fact(const DoctorOptions& options, const SystemRoot& root) {
   const auto physical = physical_bytes(root);
   if (limit && bytes == limit->bytes / 8) {
     fact.state = FactState::note;
-    fact.detail = "an eighth of the group's limit";
+    fact.detail = "an eighth of the cgroup's limit";
   } else if (physical && bytes == *physical / 8) {
     fact.state = FactState::note;
     fact.detail = "an eighth of physical memory";
   } else {
-    fact.detail = "the most that is taken unasked; less where an eighth of the memory is less";
+    fact.detail = "the largest default; smaller if an eighth of the memory is less";
   }
   fact.advice =
-      "give Lowtide more memory: more reads ahead are fetched together, and data that fits is held";
+      "give Lowtide more memory: it then fetches more upcoming reads together, and holds data that "
+      "fits";
   return fact;
 }
 
@@ -69,7 +70,7 @@ std::string limit_text(const std::optional<std::uint64_t>& limit, bool is_bytes)
 Fact process_fact(const char* name, const char* kernel_name, bool is_bytes, const char* detail,
                   const SystemRoot& root) {
   const auto limit = process_limit(kernel_name, root);
-  if (!limit) return unknown_fact(name, root.proc + "/self/limits does not tell");
+  if (!limit) return unknown_fact(name, root.proc + "/self/limits does not report it");
   Fact fact{name, FactState::good, limit_text(limit->soft, is_bytes), detail, ""};
   if (!is_bytes && limit->soft && *limit->soft < kUsualFiles) {
     fact.state = FactState::note;
@@ -82,13 +83,13 @@ Fact process_fact(const char* name, const char* kernel_name, bool is_bytes, cons
 
 Fact huge_page_fact(const SystemRoot& root) {
   const auto mode = huge_page_mode(root);
-  if (!mode) return unknown_fact("huge_pages", "built without them, or /sys is hidden");
+  if (!mode) return unknown_fact("huge_pages", "the kernel has no huge pages, or /sys is hidden");
   if (*mode != "never") {
     return {"huge_pages", FactState::good, *mode,
-            "data held in memory lies in pages of 2 MiB: fewer misses when rows are copied", ""};
+            "data held in memory uses 2 MiB pages, so copying rows causes fewer TLB misses", ""};
   }
   return {"huge_pages", FactState::note, *mode,
-          "data held in memory lies in pages of 4 KiB: more misses when rows are copied",
+          "data held in memory uses 4 KiB pages, so copying rows causes more TLB misses",
           "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
 }
 
@@ -99,11 +100,11 @@ void add_memory_facts(const DoctorOptions& options, const SystemRoot& root, Fact
   facts->push_back(limit_fact(root));
   facts->push_back(default_fact(options, root));
   facts->push_back(process_fact("open_files", "Max open files", false,
-                                "a data set of many shards keeps at most a quarter of them open",
+                                "a data set of many shards opens at most a quarter of this number",
                                 root));
-  facts->push_back(process_fact("locked_memory", "Max locked memory", true,
-                                "kernels before 5.12 count a ring against it; later ones do not",
-                                root));
+  facts->push_back(process_fact(
+      "locked_memory", "Max locked memory", true,
+      "kernels before 5.12 charge an io_uring ring to it; later kernels do not", root));
   facts->push_back(huge_page_fact(root));
 }
 

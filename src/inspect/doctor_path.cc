@@ -16,14 +16,14 @@ namespace {
 constexpr std::uint64_t kUsualReadAheadBytes = 128 << 10;
 constexpr std::uint64_t kMuchReadAheadBytes = 1 << 20;
 
-// The file behind a path; none for a folder, and for what cannot be opened, with the reason.
+// The file at a path; null, with the reason, for a folder and for a file that cannot be opened.
 struct Opened {
   std::unique_ptr<File> file;
   std::string why_not;
 };
 
 Opened open_path(const std::string& path) {
-  if (is_folder(path)) return {nullptr, "a folder: name a file in it"};
+  if (is_folder(path)) return {nullptr, "this is a folder; name a file in it"};
   try {
     return {std::make_unique<File>(path), ""};
   } catch (const IoError& error) {
@@ -41,7 +41,7 @@ Fact path_fact(const std::string& path, const Opened& opened) {
 }
 
 Fact file_system_fact(const std::optional<FileSystem>& system) {
-  if (!system) return unknown_fact("file_system", "neither /proc nor statfs tells");
+  if (!system) return unknown_fact("file_system", "neither /proc nor statfs reports it");
   StorageWords words = storage_words(system->type);
   if (!system->point.empty()) {
     words.detail += " (" + system->source + " on " + system->point + ")";
@@ -51,7 +51,7 @@ Fact file_system_fact(const std::optional<FileSystem>& system) {
 
 Fact device_fact(const Device& device) {
   if (device.name.empty()) {
-    return unknown_fact("device", "no block device of this machine is known behind it");
+    return unknown_fact("device", "no local block device was found for this path");
   }
   Fact fact{"device", FactState::good, device.name, "", ""};
   if (!device.rotational) {
@@ -59,10 +59,10 @@ Fact device_fact(const Device& device) {
   } else if (*device.rotational) {
     fact.state = FactState::note;
     fact.detail =
-        "says that it rotates: random reads wait for the disk's arm (a virtual disk may "
-        "say so and be fast)";
+        "reports that it rotates, so random reads wait for the disk's arm (a virtual disk may "
+        "report this and still be fast)";
     fact.advice =
-        "give Lowtide more memory: neighbours are read together, in the order of the disk";
+        "give Lowtide more memory: it then reads more neighbouring rows together, in disk order";
   } else {
     fact.detail = "does not rotate";
   }
@@ -72,20 +72,20 @@ Fact device_fact(const Device& device) {
 
 Fact read_ahead_fact(const Device& device) {
   if (!device.read_ahead_bytes) {
-    return unknown_fact("read_ahead", "/sys does not tell read_ahead_kb for this device");
+    return unknown_fact("read_ahead", "/sys does not report read_ahead_kb for this device");
   }
   const std::uint64_t bytes = *device.read_ahead_bytes;
   Fact fact{"read_ahead", FactState::good, format_bytes(bytes), device.read_ahead_source, ""};
   if (bytes <= kUsualReadAheadBytes) {
-    fact.detail += "; not above the usual " + format_bytes(kUsualReadAheadBytes);
+    fact.detail += "; not more than the usual " + format_bytes(kUsualReadAheadBytes);
     return fact;
   }
   fact.state = bytes > kMuchReadAheadBytes ? FactState::bad : FactState::note;
   fact.detail += "; the usual is " + format_bytes(kUsualReadAheadBytes) +
-                 ". A page touched at random in a mapped file reads " + format_bytes(bytes) + ", " +
+                 ". Touching a random page of a mapped file reads " + format_bytes(bytes) + ", " +
                  std::to_string(bytes / page_bytes()) +
                  " times what is needed. Lowtide's own reads are not affected";
-  fact.advice = "np.memmap: use lowtide instead, or MADV_RANDOM; as root: echo " +
+  fact.advice = "instead of np.memmap, use Lowtide or MADV_RANDOM; or, as root: echo " +
                 std::to_string(kUsualReadAheadBytes / 1024) + " > " + device.read_ahead_source;
   return fact;
 }
@@ -95,14 +95,14 @@ Fact direct_fact(const Opened& opened) {
   const auto alignment = opened.file->direct_alignment();
   if (!alignment || opened.file->direct_fd() < 0) {
     return {"direct_io", FactState::note, "not possible",
-            "this file system refuses O_DIRECT here: big data is read through the page cache and "
-            "dropped behind, which costs CPU time",
+            "this file system refuses O_DIRECT here, so large data is read through the page cache "
+            "and dropped afterwards, which costs CPU time",
             ""};
   }
   return {"direct_io", FactState::good,
           "aligned to " + format_bytes(alignment->offset_bytes) + " in the file, " +
               format_bytes(alignment->memory_bytes) + " in memory",
-          "O_DIRECT: big data is read past the page cache", ""};
+          "O_DIRECT works: large data is read past the page cache", ""};
 }
 
 Fact residency_fact(const Opened& opened) {
@@ -113,19 +113,20 @@ Fact residency_fact(const Opened& opened) {
   if (known) {
     return {"residency", FactState::good,
             format_bytes(known->cached_bytes) + " of " + format_bytes(all) + " cached",
-            "cachestat: cached bytes are copied, the others are fetched", ""};
+            "from cachestat; cached bytes are copied and the rest is fetched", ""};
   }
   const bool forbidden = why.find("EPERM") != std::string::npos;
-  return unknown_fact("residency", why + "; a few reads are timed at open instead",
-                      forbidden ? "cachestat tells those who may write the file" : "");
+  return unknown_fact(
+      "residency", why + "; instead, a few reads are timed when the file is opened",
+      forbidden ? "run as a user who may write the file: cachestat requires it" : "");
 }
 
 Fact folio_fact() {
   return unknown_fact(
       "large_folios",
-      "the kernel does not tell. With large folios in the page cache (recent kernels) one touched "
-      "byte of a mapped file can count as 2 MiB of RSS, whatever the advice",
-      "judge np.memmap by RssFile, or read with lowtide, which maps no data");
+      "the kernel does not report them. With large folios in the page cache (recent kernels), one "
+      "touched byte of a mapped file can count as 2 MiB of RSS, whatever advice is set",
+      "judge np.memmap by RssFile, or read with Lowtide, which maps no data files");
 }
 
 }  // namespace

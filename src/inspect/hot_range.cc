@@ -9,8 +9,8 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kBlockBytes = 4 << 20;  // two of the largest folios: they leave whole
-constexpr std::uint64_t kReachBytes = 2 * kBlockBytes;  // of the read-ahead of tuned disks
+constexpr std::uint64_t kBlockBytes = 4 << 20;  // two large folios, so that each is evicted whole
+constexpr std::uint64_t kReachBytes = 2 * kBlockBytes;  // the read-ahead of tuned disks
 constexpr std::uint64_t kMostBlocks = 16384;
 constexpr std::uint64_t kReadBytes = 1 << 20;
 
@@ -43,13 +43,13 @@ WarmRange::WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes,
     : file_(std::move(file)) {
   const std::uint64_t all = file_->shard().size_bytes;
   const std::uint64_t end = std::min(size_bytes, all);
-  // Reads at the end of the range can start read-ahead behind it.
+  // Reads at the end of the range can trigger read-ahead beyond it.
   for (std::uint64_t block = 0; block < std::min(end + kReachBytes, all); block += kBlockBytes) {
     const auto before = residency(*file_, block, kBlockBytes);
     if (!before) stays_ = true;
     if (before && (cold || before->cached_bytes == 0)) brought_in_bytes_.push_back(block);
   }
-  file_->advise(Advice::random);  // no read-ahead beyond the end
+  file_->advise(Advice::random);  // prevents read-ahead beyond the end
   const Memory buffer(kReadBytes);
   for (std::uint64_t at = 0; at < end; at += kReadBytes) {
     if (stop && stop()) return;

@@ -1,4 +1,4 @@
-// hot_range.h - the part of a file that is in the page cache: found, or brought in for a while.
+// hot_range.h - the part of a file that is in the page cache: found there, or loaded for a while.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ struct ByteRange {
   std::uint64_t size_bytes = 0;
 };
 
-// The longest part that is wholly cached, less what the kernel's read-ahead could reach behind it.
-// Empty where there is none, and where the kernel does not tell.
+// The longest part that is fully cached, minus what the kernel's read-ahead could reach beyond it.
+// Empty if there is none, or if the kernel does not report it.
 [[nodiscard]] ByteRange find_hot_range(const File& file);
 
-// Brings the first bytes of a file into the page cache by reading them; when it goes, it puts those
-// out again that were not there before, by blocks of 4 MiB of which nothing was; all of them where
-// the whole file was `cold`. Where the kernel does not tell what was there, all of them stay.
+// Loads the start of a file into the page cache by reading it. The destructor evicts what was not
+// cached before, in blocks of 4 MiB of which nothing was cached; all blocks if the whole file was
+// `cold`. If the kernel does not report what was cached before, everything stays.
 class WarmRange {
  public:
-  // Where `stop` says so it reads no further, and the range is empty. Throws IoError.
+  // Stops when `stop` returns true; the range is then empty. Throws IoError.
   WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes, bool cold,
             const std::function<bool()>& stop = {});
   ~WarmRange();
@@ -33,13 +33,13 @@ class WarmRange {
   WarmRange& operator=(const WarmRange&) = delete;
 
   [[nodiscard]] ByteRange range() const { return range_; }
-  [[nodiscard]] bool stays() const { return stays_; }  // nothing will be put out
+  [[nodiscard]] bool stays() const { return stays_; }  // nothing will be evicted
 
  private:
   std::shared_ptr<const File> file_;
   ByteRange range_;
   bool stays_ = false;
-  std::vector<std::uint64_t> brought_in_bytes_;  // where the blocks begin
+  std::vector<std::uint64_t> brought_in_bytes_;  // the offsets of the blocks
 };
 
 }  // namespace lowtide

@@ -23,7 +23,7 @@ bool is_token_word(std::string_view format) {
   return format == "nanogpt" || format == "llmc" || format == "megatron" || format == "olmo";
 }
 
-// The first file that has bytes: it tells for all.
+// The first file that has bytes: it is examined on behalf of all.
 std::shared_ptr<File> first_file(std::span<const std::string> paths) {
   std::shared_ptr<File> file;
   for (const std::string& path : paths) {
@@ -56,13 +56,13 @@ FileKind kind_of_file(std::span<const std::string> paths, const InfoOptions& opt
   return can_be_tokens(seen.path, options.dtype) ? FileKind::tokens : FileKind::array;
 }
 
-// What was asked for decides before anything is opened.
+// Options that rule a kind out decide before anything is opened.
 std::optional<FileKind> kind_asked(const InfoOptions& options) {
   const bool of_array = options.shape || options.offset_bytes || options.fortran_order;
   const bool of_tokens = options.format && is_token_word(*options.format);
   if (of_array && (of_tokens || options.kind == FileKind::tokens)) {
     throw std::invalid_argument(
-        "shape, offset and order are those of an array: tokens have none of them");
+        "shape, offset and order describe an array: tokens have none of them");
   }
   if (options.kind) return options.kind;
   if (of_tokens) return FileKind::tokens;
@@ -73,7 +73,8 @@ std::optional<FileKind> kind_asked(const InfoOptions& options) {
 void check_format(const Info& found, const InfoOptions& options) {
   if (!options.format || *options.format == found.format) return;
   if (*options.format != "npy" && *options.format != "raw") {
-    throw std::invalid_argument("format: arrays are npy or raw, not \"" + *options.format + "\"");
+    throw std::invalid_argument("format: expected npy or raw for an array, found \"" +
+                                *options.format + "\"");
   }
   throw FormatError(found.path + ": expected format " + *options.format + ", found " +
                     found.format);
@@ -121,10 +122,10 @@ Info info_of(const Tokens& tokens) {
   add_files(&found, tokens.paths());
   found.shards = found.files.size();
   if (!found.documents) return found;
-  std::vector<std::string> indexes;  // beside their data, as the format has it
+  std::vector<std::string> indexes;  // stored beside their data, as the format prescribes
   for (std::string path : tokens.paths()) {
     path.replace(path.size() - 4, 4, ".idx");
-    if (path_exists(path)) indexes.push_back(std::move(path));  // else it was named otherwise
+    if (path_exists(path)) indexes.push_back(std::move(path));  // else it was named directly
   }
   add_files(&found, indexes);
   return found;

@@ -1,4 +1,4 @@
-// info.h - a file opened as what it is, for those that look at it.
+// info.h - opens a file as what it is, for the code that inspects it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace lowtide {
 using OpenedFile = std::variant<Array, Tokens>;
 
 struct HowToOpen {
-  // Nothing is read through it, so a row of any length is no fault.
+  // Nothing is read through it, so a row longer than the budget is not an error.
   static constexpr std::uint64_t kAnyMemory = std::uint64_t{1} << 62;
 
   std::uint64_t memory_bytes = kAnyMemory;
@@ -23,19 +23,19 @@ struct HowToOpen {
   CacheMode cache = CacheMode::automatic;
 };
 
-// By the rules of InfoOptions::kind. With `expand` there is one path, which may be a pattern, a
+// Follows the rules of InfoOptions::kind. With `expand` there is one path: a file, a pattern, a
 // folder or a prefix. Throws IoError, FormatError (an empty file), std::invalid_argument.
 [[nodiscard]] FileKind kind_of(std::span<const std::string> paths, bool expand,
                                const InfoOptions& options);
 
-// As an array or as tokens. Throws as Array::open and Tokens::open.
+// As an array or as tokens. Throws what Array::open and Tokens::open throw.
 [[nodiscard]] OpenedFile open_file(std::span<const std::string> paths, bool expand,
                                    const InfoOptions& options, const HowToOpen& how);
 
 [[nodiscard]] Info info_of_opened(const OpenedFile& opened, const std::string& path,
                                   const InfoOptions& options);
 
-// NumPy's name where it has one, "float32", else its descr without quotes.
+// NumPy's name if it has one ("float32"), otherwise its descr without quotes.
 [[nodiscard]] std::string dtype_name(const DType& dtype);
 
 }  // namespace lowtide

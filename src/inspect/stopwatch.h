@@ -1,4 +1,4 @@
-// stopwatch.h - time that a measurement may take, and took.
+// stopwatch.h - how long a measurement may take, and how long it took.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace lowtide {
 
 struct TimeLimit {
   double seconds = 0;
-  std::function<bool()> stop = {};  // true: no time is left; empty: nobody stops it
+  std::function<bool()> stop = {};  // true: stop now; empty: never
 };
 
 class Stopwatch {

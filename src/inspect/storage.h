@@ -1,4 +1,4 @@
-// storage.h - what it means for reading that a path lies on this file system or that one.
+// storage.h - what the file system of a path means for reading it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct StorageWords {
   std::string advice;
 };
 
-// `type` as mountinfo has it: "ext4", "nfs4", "fuse.sshfs".
+// `type` as in mountinfo: "ext4", "nfs4", "fuse.sshfs".
 [[nodiscard]] StorageWords storage_words(std::string_view type);
 
 }  // namespace lowtide

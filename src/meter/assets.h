@@ -1,4 +1,4 @@
-// assets.h - the plain files beside this one, as they are; cmake/embed.cmake puts them into the
+// assets.h - the plain files beside this one, verbatim; cmake/embed.cmake compiles them into the
 // library.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace lowtide {
 
-extern const std::string_view kChartCss;  // of every picture, alone or in a page
-extern const std::string_view kChartJs;   // draws it again in a page
+extern const std::string_view kChartCss;  // for every picture, alone or in a page
+extern const std::string_view kChartJs;   // redraws it in a page
 extern const std::string_view kPageCss;
 extern const std::string_view kPageJs;
 

@@ -1,4 +1,4 @@
-// axis.h - where an axis has its ticks.
+// axis.h - the positions of the ticks on an axis.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace lowtide {
 
-// Values at which a line and its label stand, from 0; the last is at or above `top`.
+// The values that get a line and a label, from 0; the last is at or above `top`.
 struct ByteTicks {
   std::uint64_t step = 1;
   std::vector<std::uint64_t> at;

@@ -13,11 +13,11 @@
 namespace lowtide {
 namespace {
 
-constexpr double kLetter = 8;  // of a label; rather too wide than too narrow
+constexpr double kLetter = 8;  // the width of one letter of a label, rounded up
 constexpr std::size_t kMostMarks = 25;
-constexpr std::uint64_t kLeastTop = 1 << 20;  // fewer bytes on an axis would make much of nothing
+constexpr std::uint64_t kLeastTop = 1 << 20;  // a finer axis would magnify noise
 constexpr std::size_t kNameLetters = 28;
-constexpr double kLimitInPicture = 2;  // a limit above this multiple of the peak is told in words
+constexpr double kLimitInPicture = 2;  // a limit above this multiple of the peak is only named
 
 std::uint64_t highest(const Column& column) {
   std::uint64_t top = 0;
@@ -46,7 +46,7 @@ std::string path(const std::string& attributes, const std::string& d) {
   return d.empty() ? "" : "<path " + attributes + " d=\"" + d + "\"/>\n";
 }
 
-// Where the panels lie; a small picture has one only.
+// The positions of the panels; a small picture has only one.
 struct Frame {
   double width = 960, height = 520;
   Panel memory{76, 944, 44, 340, 0, 1};
@@ -64,7 +64,7 @@ Frame frame_of(const PictureOptions& options, double end_seconds) {
   return frame;
 }
 
-// Of several pictures on one page, ids would name the first.
+// With several pictures on one page, an id would always refer to the first.
 std::string opening(const Frame& frame, const std::string& title, const std::string& description) {
   const std::string width = coordinate(frame.width), height = coordinate(frame.height);
   const std::string begin =
@@ -103,7 +103,7 @@ std::string time_axis(const Frame& frame) {
                     "time since the start");
 }
 
-// A name on its band, where it has room.
+// A name on its band, if there is room.
 std::string band_name(const Panel& panel, const Series& series, const Band& band,
                       const std::string& name, std::vector<Box>& taken) {
   const double width = kLetter * static_cast<double>(name.size()) + 12;
@@ -113,7 +113,7 @@ std::string band_name(const Panel& panel, const Series& series, const Band& band
   return text("name mid", (box->left + box->right) / 2, (box->top + box->bottom) / 2 + 4, name);
 }
 
-// The layers, and on top of them the page cache that nobody maps.
+// The layers, and on top of them the page cache that no process maps.
 std::string stack(const Panel& panel, const Series& series, std::vector<Box>& taken) {
   const std::vector<Band> bands = bands_of(series.tree);
   const std::vector<int> looks = looks_of(series.tree);
@@ -131,7 +131,7 @@ std::string stack(const Panel& panel, const Series& series, std::vector<Box>& ta
   return areas + names + band_name(panel, series, cache, kUnmappedCache, taken);
 }
 
-// Where nothing at all is known.
+// The stretches in which nothing is known.
 std::string unknown_spans(const Panel& panel, const Series& series) {
   std::string out;
   const std::size_t points = series.seconds.size();
@@ -158,7 +158,7 @@ std::string limit_line(const Panel& panel, const Series& series, std::uint64_t l
   if (limit == 0 || (small && limit > panel.top_bytes)) return "";
   const bool above = limit > panel.top_bytes;
   const std::string words =
-      "memory limit " + format_bytes(limit) + (above ? ", above this picture" : "");
+      "memory limit " + format_bytes(limit) + (above ? ", above this chart" : "");
   const double y = panel.y(limit), base = above || y - panel.top < 18 ? y + 14 : y - 6;
   const double width = kLetter * static_cast<double>(words.size());
   taken.push_back({panel.left + 4, base - 13, panel.left + 12 + width, base + 5});
@@ -166,8 +166,8 @@ std::string limit_line(const Panel& panel, const Series& series, std::uint64_t l
          text("name", panel.left + 8, base, words);
 }
 
-// Its words stand at its upper end, above everything that is drawn there, or below it where there
-// is no room above.
+// Its label is at its upper end, above everything drawn there; below the line if there is no room
+// above.
 std::string trend_line(const Panel& panel, const Series& series, bool small,
                        std::vector<Box>& taken) {
   if (!series.trend || small) return "";

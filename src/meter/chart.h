@@ -1,7 +1,7 @@
 // chart.h - a series as one SVG picture: the stack of memory, below it the bytes read per second.
 //
-// No colour stands alone: areas have patterns and, where there is room, their names on them, of
-// which no two overlap; lines have dashes and names. What is unknown is left open.
+// No meaning rests on colour alone: areas have patterns and, where there is room, names that never
+// overlap; lines have dashes and names. What is unknown is left open.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ namespace lowtide {
 
 inline constexpr double kSmallChartWidth = 440, kSmallChartHeight = 260;
 
-// An svg element of 960 x 520 units (a small one: as above) with the definitions of all patterns,
-// classes as in chart.css and no style of its own. `title` and `description` are for screen
-// readers. Marks beyond 25 are thinned out evenly.
+// An svg element of 960 x 520 units (a small one: see above) that contains the definitions of all
+// patterns, uses the classes of chart.css and has no style of its own. `title` and `description`
+// are for screen readers. More than 25 marks are thinned out evenly.
 [[nodiscard]] std::string draw_chart(const Series& series, const std::vector<Mark>& marks,
                                      const std::string& title, const std::string& description,
                                      const PictureOptions& options = {});

@@ -1,10 +1,10 @@
-// The picture as SVG text, drawn from the data of the page: any width, any stretch of time, with or
-// without some layers. Classes and rules are those of the static picture.
+// The picture as SVG text, drawn from the page's data: any width, any stretch of time, with any
+// layers hidden. Classes and rules are those of the static picture.
 const lowtidePainter = (data, state) => {
   'use strict';
   const times = data.seconds, end = data.duration;
   const CACHE = 'page cache, not mapped';
-  const LEAST = 1 << 20; // an axis of fewer bytes would make much of nothing
+  const LEAST = 1 << 20; // a finer axis would magnify noise
   let size = null; // of the last drawing
 
   const safe = (text) => String(text).replace(/[&<>"']/g, (c) => '&#' + c.charCodeAt(0) + ';');
@@ -19,7 +19,7 @@ const lowtidePainter = (data, state) => {
     const rounded = n.toFixed(n >= 100 ? 0 : n >= 10 ? 1 : 2);
     return (Number(rounded) === n ? n : rounded) + ' ' + names[power];
   };
-  // To the millisecond where the picture shows less than a second.
+  // To the millisecond if the picture shows less than a second.
   const span = (s) => {
     const exact = state.to - state.from < 1;
     if (s < 60) return +s.toFixed(s < 1 || exact ? 3 : 2) + ' s';
@@ -32,7 +32,7 @@ const lowtidePainter = (data, state) => {
   const view = () => data[state.view];
   const layers = () => view().layers.filter((layer) => !state.hidden.has(layer.title));
 
-  // The points that are seen, and one more at each side.
+  // The visible points, and one more on each side.
   const seen = () => {
     let first = 0, last = times.length - 1;
     while (first + 1 < times.length && times[first + 1] <= state.from) first += 1;
@@ -59,7 +59,7 @@ const lowtidePainter = (data, state) => {
     return ticks;
   };
 
-  // Stretches [first, last] in which a column is known.
+  // The stretches [first, last] in which a column is known.
   const stretches = (column, first, last) => {
     const found = [];
     for (let i = first; i <= last; i += 1) {
@@ -105,8 +105,8 @@ const lowtidePainter = (data, state) => {
     return 'M' + points.join('L');
   }).join('');
 
-  // The best place for a name on its area where no other text stands; the same rule as in the
-  // static picture.
+  // The best position for a name on its area, away from other text; the same rule as in the static
+  // picture.
   const nameOn = (band, x, y, first, last, taken) => {
     const width = 8 * band.layer.name.length + 12;
     let best = null, room = 16;
@@ -161,7 +161,7 @@ const lowtidePainter = (data, state) => {
     return top;
   };
 
-  // The page cache that nobody maps, on top of what is shown.
+  // The page cache that no process maps, on top of the visible layers.
   const cacheBand = (bands) => {
     const top = bands.reduce((sum, band) => sum.map((value, i) => band.high[i] ?? value), times.map(() => 0));
     const high = data.cache.map((value, i) => (value === null ? null : top[i] + value));
@@ -177,7 +177,7 @@ const lowtidePainter = (data, state) => {
     return path + text('name', size.left + 8, base, words);
   };
 
-  // A leak: over the heap, which lies lowest in the stack by kind. Its words stand at its upper end.
+  // A leak: over the heap, the lowest layer of the stack by kind. Its label is at its upper end.
   const trendLine = (x, y, shown, tops, taken) => {
     const trend = data.trend;
     if (!trend || state.view !== 'tree' || !shown.length || shown[0].title !== 'heap') return '';

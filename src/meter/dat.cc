@@ -14,14 +14,14 @@ namespace lowtide {
 namespace {
 
 constexpr double kMiB = 1 << 20;
-constexpr int kRoot = 0;  // a .dat does not tell the pid of the command itself
-constexpr const char* kReason = "memory_profiler tells RSS only";
+constexpr int kRoot = 0;  // a .dat does not contain the pid of the command itself
+constexpr const char* kReason = "memory_profiler records only RSS";
 
 std::string mib(std::uint64_t bytes) {
   return format_fixed(static_cast<double>(bytes) / kMiB, 6);
 }
 
-// As mprof joins a command; it has no escapes, so a quote or a line end within is lost.
+// Joins a command as mprof does. mprof has no escapes, so quotes and newlines inside are lost.
 std::string joined(const std::vector<std::string>& command) {
   std::string line;
   for (const std::string& argument : command) {
@@ -44,7 +44,7 @@ std::vector<std::string> split_command(std::string_view line) {
   return command;
 }
 
-// mprof splits a line at blanks: a name has none.
+// mprof splits lines at blanks, so a name must not contain any.
 std::string one_word(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; }, '_');
@@ -66,14 +66,14 @@ class DatReader {
     if (kind == "FUNC") return function(text);
   }
 
-  // Times become those since the first reading: FUNC lines may stand before it.
+  // Times become relative to the first reading; FUNC lines may come before it.
   [[nodiscard]] Trace end() && {
     if (trace_.readings.empty()) return std::move(trace_);
     const double first = trace_.readings.front().seconds;
     trace_.started_unix_ms = static_cast<std::int64_t>(std::floor(first * 1000));
     const double started = static_cast<double>(trace_.started_unix_ms) / 1000;
     const auto since = [&](double unix_seconds) { return std::max(0.0, unix_seconds - started); };
-    double before = 0;  // the clock of a .dat is the wall's, which may be set back
+    double before = 0;  // a .dat uses the wall clock, which may be set back
     for (Reading& reading : trace_.readings) {
       before = reading.seconds = std::max(before, since(reading.seconds));
     }
@@ -100,7 +100,7 @@ class DatReader {
     return value;
   }
 
-  // Pages are whole KiB: a byte more or less is what six decimals of a MiB lost.
+  // Pages are whole KiB; a byte more or less is the rounding error of six decimals of a MiB.
   static std::uint64_t bytes(std::string_view& text) {
     const double value = std::round(number(text) * kMiB);
     const double kib = std::round(value / 1024) * 1024;
@@ -125,7 +125,7 @@ class DatReader {
     add_process(kRoot, rss);
   }
 
-  // Belongs to the MEM line before it, unless that has this child already.
+  // Belongs to the preceding MEM line, unless that already has this child.
   void child(std::string_view text) {
     const std::string_view word = take(text);
     int pid = 0;

@@ -24,35 +24,35 @@ std::string seconds_text(double seconds) {
   return format_fixed(seconds / 3600, 1) + " h";
 }
 
-// What is less than a twentieth of all that is resident explains nothing that a curve shows; and
-// what is less than 4 MiB, nobody looks for (a leak begins there, too).
+// Less than a twentieth of the resident memory explains nothing that the curve shows, and less than
+// 4 MiB is not worth looking for (the threshold of a leak is the same).
 bool matters(std::uint64_t bytes, std::uint64_t whole) {
   return bytes >= std::max(static_cast<std::uint64_t>(4 * kMiB), whole / 20);
 }
 
-// Each process that leaks; where none does, the one whose heap grew most.
+// Every process that leaks; if none does, the one whose heap grew most.
 void add_processes(std::vector<std::string>& evidence, const Facts& facts) {
   constexpr std::size_t kMost = 4;
   if (facts.lives.size() < 2) return;
   const auto text = [](const Life& life) {
     return "heap of " + process_text(life.name, life.pid) + ": " + format_bytes(life.heap.first) +
-           " to " + format_bytes(life.heap.last) + " within " +
-           seconds_text(life.end_s - life.begin_s);
+           " to " + format_bytes(life.heap.last) + " in " + seconds_text(life.end_s - life.begin_s);
   };
   std::size_t told = 0;
   for (const Life& life : facts.lives) {
     if (!life.leaks || told++ >= kMost) continue;
-    evidence.push_back(text(life) + ", by " + rate_text(*life.heap_trend) + ", steadily");
+    evidence.push_back(text(life) + ", growing steadily by " + rate_text(*life.heap_trend));
   }
   if (told > kMost) {
-    evidence.push_back("and " + std::to_string(told - kMost) + " more processes that leak");
+    evidence.push_back("and " + std::to_string(told - kMost) + " more leaking processes");
   }
   if (told > 0) return;
   const auto grown = [](const Life& life) {
     return life.heap.last - std::min(life.heap.first, life.heap.last);
   };
   const auto most = std::ranges::max_element(facts.lives, {}, grown);
-  if (matters(grown(*most), facts.rss.peak)) evidence.push_back(text(*most) + ", the most of all");
+  if (matters(grown(*most), facts.rss.peak))
+    evidence.push_back(text(*most) + ", the largest growth");
 }
 
 void add_files(std::vector<std::string>& evidence, const Facts& facts) {
@@ -63,8 +63,8 @@ void add_files(std::vector<std::string>& evidence, const Facts& facts) {
   for (const GrownFile& file : facts.files) {
     if (file.library || !matters(file.rise, all) || told == kMost) continue;
     ++told;
-    evidence.push_back("mapped: " + shown(file.path) + ", grew by " + format_bytes(file.rise) +
-                       " to " + format_bytes(file.peak));
+    evidence.push_back("mapped: " + shown(file.path) + ", which grew by " +
+                       format_bytes(file.rise) + " to " + format_bytes(file.peak));
   }
 }
 
@@ -86,17 +86,17 @@ std::string rate_text(const Trend& trend) {
 
 std::string readings_text(const Facts& facts) {
   return std::to_string(facts.readings) + (facts.readings == 1 ? " reading" : " readings") +
-         " within " + seconds_text(facts.seconds);
+         " in " + seconds_text(facts.seconds);
 }
 
 std::vector<std::string> evidence_of(const Facts& facts, const Trends& trends) {
   std::vector<std::string> evidence;
   if (facts.readings == 0) return evidence;
   evidence.push_back(readings_text(facts));
-  // Beside a process that leaks, the sum over all only confuses.
+  // If a single process is named as leaking, the sum over all processes would only confuse.
   const bool named = facts.lives.size() > 1 && std::ranges::any_of(facts.lives, &Life::leaks);
   if (trends.heap && !named) {
-    evidence.push_back("floor of the heap: " + rate_text(*trends.heap) +
+    evidence.push_back("lowest level of the heap: " + rate_text(*trends.heap) +
                        (trends.heap->steady ? ", steadily" : ", not steadily"));
   }
   add_processes(evidence, facts);
@@ -109,8 +109,9 @@ std::vector<std::string> evidence_of(const Facts& facts, const Trends& trends) {
   add("shared memory of the largest process", facts.shmem);
   if (facts.shared && matters(facts.shared->rss - facts.shared->pss, facts.rss.peak)) {
     evidence.push_back("RSS of " + std::to_string(facts.shared->processes) +
-                       " processes: " + format_bytes(facts.shared->rss) + " summed, " +
-                       format_bytes(facts.shared->pss) + " with shared pages divided (PSS)");
+                       " processes: " + format_bytes(facts.shared->rss) + " as a sum, " +
+                       format_bytes(facts.shared->pss) +
+                       " with each shared page counted once (PSS)");
   }
   add("page cache charged to the memory group", facts.group_file);
   return evidence;

@@ -15,13 +15,13 @@ struct Trends {
   std::optional<Trend> heap, file, shmem;
 };
 
-// "12.3 +- 0.4 MiB/s", in the unit (second, minute, hour) in which the number is readable.
+// "12.3 +- 0.4 MiB/s", per second, minute or hour, whichever makes the number readable.
 [[nodiscard]] std::string rate_text(const Trend& trend);
-// "40 readings within 12 s", in ms, s, min or h.
+// "40 readings in 12 s"; in ms, s, min or h.
 [[nodiscard]] std::string readings_text(const Facts& facts);
 
-// What the table of start, peak and end does not tell, and of that only what moved by a twentieth
-// of the peak of RSS: less explains nothing that the curve shows.
+// What the table of start, peak and end does not show; and of that, only what moved by at least a
+// twentieth of the peak RSS, because less explains nothing that the curve shows.
 [[nodiscard]] std::vector<std::string> evidence_of(const Facts& facts, const Trends& trends);
 
 }  // namespace lowtide

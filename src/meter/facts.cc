@@ -50,9 +50,9 @@ void see_shared(std::optional<SharedMoment>& shared, const Reading& reading, con
   shared = {*sums.rss, *sums.pss, reading.processes.size()};
 }
 
-// Whether the file is a program that ran: cc1plus lies in no bin.
+// Whether the file is a program that ran; not all are in a bin folder (cc1plus).
 bool is_program(const std::string& path, const std::set<std::string>& names) {
-  constexpr std::size_t kMostName = 15;  // the kernel cuts longer ones
+  constexpr std::size_t kMostName = 15;  // the kernel truncates longer names
   return names.contains(path.substr(path.rfind('/') + 1, kMostName));
 }
 
@@ -69,7 +69,7 @@ std::vector<GrownFile> grown_files(const Trace& trace) {
     for (const FileReading& file : *reading.files) {
       if (!file.mapped.value) continue;
       const std::uint64_t mapped = *file.mapped.value;
-      // A file that was not in the first list was not mapped then.
+      // A file that is missing from the first list was not mapped then.
       Seen& one = seen.try_emplace(file.path, Seen{first_list ? mapped : 0, 0}).first->second;
       one.peak = std::max(one.peak, mapped);
     }
@@ -91,11 +91,11 @@ std::vector<GrownFile> grown_files(const Trace& trace) {
 bool is_library(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   if (name.find(".so.") != std::string::npos || name.ends_with(".so")) return true;
-  // Programs are called "node" or "python3.12"; what is called "train.bin" is data, in a bin too.
+  // Programs have names like "node" or "python3.12"; "train.bin" is data, even in a bin folder.
   const std::size_t dot = std::min(name.rfind('.'), name.size());
   const bool plain = name.find_first_not_of(".0123456789", dot) == std::string::npos;
   if (plain && path.ends_with("/bin/" + name)) return true;
-  // What the C library maps by itself: locales, character sets, time zones, its own cache.
+  // Files that the C library maps itself: locales, character sets, time zones, its cache.
   return name == "ld.so.cache" || std::ranges::any_of(kSystemFolders, [&](const char* folder) {
            return path.find(folder) != std::string::npos;
          });

@@ -1,4 +1,4 @@
-// figure.h - a number that was measured, or the reason why it was not.
+// figure.h - a measured number, or the reason why it could not be measured.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,10 @@
 
 namespace lowtide {
 
-// Bytes or a count. What could not be measured is unknown and says why; it is never 0.
+// Bytes or a count. An unknown figure carries its reason; it is never 0.
 struct Figure {
   std::optional<std::uint64_t> value;
-  std::string
-      why;  // only where value is empty: "no permission", "the kernel has no cachestat", ...
+  std::string why;  // only if value is empty: "no permission", "the kernel has no cachestat", ...
 
   [[nodiscard]] static Figure known(std::uint64_t value) { return {value, {}}; }
   [[nodiscard]] static Figure unknown(std::string why) { return {std::nullopt, std::move(why)}; }

@@ -9,8 +9,8 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kMostFiles = 5;        // as many as colours that differ for every eye
-constexpr std::uint64_t kSmallestPart = 50;  // a layer is at least 1/50 of all that is mapped
+constexpr std::size_t kMostFiles = 5;  // as many as there are colours that everyone can tell apart
+constexpr std::uint64_t kSmallestPart = 50;  // a layer has at least 1/50 of all mapped pages
 
 std::uint64_t between(std::uint64_t from, std::uint64_t to, double part) {
   const double a = static_cast<double>(from), b = static_cast<double>(to);
@@ -30,7 +30,7 @@ std::map<std::string, std::uint64_t> peaks_of_data(const Trace& trace) {
   return peaks;
 }
 
-// The files that get a layer: no libraries, and none that would be a hair's breadth.
+// The files that get a layer: no libraries, and none too thin to see.
 std::vector<std::string> largest_files(const Trace& trace, std::uint64_t most_mapped) {
   const std::map<std::string, std::uint64_t> peaks = peaks_of_data(trace);
   std::vector<std::pair<std::uint64_t, std::string>> sorted;
@@ -46,7 +46,7 @@ std::vector<std::string> largest_files(const Trace& trace, std::uint64_t most_ma
   return paths;
 }
 
-// A file that is not in a list of files was not mapped then.
+// A file that is missing from a list of files was not mapped then.
 std::optional<std::uint64_t> mapped_then(const Reading& reading, const std::string& path) {
   if (!reading.files) return std::nullopt;
   std::uint64_t sum = 0;
@@ -64,7 +64,7 @@ Column told_of(const Trace& trace, const std::string& path) {
   return bridged(trace, told);
 }
 
-// All libraries of a reading; unknown where one of them is, 0 where none is mapped.
+// All libraries of a reading; unknown if one of them is unknown, 0 if none is mapped.
 std::optional<std::uint64_t> libraries_then(const Reading& reading) {
   if (!reading.files) return std::nullopt;
   std::uint64_t sum = 0;
@@ -93,8 +93,8 @@ void add(std::optional<std::uint64_t>& sum, std::uint64_t part) {
   sum = __builtin_add_overflow(sum.value_or(0), part, &total) ? UINT64_MAX : total;
 }
 
-// Bytes of the files in memory: of each what is cached, or what is mapped where that is more, as of
-// a file that several processes map. Unknown where the page cache of no file is known.
+// Bytes of the files in memory: for each file the cached bytes, or the mapped bytes if those are
+// more, as with a file that several processes map. Unknown if no file's page cache is known.
 std::optional<std::uint64_t> in_memory_then(const Reading& reading, FileSplit split) {
   std::optional<std::uint64_t> sum;
   if (!reading.files) return sum;
@@ -108,7 +108,7 @@ std::optional<std::uint64_t> in_memory_then(const Reading& reading, FileSplit sp
   return known ? sum : std::nullopt;
 }
 
-// The one file that nearly all data is in, or all of them.
+// The name of the file that holds nearly all data, or of all files together.
 std::string name_of_data(const Trace& trace) {
   const std::map<std::string, std::uint64_t> peaks = peaks_of_data(trace);
   std::string name = "mapped files";
@@ -123,7 +123,7 @@ std::string name_of_data(const Trace& trace) {
   return largest > 0 && static_cast<double>(largest) >= 0.9 * sum ? name : "mapped files";
 }
 
-// The parts of one reading, made to fit into what is mapped; returns what is left of it.
+// Scales the parts of one reading to fit the mapped total; returns what is left of it.
 std::uint64_t fit(std::uint64_t mapped, std::vector<std::uint64_t>& parts) {
   double sum = 0;
   for (const std::uint64_t part : parts) sum += static_cast<double>(part);

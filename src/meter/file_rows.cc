@@ -33,7 +33,7 @@ std::vector<FileRow> file_rows(const Trace& trace) {
   std::map<std::string, FileRow> by_path;
   for (const Reading& reading : trace.readings) {
     if (!reading.files) continue;
-    // The last look at watched files, after all processes, says nothing about maps.
+    // The final reading of watched files, after all processes have ended, says nothing about maps.
     const bool mapped = !reading.processes.empty();
     for (auto& [path, row] : by_path) {
       if (mapped) row.mapped_now = 0;

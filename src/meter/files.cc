@@ -49,7 +49,7 @@ void set_mapped(FileReading* reading, std::uint64_t mapped, std::uint64_t pss,
   reading->pss = missing.empty() ? Figure::known(pss) : Figure::unknown(missing);
 }
 
-// Where no process showed its maps, that a file is not mapped is not known.
+// If no process showed its maps, it is unknown whether a file is mapped.
 FileReading watched(const std::string& path, MappedFiles* files, const std::string& missing) {
   const Told<FileState> state = file_state(path);
   FileMap map;

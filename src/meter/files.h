@@ -1,4 +1,4 @@
-// files.h - which regular files the processes of a tree map, and what of each is cached.
+// files.h - which regular files the processes of a tree map, and how much of each is cached.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace lowtide {
 
 struct FilesReading {
-  std::vector<FileReading> files;  // watched ones first, then by what is mapped, the most first
-  std::map<int, Figure> pss;       // of each process, as its maps tell it
+  std::vector<FileReading> files;  // watched files first, then by mapped bytes in descending order
+  std::map<int, Figure> pss;       // per process, summed over its maps
 };
 
-// Reads the maps of every process: dear (maps.h). Of the mapped files the `kMostFiles` with the
-// most pages are told; a watched file is always told, also where nobody maps it or it cannot be
+// Reads the maps of every process, which is expensive (maps.h). Reports the `kMostFiles` mapped
+// files with the most pages, and every watched file, even if no process maps it or it cannot be
 // read.
 inline constexpr std::size_t kMostFiles = 24;
 [[nodiscard]] FilesReading read_files(const SystemRoot& root, const std::vector<int>& pids,

@@ -9,7 +9,7 @@ namespace lowtide {
 
 [[nodiscard]] Figure to_figure(const ToldBytes& told);
 
-// Every figure unknown, with the reason, where the process has no group that can be read.
+// Every figure is unknown, with the reason, if the process has no readable group.
 [[nodiscard]] GroupReading read_group(const SystemRoot& root, int pid);
 
 }  // namespace lowtide

@@ -36,7 +36,7 @@ void add_verdict(JsonWriter& json, const Verdict& verdict) {
   json.field("advice", verdict.advice).end_object();
 }
 
-// The largest first; a build starts thousands, of which the least tell nothing.
+// The largest first: a build starts thousands of processes, most of them insignificant.
 void add_processes(JsonWriter& json, const Trace& trace) {
   constexpr std::size_t kMost = 100;
   std::vector<Life> lives = lives_of(trace);
@@ -62,7 +62,7 @@ void add_processes(JsonWriter& json, const Trace& trace) {
   json.end_array();
 }
 
-// What each look at the files saw of one.
+// What each reading of the files found for one file.
 struct Looks {
   std::vector<double> seconds;
   std::vector<std::optional<std::uint64_t>> mapped, cached;

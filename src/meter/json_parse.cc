@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
-// The top level of one object, just well enough to find a text in it: other values are skipped,
-// brackets counted, not judged.
+// The top level of one object, parsed just well enough to find a text in it: other values are
+// skipped by counting brackets, without validation.
 class Fields {
  public:
   Fields(std::string_view text, const std::string& path) : text_(text), path_(path) {}
 
-  // The text with this name.
+  // The text of the field with this name.
   std::string text_of(std::string_view name) {
     expect('{');
     while (!at_end() && peek() != '}') {
@@ -29,14 +29,15 @@ class Fields {
       if (peek() == ',') ++at_;
       blanks();
     }
-    throw FormatError(path_ + ": no report of lowtide profile: it has no \"" + std::string(name) +
-                      "\"; reports of lowtide before it wrote that cannot be read back");
+    throw FormatError(path_ + ": not a report of lowtide profile: it has no field \"" +
+                      std::string(name) +
+                      "\"; reports by older versions of lowtide cannot be read back");
   }
 
  private:
   [[nodiscard]] bool at_end() const { return at_ >= text_.size(); }
   [[nodiscard]] char peek() const {
-    if (at_end()) fail("it ends too early");
+    if (at_end()) fail("the text ends too early");
     return text_[at_];
   }
   [[noreturn]] void fail(const std::string& why) const {
@@ -78,7 +79,7 @@ class Fields {
       *out += kBytes[found];
       return;
     }
-    if (c != 'u') fail("no such escape");
+    if (c != 'u') fail("unknown escape");
     char32_t code = unit();
     const bool first_half = code >= 0xd800 && code < 0xdc00;
     if (first_half && text_.substr(at_).starts_with("\\u")) {
@@ -89,12 +90,12 @@ class Fields {
   }
   // Four hexadecimal digits.
   char32_t unit() {
-    if (text_.size() - at_ < 4) fail("no such escape");
+    if (text_.size() - at_ < 4) fail("unknown escape");
     char32_t code = 0;
     for (int i = 0; i < 4; ++i) {
       const std::size_t digit =
           std::string_view("0123456789abcdef").find(static_cast<char>(text_[at_] | 0x20));
-      if (digit == std::string_view::npos) fail("no such escape");
+      if (digit == std::string_view::npos) fail("unknown escape");
       code = code * 16 + static_cast<char32_t>(digit);
       ++at_;
     }

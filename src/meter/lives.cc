@@ -10,12 +10,12 @@
 namespace lowtide {
 namespace {
 
-constexpr double kLastingPart = 1.0 / 3;  // of the run
-constexpr double kStartUpPart = 0.1;      // of a life
-constexpr double kTearDownPart = 0.1;     // of a life
-constexpr double kWindDownPart = 0.25;    // of the run
+constexpr double kLastingPart = 1.0 / 3;  // a process that lived for this part of the run is judged
+constexpr double kStartUpPart = 0.1;      // of a life; ignored: every program grows while it starts
+constexpr double kTearDownPart = 0.1;     // of a life; at most this much is ignored at its end
+constexpr double kWindDownPart = 0.25;    // of the run; at most this much is ignored at its end
 
-// One process in one reading that could be read.
+// One process in one reading, if it could be read.
 struct Seen {
   std::size_t reading = 0;
   double seconds = 0;
@@ -36,7 +36,8 @@ std::size_t before_its_fall(const std::vector<Seen>& seen, const Life& life) {
   if (!life.ended) return at;
   const double earliest = life.end_s - kTearDownPart * (life.end_s - life.begin_s);
   while (at > 0 && seen[at - 1].seconds >= earliest && seen[at - 1].rss >= seen[at].rss) --at;
-  while (at + 1 < seen.size() && seen[at + 1].rss == seen[at].rss) ++at;  // it fell after these
+  // Equal values are not part of the fall.
+  while (at + 1 < seen.size() && seen[at + 1].rss == seen[at].rss) ++at;
   return at;
 }
 
@@ -107,7 +108,7 @@ std::size_t last_whole(const Trace& trace, const std::vector<Life>& lives) {
   }
   std::ranges::sort(ends);
   const auto rss_at = [&](std::size_t i) { return sums_of(trace.readings[i]).rss.value_or(0); };
-  std::vector<std::uint64_t> later(trace.readings.size(), 0);  // the most of all readings after it
+  std::vector<std::uint64_t> later(trace.readings.size(), 0);  // the maximum of all later readings
   const std::size_t lowest = ends.empty() ? last : std::min(ends.front(), last);
   for (std::size_t i = last; i-- > lowest;) later[i] = std::max(later[i + 1], rss_at(i + 1));
   for (const std::size_t end : ends) {

@@ -11,7 +11,7 @@ constexpr int kProcessLooks[] = {1, 2, 3, 4, 5, 7};
 
 }  // namespace
 
-// What lies on the colour of each look: nothing, or strokes of different directions.
+// What is drawn over the colour of each look: nothing, or strokes in one direction.
 std::string pattern_definitions() {
   constexpr const char* kStrokes[] = {
       "",       "M0 8L8 0",     "M0 0L8 8",     "M0 4H8",       "M4 0V8", "M0 8L8 0M0 0L8 8",

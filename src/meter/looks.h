@@ -1,4 +1,4 @@
-// looks.h - the colour, pattern and name by which a layer is known in pictures and legends.
+// looks.h - the colour, pattern and name of a layer in pictures and legends.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ namespace lowtide {
 
 inline constexpr const char* kUnmappedCache = "page cache, not mapped";
 
-// The patterns of chart.css, `look-0` and so on: one for each layer, the same for the same kind.
+// The patterns of chart.css, `look-0` and so on: one per layer, always the same for the same kind.
 // Files have the looks 1 to 5, in order.
 [[nodiscard]] std::vector<int> looks_of(const View& view);
 
-// What the legend calls a layer.
+// The name of a layer in the legend.
 [[nodiscard]] std::string layer_title(const Layer& layer);
-// What stands on its area: of a file the last part of the path.
+// The label on its area: for a file, the last part of its path.
 [[nodiscard]] std::string layer_name(const Layer& layer, std::size_t most_letters);
 
 // The `defs` element with `lt-look-0` and so on, and `lt-unknown`.

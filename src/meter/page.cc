@@ -12,7 +12,7 @@ namespace lowtide {
 namespace {
 
 constexpr std::size_t kScriptPoints = 700;  // an hour with ten files stays under 500 KB
-constexpr std::size_t kStaticPoints = 240;  // more are not seen in 870 units of width
+constexpr std::size_t kStaticPoints = 240;  // more would not be visible in 870 units of width
 constexpr std::size_t kTitleLetters = 200;
 
 std::string section(const char* id, const char* title, const std::string& body) {
@@ -32,7 +32,7 @@ std::string figure(const Trace& trace, const Series& series) {
       "<div class=\"zoom\"><button type=\"button\" id=\"in\" aria-label=\"zoom in\">+</button>"
       "<button type=\"button\" id=\"out\" aria-label=\"zoom out\">\u2212</button>"
       "<button type=\"button\" id=\"all\">whole run</button></div>\n"
-      "<p class=\"hint\">Drag to zoom. Keys: \u2190 \u2192 move, + \u2212 zoom, 0 the whole "
+      "<p class=\"hint\">Drag to zoom. Keys: \u2190 \u2192 move, + \u2212 zoom, 0 shows the whole "
       "run.</p>\n"
       "</div>\n";
   return std::string("<figure aria-label=\"memory over time\">\n") + kToolbar +
@@ -57,9 +57,9 @@ std::string picture_in_words(const Trace& trace) {
   const auto told = [](const std::optional<std::uint64_t>& bytes) {
     return bytes ? format_bytes(*bytes) : std::string("unknown");
   };
-  return "Resident memory over " + time_text(seconds_of(trace)) + ": at most " + told(peak.rss) +
-         ", of it heap at most " + told(peak.anon) + " and mapped files at most " +
-         told(peak.file) + ". " + judge(trace).headline;
+  return "Resident memory over " + time_text(seconds_of(trace)) + ": peak " + told(peak.rss) +
+         ", with heap peaking at " + told(peak.anon) + " and mapped files at " + told(peak.file) +
+         ". " + judge(trace).headline;
 }
 
 std::string html_report(const Trace& trace) {

@@ -1,5 +1,5 @@
-// Lets the picture be zoomed, asked for values and looked at without its children: by mouse, by
-// finger and by keyboard.
+// Makes the picture interactive: zooming, reading values and hiding layers, by mouse, by touch and
+// by keyboard.
 (() => {
   'use strict';
   const byId = (id) => document.getElementById(id);
@@ -8,7 +8,7 @@
   const svg = stage.querySelector('svg'), plot = svg.querySelector('.plot');
   const times = data.seconds, end = data.duration;
   const state = { view: 'tree', from: 0, to: end, hidden: new Set(), at: null, drag: null };
-  const SLIP = 8; // a hand that is not quite still does not drag
+  const SLIP = 8; // pixels: a slightly shaky hand is not a drag
   const painter = lowtidePainter(data, state);
   const { layers, view, limitAt, bytes, span, safe, line, r, CACHE } = painter;
   let size = null; // of the last drawing
@@ -28,7 +28,7 @@
       look === 'cache' ? '<rect class="cache" width="22" height="14"/><path class="cached" d="M0 1H22"/>' : `<path class="${look}" d="M0 7H22"/>`) + '</svg>';
   const gaps = (column) => {
     const known = column.filter((value) => value !== null).length;
-    return known === 0 ? ' (unknown)' : known < column.length ? ' (in part unknown)' : '';
+    return known === 0 ? ' (unknown)' : known < column.length ? ' (partly unknown)' : '';
   };
   const drawLegend = () => {
     const entry = (look, title, more) => `<li><button type="button" class="entry" data-title="${safe(title)}" aria-pressed="${!state.hidden.has(title)}">${swatch(look)}<span>${safe(title + more)}</span></button></li>`;
@@ -92,7 +92,7 @@
     const mid = inside ? times[state.at] : (state.from + state.to) / 2;
     zoomTo(mid - (mid - state.from) * factor, mid + (state.to - mid) * factor);
   };
-  // Keys move among the points that are seen, and take the picture along at its edge.
+  // Keys move among the visible points and scroll the picture at its edges.
   const step = (by) => {
     if (!times.length) return;
     let i = state.at;
@@ -111,11 +111,11 @@
   };
   const xOf = (event) => event.clientX - svg.getBoundingClientRect().left;
 
-  // Mouse, pen and finger alike; of several fingers the first.
+  // Mouse, pen and touch alike; of several fingers, the first.
   stage.addEventListener('pointerdown', (event) => {
     if (event.button !== 0 || !event.isPrimary || !times.length) return;
     state.drag = { from: xOf(event), to: xOf(event) };
-    try { stage.setPointerCapture(event.pointerId); } catch { /* a pointer that is gone */ }
+    try { stage.setPointerCapture(event.pointerId); } catch { /* the pointer is already gone */ }
     moveTo(nearest(secondsAt(xOf(event))));
   });
   stage.addEventListener('pointermove', (event) => {
@@ -136,8 +136,8 @@
     state.drag = null;
     showCursor();
   };
-  stage.addEventListener('pointercancel', letGo); // the finger scrolls the page
-  // A finger always leaves when it is lifted: what it asked for stays to be read.
+  stage.addEventListener('pointercancel', letGo); // the touch became a scroll of the page
+  // Lifting a finger always fires a leave event; the values it showed stay visible.
   stage.addEventListener('pointerleave', (event) => {
     if (!state.drag && event.pointerType !== 'touch') letGo();
   });

@@ -25,7 +25,7 @@ void add_view(JsonWriter& json, const char* name, const View& view) {
   json.end_array().field("read", view.read_bytes_per_s).end_object();
 }
 
-// Where it is known only now and then, the last value says it all: limits seldom change.
+// It is known only now and then, but the last value is enough: limits seldom change.
 void add_limit(JsonWriter& json, const Column& limit) {
   const bool same = std::ranges::all_of(limit, [&](const auto& one) { return one == limit[0]; });
   json.key("limit");
@@ -91,7 +91,7 @@ std::string page_data(const Trace& trace, const Series& series) {
   json.end_array();
   add_tables(json, trace);
   json.end_object();
-  // Within texts only, and there a script element could end or begin.
+  // "<" occurs only inside texts, where it could begin or end a script element.
   std::string safe;
   for (const char c : json.text()) safe += c == '<' ? std::string("\\u003c") : std::string(1, c);
   return safe;

@@ -34,10 +34,10 @@ std::string fact(const char* name, const std::string& value) {
 }
 
 std::string ended(const Trace& trace) {
-  if (!trace.ending) return "not seen: the trace stops here";
+  if (!trace.ending) return "unknown: the trace stops here";
   if (!trace.ending->exit_code) return "";
   const int code = *trace.ending->exit_code;
-  if (code > 128) return "by signal " + std::to_string(code - 128);
+  if (code > 128) return "killed by signal " + std::to_string(code - 128);
   return "exit code " + std::to_string(code);
 }
 
@@ -52,7 +52,7 @@ const char* title_of(VerdictKind kind) {
     case VerdictKind::flat:
       return "Flat";
     case VerdictKind::heap_leak:
-      return "Leak in the heap";
+      return "Heap leak";
     case VerdictKind::mapped_files:
       return "Pages of mapped files";
     case VerdictKind::page_cache:
@@ -77,11 +77,11 @@ std::string legend_entry(const std::string& inside, const std::string& title) {
          "</span></span></li>\n";
 }
 
-// " (unknown)" where a column never tells, " (in part unknown)" where it sometimes does not.
+// " (unknown)" if a column has no value at all, " (partly unknown)" if some are missing.
 std::string gaps(const Column& column) {
   std::size_t known = 0;
   for (const auto& value : column) known += value ? 1 : 0;
-  return known == 0 ? " (unknown)" : known < column.size() ? " (in part unknown)" : "";
+  return known == 0 ? " (unknown)" : known < column.size() ? " (partly unknown)" : "";
 }
 
 bool always_zero(const Column& column) {
@@ -98,9 +98,10 @@ std::string page_head(const Trace& trace) {
          fact("ran for", time_text(seconds_of(trace))) + fact("ended", ended(trace)) +
          fact("readings", grouped(trace.readings.size())) + fact("machine", trace.machine) +
          "</dl>\n" +
-         (trace.cut ? "<p class=\"note\">The last line of the trace was not whole and is left "
-                      "out.</p>\n"
-                    : "") +
+         (trace.cut
+              ? "<p class=\"note\">The last line of the trace was incomplete and has been left "
+                "out.</p>\n"
+              : "") +
          "</header>\n";
 }
 
@@ -114,7 +115,7 @@ std::string page_verdict(const Verdict& verdict) {
 
 std::string page_evidence(const Verdict& verdict) {
   std::string out = verdict.evidence.empty() ? "" : list(verdict.evidence);
-  if (!verdict.unknown.empty()) out += "<h3>Not known</h3>\n" + list(verdict.unknown);
+  if (!verdict.unknown.empty()) out += "<h3>Unknown</h3>\n" + list(verdict.unknown);
   return out;
 }
 
@@ -127,7 +128,8 @@ std::string page_legend(const Series& series) {
         "d=\"M0 1H22\"/>",
         kUnmappedCache + gaps(series.unmapped_cache));
   }
-  for (std::size_t i = series.tree.layers.size(); i-- > 0;) {  // as they lie: the top first
+  for (std::size_t i = series.tree.layers.size();
+       i-- > 0;) {  // in drawing order: the top layer first
     const Layer& layer = series.tree.layers[i];
     out += legend_entry("<rect width=\"22\" height=\"14\" fill=\"url(#lt-look-" +
                             std::to_string(looks[i]) + ")\"/>",
@@ -140,35 +142,35 @@ std::string page_legend(const Series& series) {
 }
 
 std::string page_words() {
-  return "<details class=\"words\">\n<summary>What do these words mean?</summary>\n<dl>\n"
-         "<dt>resident (RSS)</dt><dd>Memory of the processes that is in RAM now: heap + mapped "
-         "files + shared. A page that two processes share counts twice in the sum.</dd>\n"
-         "<dt>heap</dt><dd>Private memory: what the program allocated. Only the program can give "
-         "it "
-         "back, so steady growth here is a leak.</dd>\n"
+  return "<details class=\"words\">\n<summary>What do these terms mean?</summary>\n<dl>\n"
+         "<dt>resident (RSS)</dt><dd>The processes\u2019 memory that is currently in RAM: heap + "
+         "mapped files + shared. A page that two processes share counts twice in the sum.</dd>\n"
+         "<dt>heap</dt><dd>Private memory that the program allocated. Only the program can release "
+         "it, so steady growth here is a leak.</dd>\n"
          "<dt>mapped files</dt><dd>Pages of files that the program maps (np.memmap, shared "
-         "libraries). They are part of the page cache; the kernel takes them back when memory is "
-         "short, and reads them again when they are touched.</dd>\n"
-         "<dt>libraries</dt><dd>Programs, shared libraries and what comes with them (locales, "
-         "caches of the C library). They are mapped by every process and counted together.</dd>\n"
-         "<dt>shared</dt><dd>Shared memory and tmpfs: there until all let go of it.</dd>\n"
-         "<dt>page tables</dt><dd>The kernel\u2019s index of the mapped pages: 8 bytes for each "
-         "page "
-         "of 4 KiB. Not part of RSS, and it cannot be taken back while the map stands.</dd>\n"
-         "<dt>page cache</dt><dd>File contents that the kernel keeps in RAM that nobody else "
-         "needs. "
-         "It belongs to no process and is given up first. Mapped pages are part of it; the light "
-         "area on top of the picture is the rest: what it holds of the files in the table below, "
-         "and no process maps.</dd>\n"
+         "libraries). They are part of the page cache: the kernel reclaims them when memory is "
+         "short and reads them again when they are touched.</dd>\n"
+         "<dt>libraries</dt><dd>Programs, shared libraries and the files that come with them "
+         "(locales, caches of the C library). Every process maps them; they are counted "
+         "together.</dd>\n"
+         "<dt>shared</dt><dd>Shared memory and tmpfs. It stays until every process has released "
+         "it.</dd>\n"
+         "<dt>page tables</dt><dd>The kernel\u2019s index of the mapped pages: 8 bytes per 4 KiB "
+         "page. They are not part of RSS, and the kernel cannot reclaim them while the map "
+         "exists.</dd>\n"
+         "<dt>page cache</dt><dd>File contents that the kernel keeps in otherwise unused RAM. The "
+         "page cache belongs to no process and is reclaimed first. Mapped pages are part of it. "
+         "The "
+         "light area at the top of the chart is the rest: cached pages of the files in the table "
+         "below that no process maps.</dd>\n"
          "<dt>memory limit</dt><dd>The tightest limit of the memory group (cgroup), as set by a "
-         "container or a job system. Page cache counts towards it, but is given up before anything "
-         "is killed.</dd>\n"
-         "<dt>unknown</dt><dd>It could not be measured. It is left open in the picture and is "
-         "never "
-         "counted as 0.</dd>\n"
-         "<dt>between two looks</dt><dd>Which file is mapped how much is looked up rarely, because "
-         "it is dear. In between, the picture draws a straight line; the sum over all files is "
-         "measured every time.</dd>\n</dl>\n</details>\n";
+         "container or a job system. The page cache counts towards it, but is reclaimed before "
+         "anything is killed.</dd>\n"
+         "<dt>unknown</dt><dd>It could not be measured. The chart leaves it open, and it never "
+         "counts as 0.</dd>\n"
+         "<dt>between two readings of the files</dt><dd>How much of each file is mapped is "
+         "measured rarely, because that is expensive. In between, the chart draws a straight line; "
+         "the sum over all files is measured every time.</dd>\n</dl>\n</details>\n";
 }
 
 }  // namespace lowtide

@@ -17,7 +17,7 @@ constexpr std::size_t kMostMarkRows = 100, kMostProcessRows = 30;
 
 using Bytes = std::optional<std::uint64_t>;
 
-// `key` is the place of the number in the data of the page; empty where it is not there.
+// `key` locates the number in the page's data; empty if it is not there.
 std::string bytes_cell(const std::string& key, const Bytes& bytes) {
   const std::string place = key.empty() ? "\"" : "\" data-key=\"" + key + "\"";
   if (!bytes) return "<td class=\"number open" + place + ">unknown</td>";
@@ -33,7 +33,7 @@ std::string level_row(const char* name, const char* key, const Bytes& start, con
          "</tr>\n";
 }
 
-// The cells of a file but for its name.
+// The cells of a file, except for its name.
 std::string file_cells(const std::string& key, const FileRow& row) {
   return bytes_cell(key + "size", row.size) + bytes_cell(key + "peak_mapped", row.peak_mapped) +
          bytes_cell(key + "peak_cached", row.peak_cached) +
@@ -111,14 +111,14 @@ std::string page_processes(const Trace& trace) {
   out += "</tbody>\n</table>\n</div>\n";
   if (lives.size() > kMostProcessRows) {
     out += "<p>" + grouped(lives.size() - kMostProcessRows) +
-           " smaller ones are left out here; the JSON report has them all.</p>\n";
+           " smaller ones are not shown here; the JSON report lists them all.</p>\n";
   }
   return out;
 }
 
 std::string page_files(const Trace& trace) {
   std::vector<FileRow> rows = file_rows(trace);
-  if (rows.empty()) return "<p>No mapped file was seen.</p>\n";
+  if (rows.empty()) return "<p>No mapped files were seen.</p>\n";
   std::vector<FileRow> libraries;
   std::ranges::copy_if(rows, std::back_inserter(libraries), &FileRow::library);
   std::erase_if(rows, [](const FileRow& row) { return row.library; });
@@ -137,7 +137,7 @@ std::string page_files(const Trace& trace) {
   out += "</tbody>\n</table>\n</div>\n";
   if (rows.size() > kMostFileRows) {
     out += "<p>" + grouped(rows.size() - kMostFileRows) +
-           " smaller ones are left out here; the JSON report has them all.</p>\n";
+           " smaller ones are not shown here; the JSON report lists them all.</p>\n";
   }
   return out;
 }
@@ -161,8 +161,8 @@ std::string page_marks(const Trace& trace) {
 
 std::string page_cost(const Trace& trace) {
   if (!trace.ending) {
-    return "<p>Unknown: the trace has no end, because the profiler was stopped from outside or "
-           "still runs.</p>\n";
+    return "<p>Unknown: the trace has no end, because the profiler was killed or is still "
+           "running.</p>\n";
   }
   const double cost = trace.ending->cost_cpu_seconds, run = seconds_of(trace);
   std::string out = "<p>" + grouped(trace.readings.size()) + " readings took " + time_text(cost) +

@@ -14,7 +14,7 @@ std::string point(char command, double x, double y) {
   return command + coordinate(x) + " " + coordinate(y);
 }
 
-// [first, last] of the known points from `from` on; empty where there are no more.
+// The next [first, last] of known points at or after `from`; empty if there are no more.
 struct Stretch {
   std::size_t first = 0, last = 0;
 };

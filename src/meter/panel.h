@@ -1,4 +1,4 @@
-// panel.h - one rectangle of a picture with its two axes: from seconds and bytes to coordinates.
+// panel.h - one rectangle of a picture with its two axes: maps seconds and bytes to coordinates.
 #pragma once
 
 #include <algorithm>
@@ -26,27 +26,27 @@ struct Panel {
   }
 };
 
-// The edges of one layer on top of those below it; empty where the layer is unknown.
+// The edges of one layer stacked on those below it; empty where the layer is unknown.
 struct Band {
   std::vector<std::optional<std::uint64_t>> low, high;
 };
 [[nodiscard]] std::vector<Band> bands_of(const View& view);
 
-// The `d` of a path: the band's known stretches, each closed. A point without neighbours is three
-// units wide.
+// The `d` of a path: the known stretches of the band, each closed. A point without neighbours is
+// three units wide.
 [[nodiscard]] std::string area_path(const Panel& panel, const std::vector<double>& seconds,
                                     const Band& band);
-// The same for a line, which is broken where the column is unknown.
+// The same for a line, which is interrupted where the column is unknown.
 [[nodiscard]] std::string line_path(const Panel& panel, const std::vector<double>& seconds,
                                     const Column& column);
-// The same for a mean since the point before: a staircase.
+// The same for a mean since the previous point: a staircase.
 [[nodiscard]] std::string step_path(const Panel& panel, const std::vector<double>& seconds,
                                     const Column& column);
 
-// What lies on top of a stack, as one more band.
+// A column on top of a stack, as one more band.
 [[nodiscard]] Band band_above(const View& view, const Column& more);
 
-// Where a text stands.
+// The rectangle of a text.
 struct Box {
   double left = 0, top = 0, right = 0, bottom = 0;
 
@@ -54,8 +54,8 @@ struct Box {
     return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
   }
 };
-// Where a text of that width fits into a band of at least 16 units without meeting another: its
-// best place.
+// The best position for a text of that width inside a band of at least 16 units, without touching
+// another text.
 [[nodiscard]] std::optional<Box> room_for(const Panel& panel, const std::vector<double>& seconds,
                                           const Band& band, double width,
                                           const std::vector<Box>& taken);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostProcesses = 6;
 
-using Key = std::pair<int, std::uint64_t>;  // pid and start: a pid that comes again is another
+using Key = std::pair<int, std::uint64_t>;  // pid and start time: a reused pid is another process
 
 std::optional<std::uint64_t> held_by(const ProcessReading& process) {
   std::optional<std::uint64_t> held = rss_of(process);
@@ -23,7 +23,7 @@ std::optional<std::uint64_t> held_by(const ProcessReading& process) {
 
 struct Seen {
   std::string name;
-  std::size_t place = 0;  // in the order of coming
+  std::size_t place = 0;  // in order of appearance
   std::uint64_t peak = 0;
 };
 
@@ -40,7 +40,7 @@ std::map<Key, Seen> seen_in(const Trace& trace) {
   return seen;
 }
 
-// The largest processes, as they came.
+// The largest processes, in order of appearance.
 std::vector<Key> shown_of(const std::map<Key, Seen>& seen) {
   std::vector<Key> keys;
   for (const auto& [key, one] : seen) keys.push_back(key);

@@ -7,9 +7,9 @@
 
 namespace lowtide {
 
-// One layer for each of the largest processes, in the order in which they came, named as "python
-// (pid 7)"; the others share one. A layer is all that the stack of the tree shows of a process:
-// resident memory and page tables. 0 where the process does not run.
+// One layer per large process, in order of appearance, named like "python (pid 7)"; the others
+// share one. A layer is everything that the stack of the tree shows of a process: resident memory
+// and page tables. 0 while the process does not run.
 [[nodiscard]] std::vector<Layer> process_layers(const Trace& trace);
 
 }  // namespace lowtide

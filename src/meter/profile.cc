@@ -14,8 +14,8 @@
 namespace lowtide {
 namespace {
 
-// Who watches this very process. A forked child begins with one of its own: the lock of its
-// parent's may be held by a thread that the child does not have.
+// The profiles that watch this very process. A forked child starts with an instance of its own: a
+// thread that does not exist in the child may have held the lock of the parent's instance.
 struct Watching {
   int process = 0;
   std::mutex mutex;
@@ -23,12 +23,12 @@ struct Watching {
 };
 
 std::atomic<Watching*> watching{nullptr};
-std::atomic<int> watched_process{0};  // the process that has at least one; 0: none
+std::atomic<int> watched_process{0};  // the process that has at least one profile; 0: none
 
 Watching& watching_now() {
   Watching* now = watching.load();
   while (now == nullptr || now->process != process_id()) {
-    auto* const fresh = new Watching;  // never freed: any thread may be marking
+    auto* const fresh = new Watching;  // never freed: another thread may be using it for a mark
     fresh->process = process_id();
     if (watching.compare_exchange_strong(now, fresh)) return *fresh;
     delete fresh;
@@ -52,11 +52,13 @@ void end(const Watch* watch) {
 
 Watch::Options watch_options(const ProfileOptions& options) {
   if (options.pid < 0) {
-    throw std::invalid_argument("profile: pid " + std::to_string(options.pid) + " is no process");
+    throw std::invalid_argument("profile: pid " + std::to_string(options.pid) +
+                                " is not a process");
   }
   if (!(options.interval_s >= 0) || options.interval_s > 3600) {
-    throw std::invalid_argument("profile: the interval must be 0 (adaptive) to 3600 seconds, got " +
-                                std::to_string(options.interval_s));
+    throw std::invalid_argument(
+        "profile: expected an interval from 0 (adaptive) to 3600 seconds, found " +
+        std::to_string(options.interval_s));
   }
   Watch::Options made;
   made.sampler.pid = options.pid;
@@ -80,8 +82,8 @@ struct Profile::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // In a forked child the thread is not there and its locks may be held for ever: what belongs to
-  // the parent is left as it is.
+  // In a forked child the thread does not exist and its locks may be held for ever, so the parent's
+  // objects are left alone.
   static void let_go(std::unique_ptr<Impl> impl) {
     if (impl && !impl->watch.is_ours()) (void)impl.release();
   }

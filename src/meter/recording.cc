@@ -25,7 +25,7 @@ std::string read_all(const std::string& path) {
   const File file(path);
   const std::uint64_t size = file.shard().size_bytes;
   if (size > kMostBytes) {
-    throw FormatError(path + ": no trace is this large: expected at most " +
+    throw FormatError(path + ": too large for a trace: expected at most " +
                       format_bytes(kMostBytes) + ", found " + format_bytes(size));
   }
   std::string text(static_cast<std::size_t>(size), '\0');
@@ -40,7 +40,7 @@ bool is_dat(std::string_view text) {
 
 struct Form {
   std::string_view suffix;
-  std::string (*write)(const Trace& trace);  // nullptr: the picture, which has options
+  std::string (*write)(const Trace& trace);  // nullptr: the picture, whose writer takes options
 };
 constexpr std::array<Form, 5> kForms{{{".html", html_report},
                                       {".svg", nullptr},
@@ -55,8 +55,8 @@ const Form& form_of(const std::string& path) {
   }
   std::string known;
   for (const Form& form : kForms) known += (known.empty() ? "" : ", ") + std::string(form.suffix);
-  throw std::invalid_argument("cannot tell from " + shown(path) +
-                              " what to write; end its name with one of " + known);
+  throw std::invalid_argument("the name " + shown(path) +
+                              " does not say what to write; end it with one of " + known);
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ Recording Recording::load(const std::string& path) {
   if (is_dat(text)) return recording_of(parse_dat(text, path));
   if (text.starts_with('{')) return recording_of(parse_json(text, path));
   throw FormatError(path +
-                    ": neither a trace or a JSON report of lowtide nor a .dat of mprof: it begins "
+                    ": expected a trace or a JSON report of lowtide, or a .dat of mprof; it begins "
                     "with " +
                     excerpt(std::string_view(text).substr(0, 20)));
 }
@@ -117,7 +117,7 @@ double Recording::cost() const {
 }
 
 bool Recording::cut() const {
-  // A .dat of mprof has no ending and no pid of its root: there nothing is missing.
+  // A .dat of mprof never has an ending or the pid of its root, so nothing is missing there.
   const bool ends = impl_->trace.ending || impl_->trace.root_pid == 0;
   return impl_->trace.cut || !ends;
 }
@@ -126,9 +126,9 @@ std::string Recording::html() const {
 }
 
 std::string Recording::svg(const PictureOptions& options) const {
-  if (!(options.seconds >= 0)) {  // nor NaN
-    throw std::invalid_argument("a picture cannot end at " + std::to_string(options.seconds) +
-                                " seconds");
+  if (!(options.seconds >= 0)) {  // also refuses NaN
+    throw std::invalid_argument("picture: expected an end of 0 seconds or later, found " +
+                                std::to_string(options.seconds) + " seconds");
   }
   return svg_report(impl_->trace, options);
 }
@@ -137,7 +137,7 @@ std::string Recording::json() const {
 }
 
 void Recording::save(const std::string& path, const PictureOptions& picture) const {
-  const Form& form = form_of(path);  // before the work
+  const Form& form = form_of(path);  // fails before any work is done
   write_whole(path, form.write == nullptr ? svg(picture) : form.write(impl_->trace));
 }
 

@@ -1,4 +1,4 @@
-// recording.h - what is behind a Recording.
+// recording.h - the implementation of a Recording.
 #pragma once
 
 #include "lowtide/profile.h"

@@ -12,11 +12,11 @@ namespace lowtide {
 [[nodiscard]] std::string html_report(const Trace& trace);
 // The picture alone, readable without the page's style sheet.
 [[nodiscard]] std::string svg_report(const Trace& trace, const PictureOptions& options = {});
-// Everything, documented in docs/profile.md; the numbers of the page are these. It has the trace in
-// it, so that it can be read back without loss. FormatError where it is another JSON.
+// Everything, as documented in docs/profile.md; the page shows the same numbers. It contains the
+// trace, so it can be read back without loss. Throws FormatError if it is some other JSON.
 [[nodiscard]] std::string json_report(const Trace& trace);
 [[nodiscard]] Trace parse_json(std::string_view text, const std::string& path);
-// memory_profiler's mprof format, and back (rss only: the rest is unknown, and says so).
+// memory_profiler's mprof format, written and read (only RSS; the rest is unknown).
 [[nodiscard]] std::string dat_report(const Trace& trace);
 [[nodiscard]] Trace parse_dat(std::string_view text, const std::string& path);
 

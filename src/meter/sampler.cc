@@ -11,8 +11,8 @@
 namespace lowtide {
 namespace {
 
-// Shares add up to 0.75 %, allowances to 23 ms: with both, a run is under 1 % from 10 s on. Files
-// wait longer than the others between two looks: a program maps its data only after it has started.
+// The shares add up to 0.75 %, the allowances to 23 ms: together they keep a run under 1 % from 10
+// s on. Files wait longest, because a program maps its data only some time after it has started.
 constexpr Turn::Pace kPlain{0.0015, 0.006, 0.05, 0.001, 0.1};
 constexpr Turn::Pace kDiscover{0.0012, 0.004, 0.05, 0.002, 0.5};
 constexpr Turn::Pace kPss{0.001, 0.003, 0.1, 0.010, 2};
@@ -42,8 +42,8 @@ ProcessReading read_process(const SystemRoot& root, const ProcessStat& stat) {
   return reading;
 }
 
-// A process that ends gives its memory up before it is gone: what is asked of it then is no figure
-// of its life, and that it was not told is no news.
+// A process that is ending releases its memory before it disappears. Figures read at that point do
+// not describe its life, and the fact that they could not be read is not worth reporting.
 bool is_ending(const SystemRoot& root, const ProcessReading& process) {
   bool gone = false;
   const Told<ProcessStat> now = read_stat(root, process.pid, &gone);
@@ -56,7 +56,7 @@ bool is_unread(const ProcessReading& process) {
   return !process.anon.value && !process.rss_alone;
 }
 
-// What walking the pages of the tree will cost, before it was tried: a guess, on the high side.
+// Estimates the cost of walking the pages of the tree before it was tried; rather too high.
 double walk_s(const Reading& reading) {
   constexpr double kPageBytes = 4096, kPageS = 60e-9, kProcessS = 300e-6;
   double seconds = 0;
@@ -106,7 +106,7 @@ Reading Sampler::take(double seconds, bool last) {
     }
   });
   if (!reading.processes.empty()) {
-    // Readings that were asked for, and files by name: these are told at least once.
+    // An explicit interval, and files named by the user, are honoured whatever they cost.
     const bool asked = options_.interval_s > 0 && (last || files_.gap_passed(seconds));
     const bool named = last && !options_.watch_files.empty();
     if (asked || named || wanted(files_, walk_s(reading))) {
@@ -116,7 +116,7 @@ Reading Sampler::take(double seconds, bool last) {
     }
   }
   if (reading.processes.empty() && last && !options_.watch_files.empty()) {
-    take_files(&reading);  // the page cache stays when the processes go
+    take_files(&reading);  // the page cache outlives the processes
   }
   if (wanted(group_, 0) && !tree_.ended()) {
     const int pid = reading.processes.empty() ? tree_.root_pid() : reading.processes.front().pid;
@@ -132,7 +132,7 @@ double Sampler::wait_s(double seconds) const {
   return options_.interval_s > 0 ? options_.interval_s : plain_.wait_s(seconds);
 }
 
-// Why the PSS of a process that has ended meanwhile is unknown is no news either.
+// It is not worth reporting either why the PSS of a process that has just ended is unknown.
 void Sampler::forgive_ending(ProcessReading* process) const {
   if (process->pss.value || !is_ending(options_.root, *process)) return;
   process->pss = Figure::unknown(kNotAsked);
@@ -157,8 +157,8 @@ void Sampler::take_files(Reading* reading) const {
   }
   const auto not_asked = [](const ProcessReading& p) { return p.pss.why == kNotAsked; };
   if (!one && std::ranges::all_of(reading->processes, not_asked)) {
-    if (options_.watch_files.empty()) return;  // nobody was left to ask
-    for (FileReading& file : files.files) {    // watched ones: who maps them is not known
+    if (options_.watch_files.empty()) return;  // no process was left to ask
+    for (FileReading& file : files.files) {    // watched files: which process maps them is unknown
       if (!file.mapped.value) file.mapped = file.pss = Figure::unknown(kNotAsked);
     }
   }

@@ -1,10 +1,10 @@
-// sampler.h - takes readings of a tree, each no dearer than it may be.
+// sampler.h - takes readings of a process tree within a limited share of CPU time.
 //
-// The first two seconds are looked at often, from 1 ms on, so that short programs are seen; later
-// the gap is 100 ms or what keeps the whole under 1 % of a core. What is dear (new processes, PSS,
-// maps and page cache, the group) is asked at its own pace, within the same 1 %. In the beginning
-// 23 ms of CPU may be spent at once: a run of less than 10 s can cost more than 1 %. One thread at
-// a time.
+// During the first two seconds readings are frequent, from 1 ms apart, so that short programs are
+// seen. Later the gap is 100 ms, or whatever keeps the total under 1 % of a core. The expensive
+// parts (new processes, PSS, maps and page cache, the group) are read at their own pace, within the
+// same 1 %. At the beginning 23 ms of CPU time may be spent at once, so a run of less than 10 s can
+// cost more than 1 %. Use it from one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,26 @@ namespace lowtide {
 struct SamplerOptions {
   SystemRoot root;
   int pid = 0;            // 0: this process
-  bool children = true;   // all below it too
-  double interval_s = 0;  // 0: as above; else the gap between readings, whatever they cost and
-                          // what their looks at the files cost
+  bool children = true;   // its descendants too
+  double interval_s = 0;  // 0: as above; otherwise the gap between readings, whatever they and the
+                          // reads of the files cost
   std::vector<std::string> watch_files;
   std::uint64_t (*cpu_ns)() = thread_cpu_ns;
 };
 
 class Sampler {
  public:
-  // Throws IoError(ESRCH) where no such process is seen.
+  // Throws IoError(ESRCH) if there is no such process.
   explicit Sampler(SamplerOptions options);
 
-  // What is seen now, `seconds` after the beginning. The last one of a run asks for everything
-  // that its share allows, though it is not its turn, and for files to watch whatever that costs.
+  // Takes a reading, `seconds` after the beginning. The last one of a run includes every part that
+  // its share can afford, even if it is not due, and the watched files whatever they cost.
   [[nodiscard]] Reading take(double seconds, bool last = false);
-  // How long to wait then before the next one.
+  // How long to wait before the next reading.
   [[nodiscard]] double wait_s(double seconds) const;
 
   [[nodiscard]] double cost_cpu_s() const { return cost_s_; }  // of all readings
-  [[nodiscard]] bool ended() const { return tree_.ended(); }   // nobody is left to look at
+  [[nodiscard]] bool ended() const { return tree_.ended(); }   // no process is left
   [[nodiscard]] int root_pid() const { return tree_.root_pid(); }
 
  private:

@@ -23,7 +23,7 @@ bool nothing_to_see(const Layer& layer) {
          std::ranges::all_of(layer.bytes, [](const auto& value) { return value == 0U; });
 }
 
-// The same trace with the first process alone, to be summed by the same rules.
+// The same trace with only the first process, so that the same rules sum it up.
 Trace root_alone(const Trace& trace) {
   Trace alone;
   alone.root_pid = trace.root_pid;
@@ -48,8 +48,8 @@ std::optional<std::uint64_t> unsplit_of(const Reading& reading) {
   return sums_of(only).rss;
 }
 
-// Bytes read from the disk since the trace began. A process that comes later has read all of its
-// bytes since then; one that goes keeps what it had when it was last seen.
+// Bytes read from disk since the trace began. A process that starts later has read all of its bytes
+// since then; one that ends keeps the number at which it was last seen.
 Column read_so_far(const Trace& trace) {
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> seen;
   Column column;
@@ -96,7 +96,7 @@ View view_of(const Trace& trace, FileSplit split) {
   std::vector<Layer> files = file_layers(trace, mapped_of(trace), split);
   std::ranges::move(files, std::back_inserter(view.layers));
   std::erase_if(view.layers, nothing_to_see);
-  view.read_bytes_per_s = read_so_far(trace);  // becomes a rate when the points are chosen
+  view.read_bytes_per_s = read_so_far(trace);  // turned into a rate once the points are chosen
   return view;
 }
 
@@ -110,7 +110,7 @@ Column limit_of(const Trace& trace) {
   return column;
 }
 
-// The last look at watched files, when all processes have ended, is no point of a stack.
+// The final reading of watched files, after all processes have ended, is not part of a stack.
 bool ends_without_processes(const Trace& trace) {
   return !trace.readings.empty() && trace.readings.back().files &&
          trace.readings.back().processes.empty();

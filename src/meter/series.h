@@ -15,29 +15,29 @@ using Column = std::vector<std::optional<std::uint64_t>>;  // empty is unknown
 
 enum class LayerKind {
   heap,         // private memory
-  unsplit,      // resident, of a process that tells only the sum
+  unsplit,      // resident memory of a process for which only the sum is known
   page_tables,  // the tables that map it all
   shared,       // shared memory
-  libraries,    // mapped code and what comes with it, all of it together
+  libraries,    // all mapped code and the files that belong to it, together
   file,         // one mapped file
   other_files,  // mapped files too small for a layer, or not told apart
-  process,      // all of one process, where a view tells processes apart
+  process,      // everything of one process, in the view by process
   others,       // processes too small for a layer
 };
 
-// Pages that the kernel cannot take back lie below those that it can.
+// Pages that the kernel cannot reclaim are below those that it can.
 struct Layer {
   LayerKind kind = LayerKind::heap;
-  std::string name;  // of a file: its path
+  std::string name;  // for a file: its path
   Column bytes;
 };
 
 struct View {
   std::vector<Layer> layers;  // from the bottom of the stack; no page is in two of them
-  Column read_bytes_per_s;    // the mean since the point before; the first is unknown
+  Column read_bytes_per_s;    // the mean since the previous point; the first is unknown
 };
 
-// A leak as a straight line over the layer of the heap.
+// A leak, drawn as a straight line over the heap layer.
 struct TrendLine {
   double from_seconds = 0, to_seconds = 0;
   std::uint64_t from_bytes = 0, to_bytes = 0;
@@ -45,35 +45,35 @@ struct TrendLine {
 };
 
 struct Series {
-  std::vector<double> seconds;  // one for each point, ascending
+  std::vector<double> seconds;  // one per point, ascending
   double end_seconds = 0;       // of the run; at least the last point
   View tree;                    // all processes
-  View root;                    // the first process alone; its files are not told apart
+  View root;                    // only the first process; its files are not separated
   View processes;               // the tree again, process by process
-  bool has_children = false;    // else root and processes are empty: they would be the tree again
-  // What the page cache holds of the files and no process maps. It lies on top of every stack: so
-  // the cache is never drawn below what is mapped of it.
+  bool has_children = false;  // if false, root and processes are empty: they would repeat the tree
+  // What the page cache holds of the files but no process maps. It is on top of every stack, so the
+  // cache is never drawn below its mapped part.
   Column unmapped_cache;
-  Column limit;  // of the memory group; unknown where there is none
+  Column limit;  // of the memory group; unknown if there is none
   std::optional<TrendLine> trend;
 };
 
-// How mapped files are told apart.
+// How mapped files are separated into layers.
 enum class FileSplit {
   each,  // the largest ones by name
-  // Files are looked at rarely and libraries hardly change: what is mapped and no library is data,
-  // one layer. Of the page cache, only that of data counts.
+  // One layer for all data. Files are read rarely, but libraries hardly change, so data is what is
+  // mapped minus the libraries. Only the data's page cache counts.
   data,
 };
 
 // At most max_points + 40 points. The highest and the lowest total of every stretch of time and the
-// highest value of every column stay. Files are looked at rarely: their parts between two looks lie
-// on a straight line, never add up to more than what the processes map, and what is left is
-// other_files. A layer that is 0 all the time is left out.
+// highest value of every column are kept. Files are read rarely: between two readings their parts
+// follow a straight line and never add up to more than what the processes map; the rest is
+// other_files. A layer that is always 0 is left out.
 [[nodiscard]] Series series_of(const Trace& trace, std::size_t max_points,
                                FileSplit split = FileSplit::each);
 
-// The sum of the layers at one point; unknown where no layer is known.
+// The sum of the layers at one point; unknown if no layer is known.
 [[nodiscard]] std::optional<std::uint64_t> total_at(const View& view, std::size_t point);
 
 }  // namespace lowtide

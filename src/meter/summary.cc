@@ -10,7 +10,7 @@ namespace {
 
 using Bytes = std::optional<std::uint64_t>;
 
-// A hostile trace may hold any number: a sum stays at the largest instead of wrapping.
+// A hostile trace may contain any number: a sum saturates instead of wrapping.
 void add(Bytes& sum, const Bytes& part) {
   if (!part) return;
   std::uint64_t total = 0;
@@ -22,7 +22,7 @@ void raise(Bytes& peak, const Bytes& value) {
   if (value) peak = std::max(peak.value_or(0), *value);
 }
 
-// First and last known value of each kind of memory, from the start-up to the end of the run.
+// The first and last known value of each kind of memory, after start-up until the end of the run.
 struct Ends {
   Level first, last;
   std::array<int, 7> known{};
@@ -51,7 +51,7 @@ Ends ends_of(const Trace& trace) {
   const std::size_t end = last_whole(trace, lives_of(trace));
   for (std::size_t i = first_settled(trace); i < trace.readings.size(); ++i) {
     Level level = level_of(trace.readings[i]);
-    if (i > end) {  // the page cache stays when processes go
+    if (i > end) {  // the page cache outlives the processes
       Level stays;
       stays.page_cache = level.page_cache;
       stays.group_usage = level.group_usage;
@@ -94,7 +94,7 @@ Sums sums_of(const Reading& reading) {
 
 std::optional<std::uint64_t> cached_of(const Reading& reading) {
   Bytes cached;
-  // When the processes have ended only watched files are looked at: no sum to compare with.
+  // After the processes have ended, only watched files are read: there is no sum to compare with.
   if (!reading.files || reading.processes.empty()) return cached;
   for (const FileReading& file : *reading.files) add(cached, file.cached.value);
   return cached;

@@ -37,7 +37,7 @@ bool any_above_zero(const Column& column) {
   return std::ranges::any_of(column, [](const auto& value) { return value.value_or(0) > 0; });
 }
 
-// Two columns below the picture; returns the height that they take.
+// Two columns below the picture; returns their height.
 double add_legend(const Series& series, double top, std::string& out) {
   struct Entry {
     std::string sign, title;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kRowsOfStretch = 4;  // first, first unknown, highest, lowest
 
-// What one stretch of time keeps.
+// The rows that one stretch of time keeps.
 struct Stretch {
   std::optional<std::size_t> first, unknown, highest, lowest;
   std::uint64_t most = 0, least = 0;
@@ -36,7 +36,7 @@ struct Stretch {
 };
 
 void keep_highest(const Column& column, std::set<std::size_t>& rows) {
-  const auto highest = std::ranges::max_element(column);  // unknown is below every value
+  const auto highest = std::ranges::max_element(column);  // empty is less than any value
   if (highest != column.end() && *highest) {
     rows.insert(static_cast<std::size_t>(highest - column.begin()));
   }

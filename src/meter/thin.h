@@ -8,9 +8,9 @@
 
 namespace lowtide {
 
-// Row numbers, ascending: of each stretch of time the first row, the first unknown one and those of
-// the highest and lowest total; the last row; for each column the row of its highest value. All
-// rows where there are at most max_points.
+// Row numbers, ascending: for each stretch of time the first row, the first unknown one and those
+// with the highest and the lowest total; the last row; for each column the row with its highest
+// value. All rows if there are at most max_points.
 [[nodiscard]] std::vector<std::size_t> rows_to_keep(const Series& series, std::size_t max_points);
 
 }  // namespace lowtide

@@ -68,7 +68,8 @@ std::vector<Reading> Thinned::readings() const {
 
 void Thinned::keep(const Reading& reading) {
   if (kept_.size() == kMost) {
-    std::vector<Reading> half{std::move(kept_[0])};  // the first is what growth is counted from
+    std::vector<Reading> half{
+        std::move(kept_[0])};  // always kept, because growth is measured from the first
     for (std::size_t i = 1; i + 1 < kept_.size(); i += 2) {
       half.push_back(one_of(std::move(kept_[i]), std::move(kept_[i + 1])));
     }

@@ -1,9 +1,9 @@
-// thinned.h - the readings of a run of any length, at most so many.
+// thinned.h - the readings of a run of any length, in bounded memory.
 //
-// Two readings stand at least a 4000th of the run so far apart, and where there are 4000, every two
-// become one: a run of a week is kept in some 2000 to 4000 readings. Of those that become one, the
-// one with the most resident memory stays, so that peaks stay, with the files and the PSS that the
-// others asked for.
+// Two readings are at least a 4000th of the elapsed time apart. When there are 4000, every two are
+// merged into one, so a run of a week is kept in some 2000 to 4000 readings. Of merged readings the
+// one with the most resident memory is kept, which preserves peaks, together with the files and
+// the PSS that the others read.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@ class Thinned {
  public:
   static constexpr std::size_t kMost = 4000;
 
-  // Takes the next one, later than all before. Gives back what is now kept for sure, to be written
-  // down: this one, one that stands for it and those before it, or none yet.
+  // Takes the next reading, later than all before. Returns the reading that is now final and can be
+  // written to a file: this one, one that replaces it and those before it, or none yet.
   [[nodiscard]] std::optional<Reading> add(Reading reading);
-  // What add() held back, at the end.
+  // At the end: the reading that add() held back.
   [[nodiscard]] std::optional<Reading> flush();
 
-  // All, with the one that is held back.
+  // All readings, including the one held back.
   [[nodiscard]] std::vector<Reading> readings() const;
 
  private:

@@ -9,8 +9,8 @@
 namespace lowtide {
 namespace {
 
-// One record: words apart by one space, ASCII only, so that whatever a file is called it stays one
-// line and comes back byte for byte.
+// One record: words separated by one space, ASCII only, so that it stays one line whatever a file
+// is called, and every name is read back byte for byte.
 class Record {
  public:
   explicit Record(std::string_view word) : line_(word) {}
@@ -33,7 +33,7 @@ class Record {
     quote(bytes);
   }
 
-  // A reason is spelled out once a line; later ones are its place among the reasons of the line.
+  // A reason is spelled out once per line; after that, its index in the line stands for it.
   void figure(const Figure& figure) {
     if (figure.value) return number(*figure.value);
     const std::string reason = figure.why.substr(0, kMostReasonBytes);

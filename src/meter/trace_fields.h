@@ -1,5 +1,5 @@
-// trace_fields.h - the figures of a trace's records, in the order of the file: named once for the
-// writer and the parser. A change here is a new kTraceFormat.
+// trace_fields.h - the figures of a trace's records, in file order: named once for the writer and
+// the parser. Any change here requires a new kTraceFormat.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace lowtide {
 
 inline constexpr std::string_view kTraceMagic = "lowtide-trace";
 inline constexpr int kTraceFormat = 1;
-// Longer reasons are shortened when written and refused when read: each figure has its own copy.
+// Longer reasons are cut when written and refused when read, since each figure stores a copy.
 inline constexpr std::size_t kMostReasonBytes = 200;
 
 template <typename Process, typename Visit>

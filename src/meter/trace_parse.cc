@@ -11,7 +11,7 @@
 namespace lowtide {
 namespace {
 
-// Why one line is none of ours; parse_trace adds path and line.
+// Why a line is not valid; parse_trace adds the path and the line number.
 struct BadLine {
   std::string why;
 };
@@ -44,7 +44,7 @@ class Words {
   }
 
   double seconds() {
-    constexpr double kMostSeconds = 1e12;  // 30,000 years; nor NaN
+    constexpr double kMostSeconds = 1e12;  // 30,000 years; the comparison also refuses NaN
     const double value = number<double>();
     if (value >= 0 && value < kMostSeconds) return value;
     throw BadLine{"expected seconds since the start, found " + std::to_string(value)};
@@ -72,7 +72,7 @@ class Words {
       return Figure::unknown(reasons_.back());
     }
     const auto place = number<std::size_t>();
-    if (place >= reasons_.size()) throw BadLine{"no reason " + std::to_string(place) + " before"};
+    if (place >= reasons_.size()) throw BadLine{"no earlier reason " + std::to_string(place)};
     return Figure::unknown(reasons_[place]);
   }
 
@@ -81,7 +81,7 @@ class Words {
     rest_.remove_prefix(size);
     if (rest_.empty()) return;
     rest_.remove_prefix(1);
-    if (rest_.empty()) throw BadLine{"a space at its end"};
+    if (rest_.empty()) throw BadLine{"a space at the end of the line"};
   }
 
   char quoted_byte(std::size_t* at) {
@@ -174,7 +174,7 @@ void parse_line(std::string_view line, Trace& trace) {
   if (kind == "r") {
     Reading reading = parse_reading(words);
     if (!trace.readings.empty() && reading.seconds < trace.readings.back().seconds) {
-      throw BadLine{"a reading is older than the one before"};
+      throw BadLine{"a reading is older than the previous one"};
     }
     trace.readings.push_back(std::move(reading));
   } else if (kind == "m") {
@@ -195,8 +195,8 @@ void parse_header(std::string_view line, Trace& trace) {
   if (format != kTraceFormat) {
     throw BadLine{format > kTraceFormat
                       ? "written by a newer lowtide (format " + std::to_string(format) +
-                            "; this one reads " + std::to_string(kTraceFormat) + ")"
-                      : "no format " + std::to_string(format)};
+                            "; this version reads format " + std::to_string(kTraceFormat) + ")"
+                      : "unknown format " + std::to_string(format)};
   }
   trace.root_pid = words.number<int>();
   trace.started_unix_ms = words.number<std::int64_t>();
@@ -209,7 +209,7 @@ void parse_header(std::string_view line, Trace& trace) {
 Trace parse_trace(std::string_view text, const std::string& path) {
   const std::string magic = std::string(kTraceMagic) + " ";
   if (!text.starts_with(magic)) {
-    throw FormatError(path + ": no trace of lowtide: expected it to begin with \"" + magic +
+    throw FormatError(path + ": not a trace of lowtide: expected it to begin with \"" + magic +
                       "\", found " + excerpt(text.substr(0, 20)));
   }
   Trace trace;
@@ -218,10 +218,10 @@ Trace parse_trace(std::string_view text, const std::string& path) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     try {
-      if (end == std::string_view::npos) throw BadLine{"it ends within this line"};
+      if (end == std::string_view::npos) throw BadLine{"the file ends within this line"};
       number == 1 ? parse_header(line, trace) : parse_line(line, trace);
     } catch (const BadLine& bad) {
-      // What a kill or a full disk left of the last record is no reason to lose the others.
+      // A last record that a kill or a full disk truncated is no reason to lose the others.
       trace.cut = number > 1 && text.empty();
       if (!trace.cut) {
         throw FormatError(path + ": line " + std::to_string(number) + ": " + bad.why);

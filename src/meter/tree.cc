@@ -11,7 +11,7 @@
 namespace lowtide {
 namespace {
 
-// The leader of a program may end while its other threads work on.
+// The leading thread of a program may end while its other threads go on.
 bool lives(const ProcessStat& process) {
   const bool over = process.exiting || process.state == 'Z' || process.state == 'X';
   return !over || process.threads > 1;
@@ -45,7 +45,7 @@ void Tree::follow(std::vector<ProcessStat>* alive) {
     const Told<ProcessStat> now = read_stat(root_, member->first, &gone);
     const bool same = now && now->start_ticks == member->second && lives(*now);
     if (same) alive->push_back(*now);
-    // Who cannot be read now, because we have too many files open, is asked again.
+    // A process that cannot be read now, because we have too many open files, is tried again.
     const bool ended = gone || (now && !same);
     member = ended ? members_.erase(member) : std::next(member);
   }
@@ -56,12 +56,12 @@ void Tree::admit(const ProcessStat& process, std::vector<ProcessStat>* alive) {
   alive->push_back(process);
 }
 
-// False where the kernel does not tell children.
+// False if the kernel does not list children.
 bool Tree::walk(std::vector<ProcessStat>* alive) {
-  for (std::size_t i = 0; i < alive->size(); ++i) {  // grows while it is walked
+  for (std::size_t i = 0; i < alive->size(); ++i) {  // the list grows during the walk
     const Told<std::vector<int>> children = read_children(root_, (*alive)[i].pid);
     if (!children) {
-      // One that has just ended says nothing about the kernel.
+      // The process may just have ended, which says nothing about the kernel.
       if (!read_stat(root_, (*alive)[i].pid)) continue;
       has_children_files_ = false;
       return false;
@@ -83,14 +83,14 @@ bool Tree::walk(std::vector<ProcessStat>* alive) {
   return before == alive->size() || walk(alive);
 }
 
-// What came to us when its parent ended; a child of ours that is older is none of the tree.
+// A process that became our child when its parent ended. An older child of ours is not in the tree.
 bool Tree::is_orphan(const ProcessStat& process) const {
   return ours_ && process.parent == process_id() && process.start_ticks >= root_start_ &&
          adopts_orphans();
 }
 
 void Tree::scan(std::vector<ProcessStat>* alive) {
-  // A stranger's pid may come again as one of ours: now and then all are asked anew.
+  // A stranger's pid may be reused by one of ours, so all are read again now and then.
   constexpr int kForgetAfter = 64;
   if (++scans_ % kForgetAfter == 0) strangers_.clear();
   std::vector<int> pids = list_processes(root_);
@@ -105,7 +105,7 @@ void Tree::scan(std::vector<ProcessStat>* alive) {
   std::set_intersection(strangers_.begin(), strangers_.end(), pids.begin(), pids.end(),
                         std::inserter(still, still.end()));
   strangers_ = std::move(still);
-  // Parents mostly have the lower pid, but pids wrap: until a round admits nobody.
+  // Parents usually have the lower pid, but pids wrap, so repeat until a round admits no process.
   for (bool grown = true; grown;) {
     grown = false;
     for (ProcessStat& process : fresh) {

@@ -1,7 +1,7 @@
-// tree.h - a process and all below it, followed while they come and go.
+// tree.h - a process and its descendants, followed as they start and end.
 //
-// A process is named by its pid and its start: a pid that comes again is another process. Who was
-// once seen is followed to its end, also when its parent ended before it. One thread at a time.
+// A process is identified by its pid and start time: a reused pid is another process. Once seen, a
+// process is followed to its end, even if its parent ends first. Use it from one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace lowtide {
 
 class Tree {
  public:
-  // Throws IoError(ESRCH) where no such process is seen.
+  // Throws IoError(ESRCH) if there is no such process.
   Tree(SystemRoot root, int root_pid);
 
-  // The processes of the tree that live now, by pid. With `discover` new ones are looked for:
-  // through task/TID/children where the kernel has them, else among all processes, of which only
-  // those not seen before cost a read. Processes that ended and wait for their parent are left out.
+  // The living processes of the tree, by pid. With `discover`, new ones are found: through
+  // task/TID/children if the kernel has it, otherwise among all processes, where only those not
+  // seen before cost a read. Processes that have ended but were not reaped are left out.
   [[nodiscard]] std::vector<ProcessStat> look(bool discover);
 
   [[nodiscard]] int root_pid() const { return root_pid_; }
-  // Nobody of the tree lived at the last look.
+  // No process of the tree was alive at the last look().
   [[nodiscard]] bool ended() const { return members_.empty(); }
 
  private:
@@ -38,9 +38,9 @@ class Tree {
   const int root_pid_;
   std::uint64_t root_start_ = 0;
   bool ours_ = false;                     // the root is a child of this process
-  bool has_children_files_ = true;        // until the kernel says no
+  bool has_children_files_ = true;        // until the kernel lacks them
   std::map<int, std::uint64_t> members_;  // pid -> start_ticks
-  std::set<int> strangers_;               // seen, and not of the tree
+  std::set<int> strangers_;               // seen before, and not in the tree
   int scans_ = 0;
 };
 

@@ -9,18 +9,18 @@ namespace {
 
 constexpr std::size_t kFewestPoints = 12;
 constexpr double kShortestSeconds = 1;
-constexpr double kSureErrors = 7;  // fewer, and noise alone has such a slope now and then
+constexpr double kSureErrors = 7;  // below this, noise alone sometimes has such a slope
 constexpr std::size_t kFewestSlices = 6, kMostSlices = 48, kPointsInSlice = 8;
 
-// Requires that it is not empty. `part` 0.5 is the median.
+// Requires values. `part` 0.5 gives the median.
 double quantile(std::vector<double> values, double part) {
   const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + at, values.end());
   return values[static_cast<std::size_t>(at)];
 }
 
-// The low fifth of each slice of time: not its minimum, because one reading that missed a process
-// would be the floor of all before it.
+// The low fifth of each slice of time. Not the minimum, because a single reading that missed a
+// process would become the floor of everything before it.
 std::vector<Point> lows(const std::vector<Point>& points) {
   const std::size_t slices = std::clamp(points.size() / kPointsInSlice, kFewestSlices, kMostSlices);
   const double begin = points.front().seconds;
@@ -38,7 +38,7 @@ std::vector<Point> lows(const std::vector<Point>& points) {
   return found;
 }
 
-// Each point becomes the least of itself and all later ones.
+// Each point becomes the minimum of itself and all later points.
 std::vector<Point> floors(std::vector<Point> points) {
   for (std::size_t i = points.size() - 1; i-- > 0;) {
     points[i].bytes = std::min(points[i].bytes, points[i + 1].bytes);
@@ -46,7 +46,7 @@ std::vector<Point> floors(std::vector<Point> points) {
   return points;
 }
 
-// The median of the slopes between all pairs (Theil and Sen).
+// The median of the slopes between all pairs of points (the Theil-Sen estimator).
 double median_slope(const std::vector<Point>& points) {
   std::vector<double> slopes;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -58,8 +58,8 @@ double median_slope(const std::vector<Point>& points) {
   return slopes.empty() ? 0 : quantile(std::move(slopes), 0.5);
 }
 
-// Of a slope over points spread evenly in time; 1.48 makes a standard deviation of a median
-// deviation, 1.25 is what a median costs against a mean.
+// The error of a slope over points spread evenly in time. 1.48 turns a median deviation into a
+// standard deviation; 1.25 accounts for a median being less precise than a mean.
 double slope_error(const std::vector<Point>& points, double slope) {
   std::vector<double> rests;
   for (const Point& point : points) rests.push_back(point.bytes - slope * point.seconds);
@@ -78,8 +78,9 @@ double level_at(const std::vector<Point>& points, double seconds) {
   return points.back().bytes;
 }
 
-// Whether the floor rises in nearly all sixths of the time, none of which has half of it all, and
-// in the later half too: steps are few and large, a cache is full at last.
+// Whether the floor rises in nearly every sixth of the time, with no sixth contributing half of the
+// growth, and in the later half too. This excludes steps, which are few and large, and caches,
+// which fill up at some point.
 bool rises_evenly(const std::vector<Point>& floor, double growth) {
   constexpr int kParts = 6;
   const double begin = floor.front().seconds;
@@ -97,7 +98,7 @@ bool rises_evenly(const std::vector<Point>& floor, double growth) {
   return even && late > 0.25 * growth;
 }
 
-// The slope of the later half against that of all.
+// Compares the slope of the later half with that of the whole.
 bool levels_off(const std::vector<Point>& floor) {
   const std::vector<Point> later(floor.begin() + static_cast<std::ptrdiff_t>(floor.size() / 2),
                                  floor.end());
@@ -118,7 +119,7 @@ std::optional<Trend> trend_of(const std::vector<Point>& points) {
   if (points.size() < kFewestPoints) return std::nullopt;
   if (points.back().seconds - points.front().seconds < kShortestSeconds) return std::nullopt;
   const std::vector<Point> low = lows(points);
-  if (low.size() < kFewestSlices) return std::nullopt;  // all readings are at a few moments
+  if (low.size() < kFewestSlices) return std::nullopt;  // the readings cluster in a few slices
   const std::vector<Point> floor = floors(low);
   Trend trend;
   trend.slope = median_slope(low);
@@ -130,7 +131,7 @@ std::optional<Trend> trend_of(const std::vector<Point>& points) {
 }
 
 bool is_leak(const std::optional<Trend>& trend, std::uint64_t peak_bytes) {
-  constexpr double kLeastLeak = 4 << 20;  // less matters to nobody, whatever its shape
+  constexpr double kLeastLeak = 4 << 20;  // less is irrelevant, whatever its shape
   if (!trend || !trend->steady) return false;
   return trend->growth >= std::max(kLeastLeak, 0.005 * static_cast<double>(peak_bytes));
 }

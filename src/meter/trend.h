@@ -1,8 +1,8 @@
 // trend.h - how a series of bytes moves: does it grow steadily, and how fast?
 //
-// What a program frees again is no growth: what counts is the floor, the level below which the
-// series never falls again. A periodic job or a collector's saw-tooth has a flat floor, a leak
-// under either has a rising one.
+// Memory that a program frees again is not growth. What counts is the floor, the level below which
+// the series never falls again. A periodic job or a garbage collector's saw-tooth has a flat floor;
+// a leak underneath has a rising one.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Point {
   double bytes = 0;
 };
 
-// A series and what a reader wants first of it.
+// A series and its most important values.
 struct Course {
   std::vector<Point> points;
   std::uint64_t first = 0, peak = 0, last = 0;
@@ -27,16 +27,16 @@ struct Course {
 };
 
 struct Trend {
-  double slope = 0;     // of the low points, bytes a second: the median of all between two of them
-  double error = 0;     // one standard error of it
+  double slope = 0;     // bytes per second: the median slope between any two low points
+  double error = 0;     // its standard error
   double growth = 0;    // of the floor, last minus first
-  bool steady = false;  // rises all the time, in the later half too, well above its scatter
+  bool steady = false;  // rises throughout, also in the later half, well above its scatter
 };
 
-// Points in order of time. Empty where there are too few to say: fewer than 12, or within 1 s.
+// Points in order of time. Empty if there are too few to judge: fewer than 12, or within 1 s.
 [[nodiscard]] std::optional<Trend> trend_of(const std::vector<Point>& points);
 
-// Whether that is a leak: it grows steadily, by enough to matter beside its peak.
+// Whether it is a leak: it grows steadily, by enough to matter compared with its peak.
 [[nodiscard]] bool is_leak(const std::optional<Trend>& trend, std::uint64_t peak_bytes);
 
 }  // namespace lowtide

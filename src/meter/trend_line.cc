@@ -13,7 +13,7 @@
 namespace lowtide {
 namespace {
 
-// A slope and the stretch of time that it was seen in.
+// A slope and the stretch of time in which it was seen.
 struct Leak {
   Trend trend;
   double from_seconds = 0, to_seconds = 0;
@@ -33,7 +33,7 @@ std::optional<Leak> worst_leak(const Facts& facts) {
   return worst ? worst : leak_of(facts.heap, trend_of(facts.heap.points));
 }
 
-// So that as much of the heap lies above the line as below.
+// Centred, so that as much of the heap is above the line as below it.
 std::optional<double> bytes_at_zero(const Trace& trace, const Leak& leak) {
   std::vector<double> rests;
   for (const Reading& reading : trace.readings) {

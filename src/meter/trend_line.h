@@ -1,4 +1,4 @@
-// trend_line.h - the leak that a verdict speaks of, as a line to be drawn.
+// trend_line.h - the leak that a verdict reports, as a line to draw.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace lowtide {
 
-// Empty where the verdict is no leak of the heap. Its slope is that of the process that leaks most,
-// where one does, else of all together; it lies amid the heap of all processes.
+// Empty if the verdict is not a heap leak. The slope is that of the process that leaks most, or of
+// all processes together if no single one leaks; the line runs through the heap of all processes.
 [[nodiscard]] std::optional<TrendLine> trend_line_of(const Trace& trace);
 
 }  // namespace lowtide

@@ -1,4 +1,4 @@
-// turn.h - when a part of a reading is asked again, so that all of them stay within their share of
+// turn.h - decides when each part of a reading is due, so that all parts stay within their share of
 // a core. Pure arithmetic over seconds that the caller measured.
 #pragma once
 
@@ -10,18 +10,18 @@ class Turn {
  public:
   struct Pace {
     double share;        // of one core, in the long run
-    double allowance_s;  // CPU seconds that may be spent at once, for programs that live short
-    double gap_share;    // the gap between two turns, as a part of the time since the start
+    double allowance_s;  // CPU seconds that may be spent at once, for short-lived programs
+    double gap_share;    // the gap between two turns, as a fraction of the time since the start
     double least_gap_s, most_gap_s;
   };
   explicit Turn(const Pace& pace) : pace_(pace) {}
 
-  // Whether it is time. `expected_s` is what the first one will cost; later ones are taken to cost
-  // as much as the last.
+  // Whether it is due. `expected_s` is the expected cost of the first turn; later turns are
+  // expected to cost as much as the previous one.
   [[nodiscard]] bool due(double seconds, double expected_s = 0) const {
     return gap_passed(seconds) && affordable(seconds, expected_s);
   }
-  // The same, whatever it costs.
+  // The same, regardless of cost.
   [[nodiscard]] bool gap_passed(double seconds) const {
     return !taken_ || seconds >= last_s_ + gap_s(seconds);
   }
@@ -29,7 +29,7 @@ class Turn {
     const double next_s = taken_ ? last_cost_s_ : expected_s;
     return spent_s_ + next_s <= pace_.allowance_s + pace_.share * seconds;
   }
-  // How long until it is.
+  // How long until it is due.
   [[nodiscard]] double wait_s(double seconds) const {
     if (!taken_) return 0;
     const double affordable_at = (spent_s_ + last_cost_s_ - pace_.allowance_s) / pace_.share;

@@ -10,16 +10,16 @@
 namespace lowtide {
 namespace {
 
-// What was unknown and why -> whose it was. In the order of the words, so that equal traces give
-// equal texts.
+// What was unknown and why -> whose it was. Sorted by text, so that equal traces give equal
+// reports.
 using Unknowns = std::map<std::pair<std::string, std::string>, std::set<std::string>>;
 
-// `whose` makes the name: hardly any figure of a long trace needs it.
+// `whose` makes the name on demand: hardly any figure of a long trace needs it.
 template <typename Name>
 void note(Unknowns& unknowns, const char* what, const Figure& figure, const Name& whose) {
   if (figure.value || figure.why == kNotAsked) return;
-  auto& names = unknowns[{what, figure.why.empty() ? "no reason was told" : figure.why}];
-  if (names.size() < 3) names.insert(whose());  // more are not named
+  auto& names = unknowns[{what, figure.why.empty() ? "no reason was recorded" : figure.why}];
+  if (names.size() < 3) names.insert(whose());  // no more than three are named
 }
 
 void note_process(Unknowns& unknowns, const ProcessReading& process, bool asked_files) {
@@ -29,7 +29,7 @@ void note_process(Unknowns& unknowns, const ProcessReading& process, bool asked_
   note(unknowns, "shared memory", process.shmem, whose);
   note(unknowns, "page tables", process.page_tables, whose);
   note(unknowns, "PSS", process.pss, whose);
-  // The look at the files is the one that tells PSS too.
+  // The PSS comes from the same read as the list of files.
   if (asked_files) note(unknowns, "list of mapped files", process.pss, whose);
 }
 
@@ -73,12 +73,12 @@ std::vector<std::string> unknowns_of(const Trace& trace) {
   for (const auto& [key, names] : unknowns) {
     sentences.push_back(sentence(key.first, key.second, names));
   }
-  // A run of a few readings has seen next to nothing: that its verdict says.
+  // With only a few readings next to nothing was seen; the verdict already says so.
   constexpr std::size_t kFewReadings = 12;
   const bool expected = trace.readings.size() >= kFewReadings;
-  if (!asked_files && expected) sentences.emplace_back("which files are mapped: never asked");
+  if (!asked_files && expected) sentences.emplace_back("list of mapped files: never read");
   if (!asked_group && expected) sentences.emplace_back("memory group: never read");
-  if (!trace.ending) sentences.emplace_back("how the run ended: the trace does not tell");
+  if (!trace.ending) sentences.emplace_back("how the run ended: the trace does not record it");
   return sentences;
 }
 

@@ -1,4 +1,4 @@
-// unknowns.h - what a trace could not see, in words.
+// unknowns.h - what a trace could not measure, in sentences.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace lowtide {
 
-// Between two readings that asked for it a figure is not unknown, only not looked at: the reason of
-// such a figure.
+// The reason of a figure that was merely not read this time. It is read only now and then, and is
+// not reported as unknown.
 inline constexpr const char* kNotAsked = "not asked now";
 
-// One sentence for each kind of figure and reason: "heap of sudo (pid 12): no permission".
+// One sentence per kind of figure and reason: "heap of sudo (pid 12): no permission".
 [[nodiscard]] std::vector<std::string> unknowns_of(const Trace& trace);
 
 }  // namespace lowtide

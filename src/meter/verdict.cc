@@ -16,27 +16,27 @@ constexpr std::uint64_t kLeastRise = 16 * kMiB;
 constexpr std::uint64_t kLeastShared = 64 * kMiB;
 
 constexpr const char* kReadInstead =
-    "read arrays with lt.open and token files with lt.tokens: they hold no more than their budget; "
-    "where a map must stay, lt.memmap gives it a ceiling, and so does lowtide guard --limit 512MiB "
-    "PROGRAM for a program that you cannot change";
+    "read arrays with lt.open and token files with lt.tokens: they stay within their budget; if a "
+    "map must remain, limit it with lt.memmap, or with lowtide guard --limit 512MiB PROGRAM for a "
+    "program that you cannot change";
 constexpr const char* kFindAllocations =
-    "find who allocates it with an allocation profiler (Python: memray or tracemalloc)";
+    "find the code that allocates it with an allocation profiler (Python: memray or tracemalloc)";
 constexpr const char* kFindInChildren =
-    "find who allocates it with an allocation profiler that follows child processes (Python: "
-    "memray run --follow-fork)";
+    "find the code that allocates it with an allocation profiler that follows child processes "
+    "(Python: memray run --follow-fork)";
 constexpr const char* kEndProcesses =
-    "find what starts processes and neither ends them nor waits for them";
+    "find the code that starts these processes without ending them or waiting for them";
 constexpr const char* kShareTables =
     "map less at a time, or read instead of mapping: lt.open and lt.tokens need no page tables";
 constexpr const char* kCountPss =
-    "for what the tree really holds add up PSS, not RSS; the memory group's limit counts each "
-    "page once";
+    "to see what the processes really hold, add up PSS, not RSS; the memory group's limit counts "
+    "each page once";
 
 bool leaks(const Course& course, const std::optional<Trend>& trend) {
   return is_leak(trend, course.peak);
 }
 
-// Forked processes count the same private pages each: then the sum grows and PSS does not.
+// Forked processes each count the same private pages: the sum grows although PSS does not.
 bool only_forked(const Facts& facts) {
   if (facts.pss.points.size() < 2) return false;
   const double grown = static_cast<double>(facts.pss.last) - static_cast<double>(facts.pss.first);
@@ -44,7 +44,7 @@ bool only_forked(const Facts& facts) {
   return facts.shared && summed > 0 && grown < summed / 4;
 }
 
-// More and more of them, and none that grows by itself.
+// The number of processes grows, although none of them grows by itself.
 bool more_processes(const Facts& facts) {
   return facts.processes.last > facts.processes.first;
 }
@@ -98,10 +98,10 @@ std::string flat_headline(const Facts& facts, const Trends& trends) {
     return "Memory is flat: the heap never grew above " + format_bytes(facts.heap.peak) + ".";
   }
   if (facts.heap.last < facts.heap.peak - facts.heap.rise() / 2) {
-    return "No leak: the heap rose by " + format_bytes(facts.heap.rise()) +
-           " and was given back; it ends " + level + ".";
+    return "No leak: the heap grew by " + format_bytes(facts.heap.rise()) +
+           " and was released again; it ends " + level + ".";
   }
-  return "No leak seen: the heap rose by " + format_bytes(facts.heap.rise()) +
+  return "No leak seen: the heap grew by " + format_bytes(facts.heap.rise()) +
          ", but not steadily; it ends " + level + ".";
 }
 
@@ -114,7 +114,7 @@ std::string leak_headline(const Facts& facts, const Trends& trends) {
     if (facts.lives.size() == 1 || who.empty()) return "The heap grows by " + rate + kLooksLike;
     if (found.size() == 1) return "The heap of " + who + " grows by " + rate + kLooksLike;
     return "The heaps of " + std::to_string(found.size()) +
-           " processes grow and do not level off, that of " + who + " fastest, by " + rate +
+           " processes grow and do not level off, fastest that of " + who + ", by " + rate +
            ": this looks like a leak.";
   }
   if (leaks(facts.heap, trends.heap)) {
@@ -122,9 +122,9 @@ std::string leak_headline(const Facts& facts, const Trends& trends) {
     if (facts.lives.size() == 1) return "The heap grows by " + rate + kLooksLike;
     if (!more_processes(facts)) return "The heap of all processes grows by " + rate + kLooksLike;
     return "The heap of all processes grows by " + rate +
-           " because there are more and more of them: " + std::to_string(facts.processes.first) +
+           " because their number grows: " + std::to_string(facts.processes.first) +
            " after the start, " + std::to_string(facts.processes.last) +
-           " at the end; none was seen to leak by itself.";
+           " at the end; none of them was seen to leak by itself.";
   }
   return "Shared memory grows by " + rate_text(*trends.shmem) +
          " and does not level off: this looks like a leak.";
@@ -133,9 +133,9 @@ std::string leak_headline(const Facts& facts, const Trends& trends) {
 std::string short_headline(const Facts& facts) {
   if (facts.readings == 0) return "Nothing to judge: no process was seen.";
   if (!facts.heap.known() && !facts.file.known() && facts.readings > 1) {
-    return "Cannot say: heap and mapped files could not be told apart.";
+    return "No verdict: heap and mapped files could not be told apart.";
   }
-  return "Too short to say: " + readings_text(facts) + ".";
+  return "Too short for a verdict: " + readings_text(facts) + ".";
 }
 
 std::string headline(VerdictKind kind, const Facts& facts, const Trends& trends) {
@@ -143,18 +143,19 @@ std::string headline(VerdictKind kind, const Facts& facts, const Trends& trends)
     case VerdictKind::heap_leak:
       return leak_headline(facts, trends);
     case VerdictKind::mapped_files:
-      return "No leak: RSS grew by pages of mapped files (" + format_bytes(facts.mapped_rise()) +
-             "), which the kernel takes back when it needs them.";
+      return "No leak: RSS grew because of pages of mapped files (" +
+             format_bytes(facts.mapped_rise()) +
+             "), which the kernel reclaims when it needs memory.";
     case VerdictKind::page_cache:
       return "No leak: only the page cache grew (" + format_bytes(cache_rise(facts)) +
-             "); no process holds it, the kernel takes it back when it needs it.";
+             "); no process holds it, and the kernel reclaims it when it needs memory.";
     case VerdictKind::page_tables:
       return "The page tables grew by " + format_bytes(facts.page_tables.rise()) +
-             ": they map memory, count in no RSS, and stay until it is unmapped.";
+             ": they map memory, are not part of RSS, and stay until that memory is unmapped.";
     case VerdictKind::shared_twice:
-      return "No leak seen: the sum of RSS counts shared pages once for each process: " +
-             format_bytes(facts.shared->rss) + " summed, " + format_bytes(facts.shared->pss) +
-             " held (PSS).";
+      return "No leak seen: the sum of RSS counts shared pages once per process: " +
+             format_bytes(facts.shared->rss) + " as a sum, " + format_bytes(facts.shared->pss) +
+             " really held (PSS).";
     case VerdictKind::too_short:
       return short_headline(facts);
     case VerdictKind::flat:
@@ -174,9 +175,9 @@ std::vector<std::string> advice(VerdictKind kind, const Facts& facts) {
     case VerdictKind::mapped_files: {
       const auto data = std::ranges::find_if_not(facts.files, &GrownFile::library);
       if (data == facts.files.end() || data->rise == 0) return {kReadInstead};
-      // Files are looked at rarely: the last look at this one may be older than most of the growth.
+      // Files are read rarely: the last reading of this one may predate most of the growth.
       if (data->rise < facts.mapped_rise() / 2) {
-        return {"look at " + shown(data->path) + ": of the files seen it grew most", kReadInstead};
+        return {"check " + shown(data->path) + ": it grew most of all files seen", kReadInstead};
       }
       return {"most of it is " + shown(data->path) + " (" + format_bytes(data->rise) + ")",
               kReadInstead};
@@ -186,7 +187,7 @@ std::vector<std::string> advice(VerdictKind kind, const Facts& facts) {
     case VerdictKind::shared_twice:
       return {kCountPss};
     case VerdictKind::too_short:
-      if (facts.heap.known() || facts.readings == 0) return {"let it run longer"};
+      if (facts.heap.known() || facts.readings == 0) return {"let the program run longer"};
       return {};
     case VerdictKind::page_cache:
     case VerdictKind::flat:

@@ -17,7 +17,7 @@ namespace lowtide {
 [[nodiscard]] Peak peak_of(const Trace& trace);
 [[nodiscard]] Level end_of(const Trace& trace);
 [[nodiscard]] Growth growth_of(const Trace& trace);
-// The first look after the start-up, the highest and the last.
+// The first level after start-up, the highest and the last.
 [[nodiscard]] FileCache file_cache_of(const Trace& trace, const std::string& path);
 
 }  // namespace lowtide

@@ -19,7 +19,7 @@ namespace {
 constexpr double kNanosecond = 1e-9;
 constexpr double kLeastBetweenSteps = 1, kStepsOnAPicture = 16;
 
-// A mark for each of a million steps would be no picture, and no memory that is bounded.
+// A mark for each of a million steps would make the chart unreadable and memory unbounded.
 bool is_crowded(const std::vector<Mark>& marks, double now) {
   constexpr std::size_t kFew = 256;
   constexpr double kMostOnAPicture = 2000;
@@ -51,7 +51,7 @@ Watch::Watch(Options options)
 Watch::~Watch() {
   try {
     stop();
-  } catch (...) {  // a destructor has nobody to tell
+  } catch (...) {  // a destructor cannot report it
   }
 }
 
@@ -71,7 +71,7 @@ void Watch::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const auto wait = std::chrono::duration<double>(sampler_.wait_s(seconds()));
-    // steady_clock, and the predicate: a mark may wake nobody, a stop wakes at once.
+    // Waits on steady_clock with a predicate, so that only a stop ends the wait early.
     if (wake_.wait_for(lock, wait, [this] { return stopping_; })) return;
     if (sampler_.ended()) {
       wake_.wait(lock, [this] { return stopping_; });
@@ -80,7 +80,7 @@ void Watch::run() {
     lock.unlock();
     try {
       step(false);
-    } catch (const std::exception&) {  // no memory for this reading: perhaps for the next
+    } catch (const std::exception&) {  // no memory for this reading, but perhaps for the next
     }
     lock.lock();
   }
@@ -92,7 +92,7 @@ void Watch::step(bool last) {
   if (on_reading_ && !reading.processes.empty()) tell(reading);
   const std::lock_guard lock(mutex_);
   sampling_cpu_s_ = sampler_.cost_cpu_s();
-  // Of a tree that has ended there is nothing to tell, and it did not shrink to nothing.
+  // A tree that has ended has nothing to report; a reading of 0 would look like shrinking.
   if (!reading.processes.empty() || reading.files) add_locked(std::move(reading));
 }
 
@@ -115,7 +115,7 @@ void Watch::flush_locked() {
 
 void Watch::add_locked(Reading reading) {
   const std::uint64_t before = thread_cpu_ns();
-  // The last look at watched files, after all processes, becomes one with no other reading.
+  // The final reading of watched files, after all processes have ended, is never merged.
   if (reading.processes.empty()) flush_locked();
   if (const std::optional<Reading> kept = readings_.add(std::move(reading))) {
     if (file_) write_locked(reading_line(*kept));
@@ -124,7 +124,8 @@ void Watch::add_locked(Reading reading) {
 }
 
 void Watch::write_locked(const std::string& line) {
-  if (!file_ || write_err_ != 0) return;  // after a hole nothing more: up to it all is whole
+  // After a failed write nothing more is appended, so that everything before it is whole.
+  if (!file_ || write_err_ != 0) return;
   write_err_ = file_->append(line);
 }
 

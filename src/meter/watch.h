@@ -1,8 +1,8 @@
-// watch.h - a thread that takes readings until it is told to stop, and the trace that they make.
+// watch.h - a thread that takes readings until it is stopped, and the trace that they form.
 //
 // The first reading is taken before the constructor returns. With a path, every record is also
-// appended to that file as it comes. Any thread may call. A child that this process forks has no
-// such thread: there it must be neither asked nor destroyed (is_ours() tells).
+// appended to that file as it is made. Any thread may call. A forked child does not have this
+// thread and must neither use nor destroy the object (is_ours() tells the difference).
 #pragma once
 
 #include <atomic>
@@ -37,19 +37,19 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // After the first 256 marks, those closer to the last than a 2000th of the run are left out.
+  // After the first 256 marks, a mark closer to the last one than a 2000th of the run is dropped.
   void mark(const std::string& text);
-  // Marks epochs as they begin, and a step where the last mark of one is long ago.
+  // Marks epochs as they begin, and a step if the last step's mark is long ago.
   void mark_step(std::uint64_t epoch, std::uint64_t step);
   // Takes a last reading, if there is still something to see, and writes the ending. Only the first
-  // call does anything. Throws IoError where the trace could not be written to its end; what is in
-  // memory is whole all the same.
+  // call has an effect. Throws IoError if the trace could not be written to its end; the trace in
+  // memory is complete even then.
   void stop(std::optional<int> exit_code = std::nullopt);
   [[nodiscard]] Trace trace() const;
 
   [[nodiscard]] int root_pid() const { return root_pid_; }
   [[nodiscard]] bool is_ours() const;                  // false in a forked child
-  [[nodiscard]] bool ended() const { return ended_; }  // nobody is left to look at
+  [[nodiscard]] bool ended() const { return ended_; }  // no process is left
 
  private:
   void run();
@@ -64,16 +64,16 @@ class Watch {
 
   const int owner_;
   const std::uint64_t began_ns_;
-  Sampler sampler_;  // of the thread, and before and after it of the constructor and stop()
+  Sampler sampler_;  // used by the thread, and before and after it by the constructor and stop()
   int root_pid_;
   const std::function<void(const Moment& now)> on_reading_;
-  Moment now_;  // of whoever steps, as the sampler is
+  Moment now_;  // used by the same thread as the sampler
   std::atomic<bool> ended_ = false;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
-  Trace trace_;  // without its readings
+  Trace trace_;  // its readings are kept in readings_
   Thinned readings_;
   std::unique_ptr<AppendFile> file_;
   int write_err_ = 0;

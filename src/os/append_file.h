@@ -6,17 +6,17 @@
 
 namespace lowtide {
 
-// Owns its descriptor. Nothing is kept back: what was written is in the kernel, and a fork or a
-// kill changes nothing about it.
+// Owns its descriptor. Nothing is buffered: every write is in the kernel at once, and neither a
+// fork nor a kill can lose it.
 class AppendFile {
  public:
-  // Begins anew what was there. Throws IoError.
+  // Truncates an existing file. Throws IoError.
   explicit AppendFile(std::string path);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  // Returns 0 or an errno (ENOSPC, EIO, ...); then a part may have been written.
+  // Returns 0 or an errno (ENOSPC, EIO, ...); after an error, a part may have been written.
   [[nodiscard]] int append(std::string_view bytes) noexcept;
   [[nodiscard]] const std::string& path() const { return path_; }
 

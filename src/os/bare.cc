@@ -19,7 +19,7 @@ namespace lowtide::bare {
 
 namespace {
 
-constexpr std::size_t kStackBytes = 256 << 10;  // libraries with much thread-local data need room
+constexpr std::size_t kStackBytes = 256 << 10;  // enough for libraries with much thread-local data
 constexpr std::size_t kKernelSignalBytes = 8;   // the kernel's sigset_t, not libc's
 
 timespec timespec_of(std::uint64_t time_ns) {
@@ -33,7 +33,7 @@ long open_file(const char* path, int flags) {
   return call(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);
 }
 long reopen_file(int fd, int flags) {
-  constexpr char kFolder[] = "/proc/thread-self/fd/";  // a thread may have descriptors of its own
+  constexpr char kFolder[] = "/proc/thread-self/fd/";  // a thread may have its own descriptors
   char path[sizeof kFolder + 12];
   char* to = path;
   for (const char* from = kFolder; *from != 0;) *to++ = *from++;
@@ -56,7 +56,7 @@ long read_at(int fd, void* into, std::size_t size_bytes, std::uint64_t offset_by
   return call(SYS_pread64, fd, into, size_bytes, offset_bytes);
 }
 long stat_of(int fd, struct stat* out) {
-  const int before = errno;  // the layout of the kernel's own struct differs by machine
+  const int before = errno;  // through libc: the kernel's struct differs by machine
   const long result = ::fstat(fd, out) == 0 ? 0 : -static_cast<long>(errno);
   errno = before;
   return result;
@@ -155,7 +155,7 @@ bool start_thread(void* (*run)(void*), pthread_t* out) {
   pthread_attr_t how;
   if (::pthread_attr_init(&how) != 0) return false;
   ::pthread_attr_setstacksize(&how, kStackBytes);
-  // By libc's call: it leaves out the signal by which setuid reaches every thread.
+  // Through libc, which keeps open the signal by which setuid reaches every thread.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -211,7 +211,7 @@ std::uint64_t filters() {
     }
     return number;
   };
-  std::uint64_t found = 0;  // the mode (0, 1, 2), and then the number where the kernel tells it
+  std::uint64_t found = 0;  // the mode (0, 1, 2), replaced by the number if the kernel reports it
   char text[1024];
   char line[32];
   std::size_t length = 0;

@@ -1,7 +1,7 @@
-// bare_call.h - a system call made by hand: the result or -errno, as the kernel gives it.
+// bare_call.h - a system call made by hand: returns the kernel's result, or -errno.
 //
-// libc's own syscall() is a function that a preloaded library may replace (the shim of guard does),
-// and it writes errno. On machines without an instruction sequence below it is used all the same.
+// libc's own syscall() can be replaced by a preloaded library (the shim of guard does that), and it
+// writes errno. It is used only on machines without an instruction sequence below.
 #pragma once
 
 #include <errno.h>

@@ -195,7 +195,7 @@ bool OwnMaps::visit_pages(Range range, Pages which, Visit visit, void* state) {
   query.runs_length = sizeof found / sizeof found[0];
   query.told = which == Pages::copied ? kPageOfFile : kPagePresent;
   query.all_of = kPagePresent;
-  if (which == Pages::of_file) query.all_of |= kPageOfFile;  // a look at every page, not its entry
+  if (which == Pages::of_file) query.all_of |= kPageOfFile;  // slower: looks up every page
   if (which == Pages::copied) {
     query.inverted = kPageOfFile;
     query.all_of = kPageOfFile;
@@ -220,7 +220,7 @@ bool OwnMaps::walk(Range range, Pages which, Visit visit, void* state) {
     return (entry & wanted) == wanted;
   };
   std::uint64_t entries[1024];
-  Range run{range.start, range.start};  // what was found and not told yet
+  Range run{range.start, range.start};  // found but not yet passed to `visit`
   for (std::uintptr_t at = range.start; at < range.end;) {
     const std::uint64_t left = (range.end - at) / page_bytes();
     const std::size_t wanted = smaller(left, sizeof entries / sizeof entries[0]);

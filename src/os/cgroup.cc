@@ -11,13 +11,13 @@
 namespace lowtide {
 namespace {
 
-// v1 says "no limit" with the largest multiple of the page size below 2^63.
+// v1 reports "no limit" as the largest multiple of the page size below 2^63.
 constexpr std::uint64_t kNoLimit = 1ULL << 60;
 
 struct Version {
-  std::array<const char*, 2> limits;  // the second may be none
+  std::array<const char*, 2> limits;  // the second may be null
   const char* usage;
-  const char* inactive;  // in memory.stat, with all groups below
+  const char* inactive;  // in memory.stat, including all groups below
 };
 constexpr Version kV1{
     {"memory.limit_in_bytes", nullptr}, "memory.usage_in_bytes", "total_inactive_file"};
@@ -25,15 +25,15 @@ constexpr Version kV2{{"memory.max", "memory.high"}, "memory.current", "inactive
 
 struct GroupMount {
   bool v2 = false;
-  std::string root;   // the group that is seen at `point`
-  std::string point;  // where, with the system root put in
+  std::string root;   // the group that is visible at `point`
+  std::string point;  // the mount point, with the system root prepended
 };
 
 bool contains(const std::vector<std::string_view>& parts, std::string_view wanted) {
   return std::find(parts.begin(), parts.end(), wanted) != parts.end();
 }
 
-// Whether `inner` is `outer` or lies below it, by whole names.
+// Whether `inner` is `outer` or is below it, comparing whole names.
 bool is_below(std::string_view inner, std::string_view outer) {
   if (outer == "/") return inner.starts_with('/');
   return inner.starts_with(outer) && (inner.size() == outer.size() || inner[outer.size()] == '/');
@@ -54,7 +54,7 @@ std::vector<GroupMount> memory_mounts(std::string_view mountinfo, const SystemRo
   return mounts;
 }
 
-// The path in a line "id:controllers:path": with the memory controller for v1, with none for v2.
+// The path in a line "id:controllers:path" that lists the memory controller (v1) or none (v2).
 std::optional<std::string> own_group(std::string_view lines, bool v2) {
   for (const std::string_view line : split(lines, '\n')) {
     const std::size_t first = line.find(':');
@@ -69,15 +69,15 @@ std::optional<std::string> own_group(std::string_view lines, bool v2) {
   return std::nullopt;
 }
 
-// The way from the mount down to our group; nullopt when the mount does not show it: its root is
-// another group, or the group lies outside our namespace ("/../x").
+// The path from the mount down to our group; nullopt if the mount does not show it: its root is
+// another group, or the group is outside our namespace ("/../x").
 std::optional<std::string> below_mount(const std::string& group, const std::string& root) {
   if (!is_below(group, root) || contains(split(group, '/'), "..")) return std::nullopt;
   const std::string below = root == "/" ? group : group.substr(root.size());
   return below == "/" ? "" : below;
 }
 
-// Where the group of a process is seen.
+// Where the group of a process is visible.
 struct Place {
   GroupMount mount;
   std::string below;  // empty: the mount point itself
@@ -95,7 +95,7 @@ std::optional<Place> find_group(const std::vector<GroupMount>& mounts, std::stri
     if (const std::optional<std::string> way = below_mount(*group, mount.root)) {
       return Place{mount, *way};
     }
-    if (!found) found = Place{mount, ""};  // better the mount's own limit than none
+    if (!found) found = Place{mount, ""};  // the mount's own limit is better than none
   }
   return found;
 }
@@ -118,14 +118,14 @@ void add_limits(const std::string& folder, const Version& version, std::vector<G
   for (const char* const name : version.limits) {
     if (name == nullptr) continue;
     const std::string path = folder + "/" + name;
-    // "max" is no number, and 0 cannot hold for a process that runs.
+    // "max" is not a number, and 0 cannot apply to a running process.
     const std::uint64_t limit = number_in(path).value_or(0);
     if (limit == 0 || limit >= kNoLimit) continue;
     out->push_back({limit, room_in(folder, version, limit), path});
   }
 }
 
-// Our group and all above it, up to and with the mount point.
+// Our group and all groups above it, up to and including the mount point.
 void walk_up(Place place, std::vector<GroupLimit>* out) {
   const Version& version = place.mount.v2 ? kV2 : kV1;
   for (;;) {
@@ -146,7 +146,7 @@ ToldBytes tightest(const Place& place) {
 }
 
 ToldBytes number_or_why(const std::optional<std::uint64_t>& number, const std::string& file) {
-  return number ? ToldBytes::known(*number) : ToldBytes::unknown(file + " does not tell it");
+  return number ? ToldBytes::known(*number) : ToldBytes::unknown(file + " does not report it");
 }
 
 ToldBytes told_in(const std::string& folder, const char* file, const char* key) {
@@ -195,7 +195,7 @@ std::vector<GroupLimit> group_limits(const SystemRoot& root) {
 Told<GroupUsage> group_usage(const SystemRoot& root, int pid) {
   const std::string who = pid == 0 ? "self" : std::to_string(pid);
   const std::optional<std::string> groups = read_text(root.proc + "/" + who + "/cgroup");
-  // The kernel writes the group's path as our namespace sees it, so our own mounts are the match.
+  // The kernel writes the group's path as our namespace sees it, so our own mounts apply.
   const std::optional<std::string> mountinfo = read_text(root.proc + "/self/mountinfo");
   if (!groups) return Told<GroupUsage>::unknown("/proc/PID/cgroup cannot be read");
   if (!mountinfo) return Told<GroupUsage>::unknown("/proc/self/mountinfo cannot be read");

@@ -21,10 +21,10 @@ namespace {
 
 constexpr std::array kPassedOn = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-std::atomic<pid_t> signalled{0};  // who gets what reaches us; 0: nobody
+std::atomic<pid_t> signalled{0};  // the process to forward signals to; 0: none
 
-// A terminal sends Ctrl-C, Ctrl-\ and its hangup to the whole group, the program included: only
-// what somebody sent to us alone is passed on.
+// A terminal sends Ctrl-C, Ctrl-\ and its hangup to the whole group, including the program. So only
+// signals that were sent to us alone are forwarded.
 void pass_on(int number, siginfo_t* info, void*) {
   const int err = errno;
   const pid_t child = signalled.load();
@@ -32,8 +32,8 @@ void pass_on(int number, siginfo_t* info, void*) {
   errno = err;
 }
 
-// Our handlers, for as long as it lives. What was ignored (nohup, a shell's background) stays so,
-// for us and for the program.
+// Installs our handlers during its lifetime. Signals that were ignored (nohup, a shell's background
+// job) stay ignored, for us and for the program.
 class PassingOn {
  public:
   PassingOn() {
@@ -48,7 +48,7 @@ class PassingOn {
       ::sigaction(kPassedOn[i], nullptr, &before_[i]);
       if (before_[i].sa_handler != SIG_IGN) ::sigaction(kPassedOn[i], &action, nullptr);
     }
-    // Where it was ignored the kernel would reap the program, and its end would be lost.
+    // If SIGCHLD were ignored, the kernel would reap the program and its exit code would be lost.
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
     ::sigaction(SIGCHLD, &usual, &child_before_);
@@ -60,12 +60,12 @@ class PassingOn {
   PassingOn(const PassingOn&) = delete;
   PassingOn& operator=(const PassingOn&) = delete;
 
-  // Signals that came meanwhile are delivered now.
+  // Signals that arrived in the meantime are delivered now.
   void begin(pid_t child) const {
     signalled = child;
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   }
-  // Also in the child, before it becomes the program.
+  // Also called in the child, before it becomes the program.
   void restore() const {
     for (std::size_t i = 0; i < kPassedOn.size(); ++i) {
       ::sigaction(kPassedOn[i], &before_[i], nullptr);
@@ -80,7 +80,7 @@ class PassingOn {
   sigset_t mask_before_{};
 };
 
-// Orphans below the program become our children, so that they are seen and reaped.
+// Makes orphans of the program our children, so that they are seen and reaped.
 class Adopting {
  public:
   Adopting() : before_(adopts_orphans()) { ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
@@ -123,7 +123,7 @@ ssize_t read_all(int fd, void* into, std::size_t size) {
   return got;
 }
 
-// Made before the fork: afterwards only calls that are safe in a signal handler are allowed.
+// Prepared before the fork: after it, only async-signal-safe calls are allowed.
 struct Program {
   std::vector<std::string> texts;
   std::vector<char*> arguments, environment;
@@ -149,7 +149,7 @@ struct Program {
   }
 };
 
-// The child's whole life before it is the program.
+// Everything the child does until it becomes the program.
 [[noreturn]] void become(const Program& program, const PassingOn& signals, pid_t parent, Pipe& go,
                          Pipe& trouble) {
   constexpr int kNobodyLooks = 127;
@@ -170,7 +170,7 @@ int wait_for(pid_t child) {
   for (;;) {
     int status = 0;
     const pid_t ended = ::waitpid(-1, &status, 0);
-    if (ended < 0 && errno != EINTR) return 126;  // somebody else reaped it: its end is not known
+    if (ended < 0 && errno != EINTR) return 126;  // reaped elsewhere: its exit code is unknown
     if (ended != child) continue;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   }
@@ -181,7 +181,7 @@ CommandEnd not_run(int err, const std::string& what) {
   return {code, what + ": " + std::generic_category().message(err)};
 }
 
-// Kills and reaps what never became the program.
+// Kills and reaps a child that never became the program.
 void give_up(pid_t child) {
   ::kill(child, SIGKILL);
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {

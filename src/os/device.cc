@@ -17,7 +17,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return text ? leading_number(*text) : std::nullopt;
 }
 
-// Of "mq-deadline [none] kyber" the word in brackets.
+// The word in brackets: "none" in "mq-deadline [none] kyber".
 std::string chosen_word(std::string_view text) {
   const std::size_t first = text.find('[');
   const std::size_t end = text.find(']');
@@ -35,7 +35,7 @@ std::string device_name(const std::string& folder) {
   return "";
 }
 
-// The number of the block device that a path names; empty where it names none.
+// The number of the block device that a path names; empty if it names none.
 std::string block_number(const std::string& path) {
   struct statx facts {};
   if (!path.starts_with('/') ||
@@ -59,7 +59,7 @@ void read_ahead(Device* device, const std::string& path) {
 Device device_of(const FileSystem& system, const SystemRoot& root) {
   Device device;
   device.number = system.device;
-  // What the file system itself reads by comes first: btrfs has a setting beside its disk's.
+  // The file system's own setting comes first: btrfs has one in addition to its disk's.
   read_ahead(&device, root.sys + "/class/bdi/" + system.device + "/read_ahead_kb");
   if (system.device.starts_with("0:")) {
     const std::string below = block_number(system.source);
@@ -68,7 +68,7 @@ Device device_of(const FileSystem& system, const SystemRoot& root) {
   }
   const std::string folder = root.sys + "/dev/block/" + device.number;
   device.name = device_name(folder);
-  // A partition has no queue: that of its disk lies one folder up.
+  // A partition has no queue; that of its disk is one folder up.
   for (const std::string& queue : {folder + "/queue", folder + "/../queue"}) {
     if (const auto rotates = number_in(queue + "/rotational"); rotates && !device.rotational) {
       device.rotational = *rotates != 0;

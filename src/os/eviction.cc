@@ -25,7 +25,7 @@ constexpr unsigned long kTmpfs = 0x01021994;
 constexpr unsigned long kRamfs = 0x858458f6;
 constexpr unsigned long kHugetlbfs = 0x958458f6;
 
-// A line of maps begins "7f..-7f.. r--s 00000000 fe:01 1234   /path", and these are what tells.
+// Identifies a file in a line of maps: "7f..-7f.. r--s 00000000 fe:01 1234   /path".
 struct Wanted {
   std::string device;  // "fe:01"
   std::string inode;
@@ -63,7 +63,7 @@ bool maps_file(std::string_view maps, const Wanted& wanted) {
   return std::ranges::any_of(lines, [&](auto line) { return is_map_of(line, wanted); });
 }
 
-// The flags of a map stand behind its line in smaps; "lo" is locked.
+// The flags of a map follow its line in smaps; "lo" means locked.
 bool locks_file(std::string_view smaps, const Wanted& wanted) {
   bool inside = false;
   for (const std::string_view line : split(smaps, '\n')) {
@@ -100,7 +100,7 @@ Mappers mappers_of(const File& file, const SystemRoot& root) {
     const std::string process = root.proc + "/" + std::to_string(pid);
     const std::optional<std::string> maps = read_text(process + "/maps");
     if (!maps) {
-      mappers.hidden += path_exists(process) ? 1 : 0;  // else it ended meanwhile
+      mappers.hidden += path_exists(process) ? 1 : 0;  // otherwise it has ended
     } else if (maps_file(*maps, *file_wanted)) {
       const std::string smaps = read_text(process + "/smaps").value_or("");
       const auto stat = read_stat(root, pid);

@@ -22,7 +22,7 @@ constexpr int kDirectUnknown = -2;
 constexpr std::uint64_t kMostPerCall = 1ULL << 30;  // Linux itself stops 4 KiB short of 2 GiB
 constexpr unsigned kAgainLimit = 1000;
 
-// Linux 6.1; older headers have neither the bit nor the fields, so they are taken by place.
+// Linux 6.1; older headers have neither the bit nor the fields, so they are read by position.
 constexpr unsigned kStatxDirectAlignment = 0x2000;
 constexpr std::size_t kMemoryAlignPlace = 0x98;
 constexpr std::size_t kOffsetAlignPlace = 0x9c;
@@ -48,14 +48,14 @@ void require_regular(const struct statx& facts, const std::string& path) {
   if (S_ISDIR(facts.stx_mode)) {
     const std::string inside = path.ends_with('/') ? path : path + "/";
     throw IoError(EISDIR, "open", path, std::nullopt,
-                  "name the files in it, e.g. '" + inside + "*.npy'");
+                  "name the files in it, such as '" + inside + "*.npy'");
   }
   throw IoError(EINVAL, "open", path, std::nullopt,
-                std::string("it is ") + kind_of(facts) + " and not a regular file");
+                std::string("it is ") + kind_of(facts) + ", not a regular file");
 }
 
 std::string open_hint(int err) {
-  if (err == EMFILE) return "this process has too many open files: raise the limit (ulimit -n)";
+  if (err == EMFILE) return "this process has too many open files; raise the limit (ulimit -n)";
   return "";
 }
 
@@ -97,8 +97,8 @@ std::optional<DirectAlignment> alignment_of(const struct statx& facts) {
   return told;
 }
 
-// One pread with its retries. EAGAIN on a regular file passes (a lease, a FUSE server that is
-// short of memory), but an endless one must not hang us.
+// One pread with its retries. EAGAIN on a regular file is temporary (a lease, or a FUSE server
+// short of memory), but a permanent one must not hang us.
 ssize_t read_some(int fd, std::byte* into, std::uint64_t size_bytes, std::uint64_t offset_bytes) {
   const auto size = static_cast<std::size_t>(std::min(size_bytes, kMostPerCall));
   for (unsigned again = 0;;) {
@@ -114,8 +114,8 @@ ssize_t read_some(int fd, std::byte* into, std::uint64_t size_bytes, std::uint64
   }
 }
 
-// Reads until all is there, the file ends, an error comes, or, with `alignment_bytes` above 1, a
-// position is reached from which a direct read cannot go on.
+// Reads until everything is there, the file ends or an error occurs; or, with `alignment_bytes`
+// above 1, until a position from which a direct read cannot continue.
 ReadResult read_until_end(int fd, std::uint64_t offset_bytes, std::span<std::byte> out,
                           std::uint32_t alignment_bytes) {
   ReadResult result;
@@ -146,7 +146,7 @@ File::File(const std::string& path) : shard_{path, 0, 0}, direct_fd_(kDirectUnkn
 File::File(const Shard& expected) : shard_{expected.path, 0, 0}, direct_fd_(kDirectUnknown) {
   open_buffered();
   if (shard_.version == expected.version && shard_.size_bytes == expected.size_bytes) return;
-  sys::table.close(fd_);  // a constructor that throws has no destructor
+  sys::table.close(fd_);  // the destructor does not run after a throw
   throw IoError(ESTALE, "open", expected.path, std::nullopt,
                 "the file was replaced or rewritten since it was first opened (then " +
                     std::to_string(expected.size_bytes) + " bytes, now " +
@@ -163,7 +163,7 @@ void File::open_buffered() {
   const std::string& path = shard_.path;
   if (path.find('\0') != std::string::npos) {
     throw IoError(EINVAL, "open", path.substr(0, path.find('\0')), std::nullopt,
-                  "the path has a NUL byte");
+                  "the path contains a NUL byte");
   }
   int fd = -1;
   do {
@@ -187,11 +187,13 @@ void File::open_buffered() {
     sys::table.close(fd);
     throw;
   }
-  // Without access times a cached read is a tenth cheaper; only the owner may have that. One access
-  // is noted before, by a read at the end, which needs no disk: some clean up what looks unused.
+  // Without access times a cached read costs a tenth less; only the owner may disable them. One
+  // access is recorded first, by a read at the end, which needs no disk: some tools delete files
+  // that look unused.
   std::byte none;
   (void)sys::table.pread(fd, &none, 1, static_cast<off_t>(shard_.size_bytes));
-  // Left on, io_uring would answer EAGAIN where it has to wait (FUSE, some network file systems).
+  // With O_NONBLOCK, io_uring would fail with EAGAIN instead of waiting (FUSE, some network file
+  // systems).
   const int flags = ::fcntl(fd, F_GETFL) & ~O_NONBLOCK;
   if (::fcntl(fd, F_SETFL, flags | O_NOATIME) != 0) ::fcntl(fd, F_SETFL, flags);
   fd_ = fd;
@@ -223,11 +225,11 @@ int File::direct_fd() const {
 
 int File::open_direct() const {
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_DIRECT;
-  // Lack of descriptors or memory passes: it is no word of the file system, so ask again later.
+  // A lack of descriptors or memory is temporary and not the file system's answer: retry later.
   const auto refused = [](int err) {
     return err == EMFILE || err == ENFILE || err == ENOMEM || err == EINTR ? kDirectUnknown : -1;
   };
-  char link[32];  // no std::string: read_direct may not throw
+  char link[32];  // not a std::string: read_direct must not throw
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd_);
   int fd = sys::table.open(link, kFlags & ~O_NONBLOCK);
   if (fd >= 0) return fd;
@@ -262,7 +264,7 @@ void File::read_exact(std::uint64_t offset_bytes, std::span<std::byte> out) cons
   }
 }
 
-// At the end of the file, where nothing has to be read to answer.
+// Probes at the end of the file, where the answer needs no I/O.
 bool File::answers_at_once() const noexcept {
   char byte = 0;
   return sys::table.pread_now(fd_, &byte, 1, static_cast<off_t>(shard_.size_bytes)) >= 0;
@@ -280,8 +282,8 @@ ReadResult File::read_direct(std::uint64_t offset_bytes, std::span<std::byte> ou
   if (result.err != 0 || result.placed_bytes == out.size() || reached_bytes >= shard_.size_bytes) {
     return result;
   }
-  // Short before the end that we know: the file was truncated, or the kernel stopped on a boundary
-  // finer than the alignment that we go by. The buffered descriptor tells which.
+  // Shorter than the known end: the file was truncated, or the kernel stopped at a boundary finer
+  // than the alignment that we use. The buffered descriptor shows which.
   const ReadResult rest = read(reached_bytes, out.subspan(result.placed_bytes));
   return {result.placed_bytes + rest.placed_bytes, rest.err};
 }

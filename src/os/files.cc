@@ -56,7 +56,7 @@ std::shared_ptr<File> Files::open(std::uint32_t shard) {
     if (std::shared_ptr<File> found = find_locked(shard)) return found;
   }
   const Shard expected = (*shards_)[shard];
-  // Opened without the lock: a slow file system must not stop the threads whose files are open.
+  // Opened without the lock: a slow file system must not block threads whose files are open.
   std::shared_ptr<File> file;
   try {
     file = std::make_shared<File>(expected);

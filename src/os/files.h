@@ -1,9 +1,9 @@
-// files.h - the shards of one data set as open files, with at most so many descriptors at a time.
+// files.h - the shards of one data set as open files, with a bounded number of descriptors.
 //
-// Shards are known by name, size and version from the start: by their whole_path, because the
-// process may stand in another folder by the time a name is used. A File is opened when first
-// needed and closed when it has not been used for longest. A shard opened again must be the same
-// file still, so a replaced file gives an error and never new bytes. Any thread.
+// Shards are identified by whole_path, size and version from the start, because the process may
+// have changed its folder by the time a name is used. A File is opened when first needed, and the
+// least recently used one is closed. A shard that is opened again must still be the same file, so a
+// replaced file gives an error and never different bytes. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -24,29 +24,29 @@ class Files {
   // `max_open` 0: a quarter of RLIMIT_NOFILE, at most 1024 and at least 8. Each open File has up to
   // two descriptors.
   explicit Files(std::shared_ptr<const Shards> shards, std::size_t max_open = 0);
-  // The same; paths are made whole here.
+  // The same; converts the paths to absolute ones.
   explicit Files(std::vector<Shard> shards, std::size_t max_open = 0);
-  // What it holds for each shard, open or not.
+  // The memory it needs per shard, open or not.
   static constexpr std::uint64_t kShardBytes = sizeof(void*);
 
   [[nodiscard]] const std::shared_ptr<const Shards>& shards() const { return shards_; }
   [[nodiscard]] std::size_t max_open() const { return max_open_; }
   [[nodiscard]] std::uint64_t total_bytes() const;
 
-  // The open file, kept open for as long as the pointer is held even if it leaves the table.
-  // Throws IoError; std::out_of_range for a shard that is not there.
+  // The open file, which stays open while the pointer is held, even if it leaves the table. Throws
+  // IoError, or std::out_of_range if there is no such shard.
   [[nodiscard]] std::shared_ptr<File> open(std::uint32_t shard);
-  // The same with a description that nobody shares, where that can be had; never in the table.
+  // The same with an unshared file description, if possible; never in the table.
   [[nodiscard]] std::shared_ptr<File> open_own(std::uint32_t shard);
-  // Puts a file in that is open already, so that the one whose header was read is the one that is
-  // read on. Throws IoError(ESTALE) when it is not the file that the Shard names.
+  // Adds a file that is already open, so that the file whose header was read is the one read later.
+  // Throws IoError(ESTALE) if it is not the file that the Shard names.
   void adopt(std::uint32_t shard, std::shared_ptr<File> file);
 
-  // Gives this advice for every file, those open now and those opened later. Before the first read.
+  // Gives this advice for every file, open now or later. Call it before the first read.
   void advise_on_open(Advice advice);
 
-  // Compares every open file with its Shard: throws FormatError for a truncated one and
-  // IoError(ESTALE) for one whose bytes were changed, by version.
+  // Compares every open file with its Shard. Throws FormatError for a truncated file, and
+  // IoError(ESTALE) for one whose bytes changed, judged by version.
   void verify_open() const;
 
  private:
@@ -54,7 +54,7 @@ class Files {
     std::uint32_t shard;
     std::shared_ptr<File> file;
   };
-  using Entries = std::list<Entry>;  // closed when destroyed, which is done without the lock
+  using Entries = std::list<Entry>;  // destruction closes the files; done without the lock
   [[nodiscard]] std::shared_ptr<File> find_locked(std::uint32_t shard);
   [[nodiscard]] Entries insert_locked(std::uint32_t shard, std::shared_ptr<File> file);
   [[nodiscard]] Entries shrink_locked(std::size_t keep);
@@ -64,7 +64,7 @@ class Files {
   mutable std::mutex mutex_;
   Advice advice_ = Advice::normal;
   Entries recent_;                        // most recently used first
-  std::vector<Entries::iterator> where_;  // by shard; end() when not open
+  std::vector<Entries::iterator> where_;  // by shard; end() if not open
 };
 
 }  // namespace lowtide

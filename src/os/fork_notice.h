@@ -1,4 +1,4 @@
-// fork_notice.h - notices, once in each process, that it is the child of a fork.
+// fork_notice.h - notices, once per process, that it is the child of a fork.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,12 @@
 
 namespace lowtide {
 
-// Stands beside what belongs to one process. Any thread.
+// A member of objects that belong to one process. Any thread.
 class ForkNotice {
  public:
-  // In a child, before anything else there is used: the first thread that comes calls `leave`,
-  // which takes leave of what was the parent's (its locks may be held and its lists half changed by
-  // threads that do not exist here), and the others wait for it. `leave` must not throw.
+  // Call it in any process before using anything else. In a child, the first thread calls `leave`
+  // and the others wait for it. `leave` abandons the parent's state, whose locks may be held and
+  // whose lists half changed by threads that do not exist here. It must not throw.
   template <typename Leave>
   void look(const Leave& leave) {
     const int now = process_id();

@@ -23,7 +23,7 @@ std::optional<std::uint64_t> meminfo_bytes(const SystemRoot& root, const char* k
   return bytes;
 }
 
-// A system call each time would cost as much as a small read; only a fork changes the answer.
+// Cached: a system call would cost as much as a small read, and only a fork changes the answer.
 std::atomic<int> known_process{0};
 void note_process() {
   known_process.store(::getpid(), std::memory_order_relaxed);

@@ -7,7 +7,7 @@
 
 namespace lowtide {
 
-// Where the readers look; tests point it at a folder of their own.
+// Where the system's files are; tests use a folder of their own.
 struct SystemRoot {
   std::string proc = "/proc";
   std::string cgroup = "/sys/fs/cgroup";
@@ -16,18 +16,18 @@ struct SystemRoot {
 
 struct MemoryLimit {
   std::uint64_t bytes = 0;
-  std::string source;  // the file that said so
+  std::string source;  // the file that contains it
 };
 
 // The tightest limit over this process's cgroup and all its ancestors, v1 and v2 (memory.max and
-// memory.high), hybrid hosts too; mount points come from /proc/self/mountinfo. nullopt: no limit,
-// or none readable.
+// memory.high), on hybrid hosts too. Mount points come from /proc/self/mountinfo. nullopt: no
+// limit, or none readable.
 [[nodiscard]] std::optional<MemoryLimit> cgroup_limit(const SystemRoot& root = {});
 
-// MemTotal and MemAvailable of /proc/meminfo; nullopt where /proc does not tell.
+// MemTotal and MemAvailable of /proc/meminfo; nullopt if /proc does not report them.
 [[nodiscard]] std::optional<std::uint64_t> physical_bytes(const SystemRoot& root = {});
-// What can be taken without pushing others out: MemAvailable, or less where the tightest cgroup has
-// less room left (its limit minus usage plus its inactive file pages).
+// What can be used without displacing other memory: MemAvailable, or less if the tightest cgroup
+// has less room left (its limit minus usage plus its inactive file pages).
 [[nodiscard]] std::optional<std::uint64_t> available_bytes(const SystemRoot& root = {});
 
 // The default of `memory`: 256 MiB, or an eighth of the tightest limit or of physical memory if

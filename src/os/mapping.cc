@@ -11,7 +11,7 @@
 namespace lowtide {
 
 Mapping::Mapping(const File& file) : file_(file), size_bytes_(file.shard().size_bytes) {
-  if (size_bytes_ == 0) throw FormatError(file.shard().path + ": is empty: nothing to map");
+  if (size_bytes_ == 0) throw FormatError(file.shard().path + ": an empty file cannot be mapped");
   void* const at = sys::table.mmap(nullptr, size_bytes_, PROT_READ, MAP_SHARED, file.fd(), 0);
   if (at == MAP_FAILED) throw IoError(errno, "mmap", file.shard().path);
   data_ = static_cast<std::byte*>(at);

@@ -1,4 +1,4 @@
-// mapping.h - a whole file mapped for reading: what the demo shows, and what no engine does.
+// mapping.h - a whole file mapped for reading, as the demo shows it and no engine does it.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@ namespace lowtide {
 
 class File;
 
-// Shared and read-only, without advice. Pages that were touched count as resident until they are
-// let go of. A file that shrinks while mapped kills the process (SIGBUS): for files of one's own.
+// Shared and read-only, without advice. Touched pages count as resident until they are released. A
+// file that shrinks while mapped kills the process (SIGBUS), so use it only for your own files.
 class Mapping {
  public:
   // Throws IoError; FormatError for an empty file.
@@ -20,7 +20,7 @@ class Mapping {
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_bytes_}; }
 
-  // MADV_DONTNEED: the pages leave the process; in the page cache they stay. Throws IoError.
+  // MADV_DONTNEED: the pages leave the process but stay in the page cache. Throws IoError.
   void let_go() const;
 
  private:

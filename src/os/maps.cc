@@ -21,7 +21,7 @@
 namespace lowtide {
 namespace {
 
-// The next word, taken off the front with the blanks before it.
+// Removes and returns the next word, with the blanks before it.
 std::string_view take_word(std::string_view* line) {
   line->remove_prefix(std::min(line->find_first_not_of(' '), line->size()));
   const std::string_view word = line->substr(0, line->find(' '));
@@ -36,7 +36,7 @@ std::optional<std::uint64_t> hex(std::string_view text) {
   return value;
 }
 
-// The kernel writes a newline in a name as \012, and nothing else so.
+// The kernel writes a newline in a name as \012, and escapes nothing else.
 std::string plain_path(std::string_view text) {
   std::string path(text);
   for (std::size_t at = 0; (at = path.find("\\012", at)) != std::string::npos; ++at) {
@@ -45,7 +45,7 @@ std::string plain_path(std::string_view text) {
   return path;
 }
 
-// "7f12-7f34 r--s 00000000 fd:01 123   /path": nullopt for a line that is no such head.
+// "7f12-7f34 r--s 00000000 fd:01 123   /path"; nullopt for any other line.
 std::optional<FileMap> parse_head(std::string_view line) {
   FileMap map;
   const std::string_view range = take_word(&line);
@@ -131,7 +131,7 @@ Told<FileState> state_of(const std::string& path) {
   return Told<FileState>::known(std::move(state));
 }
 
-// btrfs and overlayfs show one device in smaps and another in stat: both without a major number.
+// btrfs and overlayfs report one device in smaps and another in stat, both with major number 0.
 bool is_same(const FileState& state, const FileMap& map) {
   return state.inode == map.inode &&
          (state.device == map.device || (major(static_cast<dev_t>(state.device)) == 0 &&
@@ -165,9 +165,10 @@ Told<ProcessMaps> read_maps(const SystemRoot& root, int pid) {
   const std::string path = root.proc + "/" + std::to_string(pid) + "/smaps";
   const std::optional<std::string> text = read_text(path, &err);
   if (!text) return Told<ProcessMaps>::unknown(proc_reason(root, pid, "smaps", err));
-  constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // more is not read (text_file.h)
+  constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // read_text reads no more
   if (text->size() >= kMostBytes) {
-    return Told<ProcessMaps>::unknown("/proc/PID/smaps has more than 16 MiB: too many mappings");
+    return Told<ProcessMaps>::unknown(
+        "/proc/PID/smaps exceeds 16 MiB: the process has too many mappings");
   }
   return Told<ProcessMaps>::known(parse_smaps(*text, pid));
 }
@@ -178,13 +179,13 @@ Told<FileState> file_state(const std::string& path) {
 
 Told<FileState> file_state(const SystemRoot& root, const FileMap& map) {
   const std::string process = root.proc + "/" + std::to_string(map.pid);
-  std::string why = "deleted: it has no name any more";
+  std::string why = "the file was deleted";
   if (!map.deleted) {
-    // The process may live in another mount namespace; its root is only for those who may trace it.
+    // The process may be in another mount namespace; its root requires permission to trace it.
     for (const std::string& path : {process + "/root" + map.path, map.path}) {
       Told<FileState> state = state_of(path);
       if (state && is_same(*state, map)) return state;
-      why = state ? "its name is another file's by now" : state.why;
+      why = state ? "its path now names another file" : state.why;
     }
   }
   Told<FileState> state = state_of(process + "/map_files/" + map.range);

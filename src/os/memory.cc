@@ -20,14 +20,14 @@ std::size_t mapped_bytes(std::size_t size_bytes) {
   return static_cast<std::size_t>(round_up(size_bytes, page_bytes()));
 }
 
-// nullptr: there is no memory.
+// nullptr: out of memory.
 std::byte* map(std::size_t size_bytes) {
   void* const at = sys::table.mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
 }
 
-// The kernel aligns to pages only, so a huge page more is reserved and what sticks out returned.
+// The kernel aligns only to pages, so one extra huge page is reserved and the excess is returned.
 std::byte* map_huge_aligned(std::size_t size_bytes) {
   std::byte* const reserved = map(size_bytes + kHugeBytes);
   if (reserved == nullptr) return nullptr;
@@ -39,7 +39,7 @@ std::byte* map_huge_aligned(std::size_t size_bytes) {
   return start;
 }
 
-// False when there is no memory left.
+// False if memory has run out.
 bool populate(std::byte* at, std::size_t size_bytes) {
   int done = 0;
   do {
@@ -64,9 +64,9 @@ Memory::Memory(std::size_t size_bytes, bool prefault, const char* what_for) {
   const bool huge = mapped >= kHugeBytes;
   std::byte* const at = huge ? map_huge_aligned(mapped) : map(mapped);
   if (at == nullptr) throw NoMemory(size_bytes, what_for);
-  // Small memory says no, or where huge pages are always on it could become part of one that spans
-  // its neighbours and would not be returned when freed. Advice: a kernel without huge pages
-  // refuses.
+  // Small memory opts out: where huge pages are always on, it could become part of one that spans
+  // its neighbours and would not be returned when freed. The result is ignored, because a kernel
+  // without huge pages refuses the advice.
   (void)sys::table.madvise(at, mapped, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   if (prefault && !populate(at, mapped)) {
     ::munmap(at, mapped);

@@ -1,5 +1,5 @@
-// memory.h - anonymous memory straight from the kernel: page aligned, returned at once when freed,
-// so that what we hold is what the process's RssAnon shows.
+// memory.h - anonymous memory straight from the kernel: page aligned and returned at once when
+// freed, so that the process's RssAnon shows exactly what we hold.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace lowtide {
 
-// Owns its pages. From 2 MiB up it starts on a 2 MiB boundary and asks for huge pages; never more
-// resident than its size rounded up to 4 KiB.
+// Owns its pages. From 2 MiB on, it starts on a 2 MiB boundary and asks for huge pages. Never has
+// more resident than its size rounded up to 4 KiB.
 class Memory {
  public:
   Memory() = default;
-  // Throws NoMemory, which names `what_for`. With `prefault` the pages are there when the
-  // constructor returns, so that the first write does not fault; without, they come when touched.
+  // Throws NoMemory, which names `what_for`. With `prefault`, the pages are resident when the
+  // constructor returns, so that the first write does not fault; otherwise they appear on touch.
   explicit Memory(std::size_t size_bytes, bool prefault = false,
                   const char* what_for = "read buffers");
   Memory(Memory&& other) noexcept;

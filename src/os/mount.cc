@@ -18,7 +18,7 @@
 namespace lowtide {
 namespace {
 
-// Linux 5.8; older headers have neither the bit nor the field, so it is taken by place.
+// Linux 5.8; older headers have neither the bit nor the field, so it is read by position.
 constexpr unsigned kStatxMount = 0x1000;
 constexpr std::size_t kMountPlace = 0x90;
 
@@ -35,7 +35,7 @@ constexpr std::array<std::pair<std::uint32_t, const char*>, 24> kMagics{{
     {0xE0F5E1E2, "erofs"},      {0x4D44, "vfat"},         {0x2011BAB0, "exfat"},
 }};
 
-// mountinfo writes space, tab, newline and backslash as \ and three octal digits.
+// mountinfo escapes space, tab, newline and backslash as a backslash and three octal digits.
 std::string unescape(std::string_view text) {
   std::string plain;
   const auto octal = [text](std::size_t at) { return text[at] >= '0' && text[at] <= '7'; };
@@ -66,7 +66,7 @@ std::optional<std::string> type_by_magic(int fd) {
   return name_of_magic(static_cast<std::uint32_t>(facts.f_type));
 }
 
-// What the kernel says of an open path.
+// What the kernel reports about an open path.
 struct Place {
   std::string device;
   std::optional<std::uint64_t> mount;
@@ -92,7 +92,7 @@ std::optional<Mount> mount_of(const Place& place, const SystemRoot& root) {
   std::optional<Mount> found;
   for (Mount& mount : parse_mounts(*text)) {
     if (place.mount ? mount.id == *place.mount : mount.device == place.device) {
-      found = std::move(mount);  // without an id: the last that was mounted
+      found = std::move(mount);  // without an id: the last one mounted wins
     }
   }
   return found;

@@ -21,9 +21,9 @@ struct UnreadableFolder {
   std::string path;
   int err = 0;
 };
-thread_local UnreadableFolder unreadable;  // glob(3) gives its callback no place for our data
+thread_local UnreadableFolder unreadable;  // glob(3) does not pass user data to its callback
 
-// A folder that is not there has no matches; one that may not be read could hide some.
+// A missing folder has no matches, but an unreadable one could hide some.
 int note_unreadable(const char* path, int err) {
   if (err == ENOENT || err == ENOTDIR) return 0;
   unreadable = {path, err};
@@ -38,7 +38,7 @@ struct Matches {
 std::vector<std::string> matches_of(const std::string& pattern) {
   Matches matches;
   unreadable = {};
-  // Sorted by us: glob sorts by the locale, and the order of shards must not depend on it.
+  // Sorted below: glob sorts by locale, and the order of shards must not depend on it.
   const int done =
       ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_NOESCAPE, note_unreadable, &matches.found);
   if (done == GLOB_ABORTED && unreadable.err != 0) {
@@ -93,7 +93,7 @@ std::vector<std::string> list_folder(const std::string& path) {
 std::vector<std::string> expand_path(const std::string& path) {
   if (path.find('\0') != std::string::npos) {
     throw IoError(EINVAL, "open", path.substr(0, path.find('\0')), std::nullopt,
-                  "the path has a NUL byte");
+                  "the path contains a NUL byte");
   }
   if (path.empty()) throw IoError(ENOENT, "open", path, std::nullopt, "the path is empty");
   struct statx facts {};

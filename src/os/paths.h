@@ -1,4 +1,4 @@
-// paths.h - from what a user wrote to the names of files.
+// paths.h - turns what a user wrote into the names of files.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace lowtide {
 
-// A path that exists is itself, whatever characters it has. Else a text with *, ? or [ is a
-// pattern: its matches sorted by bytes. No match, and anything else that is not there:
-// IoError(ENOENT).
+// An existing path stands for itself, whatever characters it contains. Otherwise a text with *, ?
+// or [ is a pattern and gives its matches, sorted by bytes. Throws IoError(ENOENT) if nothing
+// matches, and for any other path that does not exist.
 [[nodiscard]] std::vector<std::string> expand_path(const std::string& path);
 
-// From the root on, so that it names the same file whichever folder the process goes to.
+// Absolute, so that it still names the same file after the process changes its folder.
 [[nodiscard]] std::string whole_path(const std::string& path);
 [[nodiscard]] bool path_exists(const std::string& path);
 [[nodiscard]] bool is_folder(const std::string& path);

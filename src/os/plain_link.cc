@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Nobody but this user and root can change what the name means.
+// Whether only this user and root can change what the name refers to.
 bool ours_alone(const std::string& path) {
   struct stat told {};
   return ::lstat(path.c_str(), &told) == 0 && S_ISDIR(told.st_mode) &&
@@ -37,7 +37,7 @@ bool safe(const fs::path& folder) {
   return true;
 }
 
-// Empty where the variable leads to no safe folder.
+// Empty if the variable does not name a safe folder.
 std::string link_folder(const char* variable, const char* below, std::string_view unwanted) {
   const char* const value = std::getenv(variable);
   if (value == nullptr || *value != '/') return "";
@@ -65,7 +65,7 @@ bool leads_to(const std::string& link, const std::string& target) {
   return fs::read_symlink(link, failed) == fs::path(target) && !failed;
 }
 
-// Under a name of its own first: another guard may be using the link.
+// Created under a temporary name and renamed, because another guard may be using the link.
 void make_link(const std::string& target, const std::string& link) {
   const std::string fresh = link + "." + std::to_string(::getpid());
   (void)::unlink(fresh.c_str());
@@ -89,9 +89,10 @@ std::string plain_link(const std::string& target, std::string_view unwanted) {
   }
   throw std::runtime_error(
       target +
-      ": a preloaded library must have a path without spaces, colons and dollar signs, and there "
-      "is no folder for a link to it that only you can write to; set XDG_RUNTIME_DIR to one, or "
-      "install lowtide under another path");
+      ": the path of a preloaded library must not contain spaces, colons or dollar signs, and "
+      "there is no folder for a link to it that only you can write to; set XDG_RUNTIME_DIR to such "
+      "a "
+      "folder, or install lowtide under another path");
 }
 
 }  // namespace lowtide

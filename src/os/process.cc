@@ -52,7 +52,8 @@ ToldBytes kib_of(const std::string& text, const char* key, const char* why) {
   return ToldBytes::known(bytes);
 }
 
-// "pid (comm) S ppid ...": comm may hold blanks and parentheses, so the last one ends it.
+// "pid (comm) S ppid ...": comm may contain blanks and parentheses, so the last parenthesis ends
+// it.
 std::optional<ProcessStat> parse_stat(std::string_view text) {
   const std::size_t open = text.find('(');
   const std::size_t close = text.rfind(')');
@@ -60,7 +61,7 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
     return std::nullopt;
   }
   const std::vector<std::string_view> fields = split(text.substr(close + 1), ' ');
-  constexpr std::size_t kStart = 19;  // field 22 of the manual's numbers; fields[0] is the third
+  constexpr std::size_t kStart = 19;  // field 22 in proc(5); fields[0] is field 3
   if (fields.size() <= kStart) return std::nullopt;
   const auto number = [&fields](std::size_t at) { return leading_number(fields[at]); };
   const auto parent = number(1), flags = number(6), minor = number(7), major = number(9),
@@ -80,7 +81,7 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
   return stat;
 }
 
-// The status of a thread that still has the memory of the process, though the first one has ended.
+// The status of another thread, which still has the memory although the first thread has ended.
 std::optional<std::string> other_thread_status(const SystemRoot& root, int pid) {
   bool readable = false;
   const std::string tasks = folder_of(root, pid) + "/task";
@@ -104,7 +105,7 @@ std::string proc_reason(const SystemRoot& root, int pid, const std::string& file
       if (read_text(folder_of(root, pid) + "/stat")) {
         return err == ENOENT ? "this kernel has no /proc/PID/" + file : "the process has no memory";
       }
-      // A process that takes our signal, or may not be given one, is there.
+      // A process that accepts signal 0, or refuses it for lack of permission, exists.
       if (::kill(pid, 0) == 0 || errno == EPERM) return "/proc hides the process (hidepid)";
       return "the process has ended";
     default:
@@ -133,8 +134,8 @@ ProcessMemory read_memory(const SystemRoot& root, int pid) {
     const ToldBytes none = ToldBytes::unknown(proc_reason(root, pid, "status", err));
     return {none, none, none, none, none, none};
   }
-  const ToldBytes rss = kib_of(*text, "VmRSS", "the process has no memory of its own any more");
-  const char* const why = rss ? "this kernel does not tell it" : rss.why.c_str();
+  const ToldBytes rss = kib_of(*text, "VmRSS", "the process has released its memory");
+  const char* const why = rss ? "this kernel does not report it" : rss.why.c_str();
   return {rss,
           kib_of(*text, "RssAnon", why),
           kib_of(*text, "RssFile", why),
@@ -152,7 +153,7 @@ ProcessIo read_io(const SystemRoot& root, int pid) {
   }
   const auto bytes = [&text](const char* key) {
     const std::optional<std::uint64_t> count = number_of(*text, key);
-    return count ? ToldBytes::known(*count) : ToldBytes::unknown("this kernel does not tell it");
+    return count ? ToldBytes::known(*count) : ToldBytes::unknown("this kernel does not report it");
   };
   return {bytes("read_bytes"), bytes("rchar")};
 }
@@ -161,7 +162,7 @@ ToldBytes read_pss(const SystemRoot& root, int pid) {
   int err = 0;
   const std::optional<std::string> text = read_text(folder_of(root, pid) + "/smaps_rollup", &err);
   if (!text) return ToldBytes::unknown(proc_reason(root, pid, "smaps_rollup", err));
-  return kib_of(*text, "Pss", "the process has no memory of its own any more");
+  return kib_of(*text, "Pss", "the process has released its memory");
 }
 
 std::vector<std::string> read_command_line(const SystemRoot& root, int pid) {
@@ -188,7 +189,7 @@ Told<std::vector<int>> read_children(const SystemRoot& root, int pid) {
   int err = ENOENT;
   for (const int thread : numbers_in(tasks, &readable)) {
     const auto text = read_text(tasks + "/" + std::to_string(thread) + "/children", &err);
-    if (!text) continue;  // a thread that has just ended, or all of them
+    if (!text) continue;  // this thread, or the process, has just ended
     one = true;
     for (const std::string_view word : split(*text, ' ')) {
       if (const auto child = process_number(word)) children.push_back(*child);

@@ -1,7 +1,7 @@
-// process.h - what /proc tells about one process, ours or another's.
+// process.h - what /proc reports about one process, ours or another's.
 //
-// Every call reads anew; a process may end between two of them. Nothing throws: what is not told
-// is unknown and says why. Costs 5 to 20 us a file. Any thread.
+// Every call reads again; a process may end between two calls. Nothing throws: a value that /proc
+// does not report is unknown, with the reason. Costs 5 to 20 us per file. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,46 +17,47 @@ namespace lowtide {
 struct ProcessStat {
   int pid = 0;
   int parent = 0;
-  char state = '?';      // 'Z': ended, and its parent has not asked yet
-  bool exiting = false;  // its first thread is on its way out, and has no memory any more
-  std::string name;      // comm: any bytes but 0, at most 15
+  char state = '?';      // 'Z': ended, but not yet reaped by its parent
+  bool exiting = false;  // its first thread is exiting and has released its memory
+  std::string name;      // comm: any bytes except 0, at most 15
   std::uint64_t start_ticks = 0;
   std::uint64_t minor_faults = 0, major_faults = 0;
   std::uint64_t threads = 0;
 };
-// `gone`, when given, tells whether it is not there, or hidden: not where it only cannot be read
-// now (too many open files).
+// `gone`, if given, reports whether the process is missing or hidden, as opposed to temporarily
+// unreadable (too many open files).
 [[nodiscard]] Told<ProcessStat> read_stat(const SystemRoot& root, int pid, bool* gone = nullptr);
 
-// /proc/PID/status, bytes. A line that is missing is unknown: the kernel does not count it, or the
-// process has no memory any more. Where only its first thread has ended, another one tells.
+// /proc/PID/status, in bytes. A missing line is unknown: the kernel does not count it, or the
+// process has released its memory. If only its first thread has ended, another thread's file is
+// read.
 struct ProcessMemory {
-  ToldBytes rss;  // VmRSS: the sum of the next three, and all that kernels before 4.5 tell
+  ToldBytes rss;  // VmRSS: the sum of the next three; kernels before 4.5 report nothing else
   ToldBytes anon, file, shmem;
   ToldBytes page_tables, swap;
 };
 [[nodiscard]] ProcessMemory read_memory(const SystemRoot& root, int pid);
 
-// /proc/PID/io since the process began; only for processes that we may trace.
+// /proc/PID/io since the process started; only for processes that we may trace.
 struct ProcessIo {
-  ToldBytes disk_bytes;   // read_bytes: what came from a device
-  ToldBytes asked_bytes;  // rchar: what read calls were given
+  ToldBytes disk_bytes;   // read_bytes: what was read from a device
+  ToldBytes asked_bytes;  // rchar: what read calls returned
 };
 [[nodiscard]] ProcessIo read_io(const SystemRoot& root, int pid);
 
-// Pss of /proc/PID/smaps_rollup. The kernel walks all pages: milliseconds for gigabytes.
+// Pss of /proc/PID/smaps_rollup. The kernel walks all pages, which takes milliseconds per GB.
 [[nodiscard]] ToldBytes read_pss(const SystemRoot& root, int pid);
 
-// The words it was started with; empty where that is not told, and for a process that ends.
+// Its command line; empty if unreadable, and for a process that is ending.
 [[nodiscard]] std::vector<std::string> read_command_line(const SystemRoot& root, int pid);
 
-// Every process that /proc shows, in no order.
+// Every process that /proc shows, in no particular order.
 [[nodiscard]] std::vector<int> list_processes(const SystemRoot& root);
-// The children of all threads of a process; unknown where the kernel has no task/TID/children
-// (CONFIG_PROC_CHILDREN): then only the parents of all processes tell.
+// The children of all threads of a process; unknown if the kernel has no task/TID/children
+// (CONFIG_PROC_CHILDREN). Then only the parent ids of all processes show them.
 [[nodiscard]] Told<std::vector<int>> read_children(const SystemRoot& root, int pid);
 
-// Whether orphans below us become our children (PR_SET_CHILD_SUBREAPER).
+// Whether our orphaned descendants become our children (PR_SET_CHILD_SUBREAPER).
 [[nodiscard]] bool adopts_orphans();
 
 // "Linux 6.18, 2 cores, 24 GiB"

@@ -33,7 +33,7 @@ bool is_program(const std::string& path) {
          ::access(path.c_str(), X_OK) == 0;
 }
 
-// The loader ignores LD_PRELOAD where the program gets rights that its caller has not.
+// The loader ignores LD_PRELOAD if the program gets rights that its caller lacks.
 std::string rights_obstacle(const std::string& path) {
   struct stat file {};
   if (::stat(path.c_str(), &file) != 0) return "";
@@ -48,7 +48,7 @@ std::string rights_obstacle(const std::string& path) {
   return "";
 }
 
-// All or nothing of `out`, at `offset_bytes`.
+// Reads all of `out` at `offset_bytes`, or fails.
 bool read_part(const File& file, std::uint64_t offset_bytes, std::span<std::byte> out) {
   if (offset_bytes > file.shard().size_bytes || out.size() > file.shard().size_bytes - offset_bytes)
     return false;
@@ -61,7 +61,7 @@ std::string elf_obstacle(const File& file) {
   if (!read_part(file, 0, std::as_writable_bytes(std::span(&header, 1)))) return "";
   if (header.e_ident[EI_CLASS] != ELFCLASS64 ||
       (kMachine != EM_NONE && header.e_machine != kMachine)) {
-    return "is built for another machine than lowtide";
+    return "is built for another architecture than lowtide";
   }
   if (header.e_phentsize != sizeof(Elf64_Phdr)) return "";
   for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
@@ -83,7 +83,7 @@ std::string interpreter_of(std::string_view first_bytes) {
 }
 
 std::string obstacle(const std::string& path, int scripts) {
-  constexpr int kMostScripts = 4;  // as the kernel
+  constexpr int kMostScripts = 4;  // the kernel's own limit
   if (std::string why = rights_obstacle(path); !why.empty() || scripts > kMostScripts) return why;
   const File file(path);
   std::array<char, 256> first{};
@@ -119,7 +119,7 @@ std::string preload_obstacle(const std::string& path) {
   try {
     return obstacle(path, 0);
   } catch (const IoError&) {
-    return "";  // may be executed and not read: the program itself will show
+    return "";  // executable but not readable: trying it will show
   } catch (const FormatError&) {
     return "";
   }

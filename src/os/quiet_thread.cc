@@ -41,7 +41,7 @@ std::thread start_thread(const std::string& what, std::function<void()> body) {
 }
 
 std::thread start_quiet_thread(const std::string& what, std::function<void()> body) {
-  const SignalsBlocked blocked;  // a thread begins with the mask of its maker
+  const SignalsBlocked blocked;  // a thread inherits its creator's mask
   return start_thread(what, std::move(body));
 }
 

@@ -16,7 +16,7 @@ namespace {
 std::string reason(int err) {
   switch (err) {
     case ENOSYS:
-      return "cachestat: this kernel has none (before Linux 6.5)";
+      return "cachestat: not available before Linux 6.5";
     case EPERM:
       return "cachestat: forbidden for files this user may not write (EPERM)";
     case EOPNOTSUPP:
@@ -43,7 +43,7 @@ std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes,
   }
   if (counts.cached_pages == 0 && is_overlay(file.fd())) {
     if (why != nullptr)
-      *why = "cachestat: overlayfs does not tell what is cached of the file below";
+      *why = "cachestat: overlayfs does not report what is cached of the underlying file";
     return std::nullopt;
   }
   const auto to_bytes = [range_bytes](std::uint64_t pages) {

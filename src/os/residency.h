@@ -1,4 +1,4 @@
-// residency.h - how much of a file is in the page cache, asked with cachestat(2).
+// residency.h - how much of a file is in the page cache, from cachestat(2).
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ class File;
 
 struct Residency {
   std::uint64_t cached_bytes = 0;     // rounded up to pages, never above the range
-  std::uint64_t dirty_bytes = 0;      // not yet on the disk
-  std::uint64_t writeback_bytes = 0;  // of those, on their way to it
+  std::uint64_t dirty_bytes = 0;      // not yet on disk
+  std::uint64_t writeback_bytes = 0;  // of those, currently being written
 };
 
-// Size 0 means to the end of the file. nullopt is *unknown*, never zero: the kernel has no
-// cachestat (before 6.5), forbids it for files that we may not write, or the file lies on
-// overlayfs, whose answer is always nothing. `why`, when given, gets the reason.
+// Size 0 means up to the end of the file. nullopt is *unknown*, never zero: the kernel has no
+// cachestat (before 6.5), forbids it for files that we may not write, or the file is on overlayfs,
+// which always reports nothing. `why`, if given, receives the reason.
 [[nodiscard]] std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes = 0,
                                                  std::uint64_t size_bytes = 0,
                                                  std::string* why = nullptr);

@@ -22,7 +22,7 @@ int sys::real_ring_submit_and_wait(struct io_uring* ring, unsigned count) {
   return ::io_uring_submit_and_wait(ring, count);
 }
 
-// In the one place of the ring's table of files, which is made by the first.
+// Uses the only slot of the ring's file table; the first call creates the table.
 int sys::real_ring_hold(struct io_uring* ring, int fd) {
   const int updated = ::io_uring_register_files_update(ring, 0, &fd, 1);
   return updated == -ENXIO ? ::io_uring_register_files(ring, &fd, 1) : std::min(updated, 0);
@@ -39,7 +39,7 @@ constexpr unsigned kAgainLimit = 1000;
 
 std::string setup_hint(int err) {
   if (err == EPERM) return "forbidden by a seccomp filter or the sysctl kernel.io_uring_disabled";
-  if (err == ENOMEM) return "raise the limit of locked memory (ulimit -l) or ask for less depth";
+  if (err == ENOMEM) return "raise the limit on locked memory (ulimit -l) or use a smaller depth";
   return "";
 }
 
@@ -47,7 +47,7 @@ std::string failure(const char* op, int err) {
   return std::string(op) + ": " + std::generic_category().message(err);
 }
 
-// Submits what is queued and takes one completion; its result, or the errno of the submission.
+// Submits what is queued and takes one completion; returns its result, or the submission's errno.
 struct Trial {
   int err = 0;
   int result = 0;
@@ -70,11 +70,11 @@ std::string try_ring(struct io_uring* ring) {
   const Trial nop = complete_one(ring);
   if (nop.err != 0) return failure("io_uring_enter", nop.err);
   if (nop.result < 0) return failure("io_uring no-op", -nop.result);
-  // A kernel that knows this read (5.6) says that the descriptor is bad; one that does not, EINVAL.
+  // A kernel that supports this read (5.6) reports a bad descriptor; an older one, EINVAL.
   ::io_uring_prep_read(::io_uring_get_sqe(ring), -1, nullptr, 0, 0);
   const Trial read = complete_one(ring);
   if (read.err != 0) return failure("io_uring_enter", read.err);
-  if (read.result != -EBADF) return "io_uring: this kernel has no plain read (before Linux 5.6)";
+  if (read.result != -EBADF) return "io_uring: this kernel lacks plain reads (before Linux 5.6)";
   return "";
 }
 
@@ -94,7 +94,7 @@ bool Ring::built_in() noexcept {
 }
 
 Ring::Ring(unsigned depth) : impl_(std::make_unique<Impl>()), depth_(depth) {
-  if (depth == 0) throw std::invalid_argument("depth of a ring must be at least 1, not 0");
+  if (depth == 0) throw std::invalid_argument("depth: expected at least 1, found 0");
   const int made = sys::table.ring_init(depth, &impl_->ring);
   if (made < 0) throw IoError(-made, "io_uring_setup", "", std::nullopt, setup_hint(-made));
 }
@@ -102,7 +102,7 @@ Ring::Ring(unsigned depth) : impl_(std::make_unique<Impl>()), depth_(depth) {
 Ring::~Ring() {
   struct io_uring* const ring = &impl_->ring;
   if (impl_->owner == ::getpid()) {
-    // Those queued and never submitted are dropped; io_uring_wait_cqe does not submit them.
+    // Queued reads that were never submitted are dropped: io_uring_wait_cqe does not submit them.
     unsigned pending = in_flight_ - std::min(in_flight_, ::io_uring_sq_ready(ring));
     while (pending > 0) {
       struct io_uring_cqe* cqe = nullptr;
@@ -112,7 +112,7 @@ Ring::~Ring() {
       ::io_uring_cqe_seen(ring, cqe);
       --pending;
     }
-    // Else the file would stay open until the kernel gets to taking the ring apart.
+    // Otherwise the file would stay open until the kernel has destroyed the ring.
     if (held_fd_ >= 0) hold(-1);
   }
   ::io_uring_queue_exit(ring);
@@ -143,7 +143,7 @@ int Ring::submit(unsigned wait) noexcept {
   struct io_uring* const ring = &impl_->ring;
   const unsigned wanted = std::min(wait, in_flight_);
   unsigned again = 0;
-  // More than once where a signal ended the wait, or a bad read ended the submission before the
+  // Repeated if a signal interrupted the wait, or if a bad read ended the submission before the
   // rest.
   while (::io_uring_sq_ready(ring) > 0 || ::io_uring_cq_ready(ring) < wanted) {
     const int submitted = sys::table.ring_submit_and_wait(ring, wanted);

@@ -1,8 +1,8 @@
-// ring.h - an io_uring that reads. Made, used and destroyed by one thread; never used across a
+// ring.h - an io_uring for reads. Created, used and destroyed by one thread; never used across a
 // fork.
 //
-// Built without liburing, or where the kernel, a sysctl or a seccomp filter forbids io_uring, there
-// is no Ring: probe() says so by trying, and says why.
+// If it was built without liburing, or if the kernel, a sysctl or a seccomp filter forbids
+// io_uring, no Ring can be made: probe() finds out by trying, and returns the reason.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class Ring {
     std::int32_t result;  // bytes read, or -errno
   };
 
-  // Empty when a ring can be made and completes a no-op, else the reason
+  // Empty if a ring can be made and completes a no-op; otherwise the reason
   // ("io_uring_setup: Operation not permitted", "built without liburing").
   [[nodiscard]] static std::string probe();
   // Whether this build has a ring at all.
@@ -27,36 +27,36 @@ class Ring {
 
   // Throws IoError (op "io_uring_setup").
   explicit Ring(unsigned depth);
-  // Waits for reads in flight, because the kernel writes into their memory until they are done; not
-  // in a forked child, whose copy only lets go.
+  // Waits for reads in flight, because the kernel writes into their memory until they are done. A
+  // forked child does not wait; it only releases its copy.
   ~Ring();
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  // Whether it is not counted against the user's locked memory, so that many can be had (Linux
+  // Whether it does not count towards the user's locked memory, so that many can exist (Linux
   // 5.12).
   [[nodiscard]] bool uncounted() const;
   [[nodiscard]] unsigned depth() const { return depth_; }
 
-  // The kernel keeps this descriptor at hand instead of looking it up for every read, which is
-  // a tenth of a short read from the page cache; it holds one, and -1 lets go. No reads may be in
-  // flight, and the descriptor stays open for as long as it is held. Where the kernel refuses,
-  // it holds none, and reads work as before.
+  // Registers this descriptor, so that the kernel does not look it up for every read; that is a
+  // tenth of a short read from the page cache. There is one slot; -1 empties it. No reads may be in
+  // flight, and the descriptor must stay open while it is registered. If the kernel refuses, the
+  // slot is empty and reads work as before.
   void hold(int fd) noexcept;
 
-  // Queues one read; false when `depth` reads are queued or in flight. `tag` comes back in Done.
+  // Queues one read; false if `depth` reads are queued or in flight. Done returns `tag`.
   [[nodiscard]] bool read(int fd, std::uint64_t offset_bytes, std::byte* into,
                           std::uint32_t size_bytes, std::uint64_t tag) noexcept;
 
-  // Hands queued reads to the kernel and waits until at least `wait` of those in flight are done
-  // (0: does not wait). EINTR and EAGAIN are retried. Returns 0 or an errno. Where the kernel takes
-  // no more before finished reads are reaped it returns 0 early: reap, and submit again.
+  // Submits queued reads and waits until at least `wait` of those in flight are done (0: does not
+  // wait). Retries EINTR and EAGAIN. Returns 0 or an errno. If the kernel accepts no more until
+  // finished reads are reaped, it returns 0 early: reap, and submit again.
   [[nodiscard]] int submit(unsigned wait) noexcept;
 
   // Takes up to `max` finished reads; never waits.
   [[nodiscard]] std::size_t reap(Done* out, std::size_t max) noexcept;
 
-  [[nodiscard]] unsigned in_flight() const { return in_flight_; }  // queued ones included
+  [[nodiscard]] unsigned in_flight() const { return in_flight_; }  // including queued ones
 
  private:
   struct Impl;

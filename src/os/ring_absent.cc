@@ -1,4 +1,4 @@
-// Ring for a build without liburing: there is none, and it says so.
+// Ring for a build without liburing: every use reports that there is none.
 #include <cerrno>
 
 #include "lowtide/error.h"

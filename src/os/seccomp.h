@@ -1,4 +1,4 @@
-// seccomp.h - how far a process may use the kernel at all.
+// seccomp.h - the restrictions on a process's system calls.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace lowtide {
 
-// Filters of system calls that the process is under; before Linux 5.9 only 0 or not 0. 0 where
-// nothing tells.
+// The number of seccomp filters that apply to the process; before Linux 5.9 only 0 or not 0. 0 if
+// it cannot be read.
 [[nodiscard]] std::uint64_t call_filters(const SystemRoot& root, int pid);
 
 }  // namespace lowtide

@@ -7,8 +7,8 @@
 
 namespace lowtide {
 
-// A memfd: needs no folder that can be written, and is gone with the last process that maps it. Its
-// size is sealed: who maps it need not fear that it shrinks.
+// A memfd: needs no writable folder, and disappears with the last process that maps it. Its size is
+// sealed, so it cannot shrink under a map.
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t size_bytes);  // throws IoError
@@ -17,8 +17,8 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   [[nodiscard]] void* data() const { return data_; }
-  // Can be opened by others for as long as this lives. Later it may name a file of another process
-  // with the same id: who opens it must look at what it got.
+  // Others can open it while this object lives. Later it may name a file of another process with
+  // the same id, so check what you opened.
   [[nodiscard]] std::string path() const;
 
  private:
@@ -27,7 +27,7 @@ class SharedMemory {
   void* data_ = nullptr;
 };
 
-// Drawn by the kernel; never 0.
+// Random, from the kernel; never 0.
 [[nodiscard]] std::uint64_t random_number();  // throws IoError
 
 }  // namespace lowtide

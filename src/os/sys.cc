@@ -13,7 +13,7 @@
 namespace lowtide::sys {
 namespace {
 
-constexpr long kCachestatNumber = 451;  // the same on every architecture, as all calls since 424
+constexpr long kCachestatNumber = 451;  // the same on every architecture, like all calls since 424
 
 int real_open(const char* path, int flags) {
   return ::open(path, flags);
@@ -23,7 +23,7 @@ int real_create(const char* path, int flags) {
   return ::open(path, flags | O_CREAT, 0666);
 }
 
-// Without the cancellation point of libc's own, which costs a cached read some hundredths.
+// Skips the cancellation point of libc's wrapper, which adds a few percent to a cached read.
 ssize_t real_pread(int fd, void* into, std::size_t size, off_t offset) {
   static_assert(sizeof(off_t) == sizeof(long), "the offset is one argument of the call");
   return ::syscall(SYS_pread64, fd, into, size, offset);

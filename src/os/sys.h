@@ -1,8 +1,8 @@
-// sys.h - every system call that can fail on us, through one table that tests replace.
+// sys.h - every system call that can fail, in one table that tests can change.
 //
 // Code of this room calls sys::table.pread(...) and never ::pread(...). A test puts its own
-// function in `sys::table` to give EINTR, short reads, EIO, ENOSPC or ENOSYS, and restores it with
-// sys::Fault.
+// function into `sys::table` with sys::Fault, to give EINTR, short reads, EIO, ENOSPC or ENOSYS;
+// sys::Fault restores the original.
 #pragma once
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ struct Cachestat {
 
 struct Table {
   int (*open)(const char* path, int flags);
-  int (*create)(const char* path, int flags);  // open with O_CREAT, mode 0666 less the umask
+  int (*create)(const char* path, int flags);  // open with O_CREAT, mode 0666 minus the umask
   int (*close)(int fd);
   ssize_t (*write)(int fd, const void* from, std::size_t size);
   int (*rename)(const char* from, const char* to);
@@ -45,20 +45,20 @@ struct Table {
   void* (*mmap)(void* address, std::size_t size, int protection, int flags, int fd, off_t offset);
   int (*madvise)(void* address, std::size_t size, int advice);
   int (*ioctl)(int fd, unsigned long request, void* argument);
-  int (*ring_init)(unsigned entries, struct io_uring* ring);           // 0 or -errno, as liburing
+  int (*ring_init)(unsigned entries, struct io_uring* ring);  // 0 or -errno, as in liburing
   int (*ring_submit_and_wait)(struct io_uring* ring, unsigned count);  // likewise
   int (*ring_hold)(struct io_uring* ring, int fd);                     // likewise
-  int (*ring_result)(int result);  // of a finished read: bytes or -errno, as the kernel gave it
+  int (*ring_result)(int result);  // of a finished read: bytes or -errno, from the kernel
 };
 
-extern Table table;  // the real calls, unless a test replaced one
+extern Table table;  // the real calls, except those that a test has replaced
 
-// What three of the table's entries are at first: from ring.cc, or -ENOSYS from ring_absent.cc.
+// The initial values of three entries: from ring.cc, or -ENOSYS from ring_absent.cc.
 int real_ring_init(unsigned entries, struct io_uring* ring);
 int real_ring_submit_and_wait(struct io_uring* ring, unsigned count);
 int real_ring_hold(struct io_uring* ring, int fd);
 
-// Replaces one entry of the table for as long as it lives. For tests only.
+// Replaces one entry of the table during its lifetime. For tests only.
 template <typename Function>
 class Fault {
  public:

@@ -1,4 +1,4 @@
-// text_file.h - the small text files in which the kernel tells about itself.
+// text_file.h - reads the small text files in which the kernel describes itself.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace lowtide {
 
-// All of it, up to 16 MiB; nullopt where it cannot be read (missing, hidden, forbidden). `err`,
-// when given, gets the errno then.
+// The whole file, up to 16 MiB; nullopt if it cannot be read (missing, hidden, forbidden). `err`,
+// if given, then receives the errno.
 [[nodiscard]] std::optional<std::string> read_text(const std::string& path, int* err = nullptr);
 
-// The pieces between separators. Empty ones are left out, and with them the end of a line that
-// `text` ends with.
+// The pieces between separators. Empty pieces are left out, including the one after a final
+// separator.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 
-// Decimal digits at the start of `text`, after spaces; nullopt when there are none or too many.
+// Decimal digits at the start of `text`, after spaces; nullopt if there are none or too many.
 [[nodiscard]] std::optional<std::uint64_t> leading_number(std::string_view text);
 
-// The number after `key` and blanks or a colon on a line of its own ("MemTotal:  123 kB",
+// The number after `key` and blanks or a colon, on a line of its own ("MemTotal:  123 kB",
 // "inactive_file 4096").
 [[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view text, std::string_view key);
 

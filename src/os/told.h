@@ -1,4 +1,4 @@
-// told.h - what the kernel told, or the reason why it did not.
+// told.h - a value that the kernel reported, or the reason why it did not.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace lowtide {
 template <typename T>
 struct Told {
   std::optional<T> value;
-  std::string why;  // only where value is empty
+  std::string why;  // only if value is empty
 
   [[nodiscard]] static Told known(T value) { return {std::move(value), {}}; }
   [[nodiscard]] static Told unknown(std::string why) { return {std::nullopt, std::move(why)}; }

@@ -14,7 +14,7 @@
 namespace lowtide {
 namespace {
 
-// 0 or the errno of the first write that failed.
+// 0, or the errno of the first failed write.
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = sys::table.write(fd, bytes.data(), bytes.size());
@@ -29,7 +29,7 @@ int write_all(int fd, std::string_view bytes) {
 std::string hint_of(int err, const std::string& path) {
   if (err == ENOENT) {
     const std::string folder = std::filesystem::path(path).parent_path();
-    return "make the folder first: " + (folder.empty() ? "." : folder);
+    return "create the folder first: " + (folder.empty() ? "." : folder);
   }
   if (err == ENOSPC || err == EDQUOT) return "free some space, or write to another disk";
   return "";
@@ -39,7 +39,7 @@ std::string hint_of(int err, const std::string& path) {
   throw IoError(err, op, path, std::nullopt, hint_of(err, path));
 }
 
-// Writes into the open file and closes it; a network file system may tell of a full disk only then.
+// Writes and closes the file; a network file system may report a full disk only on close.
 int fill(int fd, std::string_view bytes) {
   const int err = write_all(fd, bytes);
   const int closed = sys::table.close(fd);
@@ -68,7 +68,7 @@ void write_whole(const std::string& path, std::string_view bytes) {
   const fs::file_status status = fs::status(path, none);
   if (fs::is_directory(status)) fail(EISDIR, "write", path);
   if (fs::exists(status) && !fs::is_regular_file(status)) return write_through(path, bytes);
-  // A link stays one: what it leads to is replaced.
+  // A link stays a link: its target is replaced.
   const std::string target =
       fs::is_regular_file(status) ? fs::canonical(path, none).string() : path;
   const std::string temporary = beside(target.empty() ? path : target);

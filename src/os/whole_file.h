@@ -1,4 +1,4 @@
-// whole_file.h - a file that is there whole or not at all.
+// whole_file.h - writes a file completely or not at all.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace lowtide {
 
-// Writes `bytes` beside `path` and renames: a reader sees the file that was there before, or this
-// one. What is no regular file (/dev/stdout, a pipe) is written to as it is. After an error
-// (IoError: no such folder, no permission, no space) nothing is left behind.
+// Writes `bytes` beside `path` and renames, so that a reader sees either the previous file or this
+// one. If `path` is not a regular file (/dev/stdout, a pipe), it is written to directly. After an
+// error (IoError: no such folder, no permission, no space) nothing is left behind.
 void write_whole(const std::string& path, std::string_view bytes);
 
 }  // namespace lowtide

@@ -83,7 +83,8 @@ TEST(CheckTokens, NotesBytesThatNoSequenceUses) {
   folder.write("p.idx", index.bytes());
   const std::string path = folder.write("p.bin", std::string(10, '\0'));
   ASSERT_EQ(check(path).notes.size(), 1u);
-  EXPECT_EQ(check(path).notes.front(), "4 bytes of the data belong to no sequence of the index");
+  EXPECT_EQ(check(path).notes.front(),
+            "4 bytes of the data are not covered by any sequence of the index");
 }
 
 TEST(CheckArray, CountsWhatIsNoNumber) {

@@ -159,7 +159,7 @@ TEST_F(DoctorTest, NamesTheFileThatLimitsMemoryAndWhatFollows) {
   EXPECT_EQ(limit.value, "1 GiB");
   EXPECT_EQ(limit.detail.find(folder_ / "cgroup/job/memory.max"), 0u) << limit.detail;
   EXPECT_EQ(fact("default_memory").value, "128 MiB");
-  EXPECT_EQ(fact("default_memory").detail, "an eighth of the group's limit");
+  EXPECT_EQ(fact("default_memory").detail, "an eighth of the cgroup's limit");
   EXPECT_EQ(fact("default_memory", {.memory_bytes = 1 << 20}).value, "1 MiB");
 }
 
@@ -259,7 +259,7 @@ TEST(Conclusion, SaysWhatIsUsedAndTheOneThingThatHelpsMost) {
             "Lowtide will use engine pread, cache drop. To make it faster: copy it to a disk.");
   facts.erase(facts.begin());  // the read-ahead costs maps, and the choice was made without a file
   EXPECT_EQ(conclusion_of(facts),
-            "Lowtide will use engine pread, cache drop. Nothing that was found would make it "
+            "Lowtide will use engine pread, cache drop. Nothing found here would make it "
             "faster.");
   facts.push_back({"path", FactState::good, "m.npy", "a file of 3 MiB", ""});
   EXPECT_EQ(conclusion_of(facts),
@@ -267,7 +267,7 @@ TEST(Conclusion, SaysWhatIsUsedAndTheOneThingThatHelpsMost) {
             "memory.");
   facts[1].value = "engine memory, cache keep";
   EXPECT_EQ(conclusion_of(facts),
-            "Lowtide will use engine memory, cache keep, for m.npy. Nothing that was found would "
+            "Lowtide will use engine memory, cache keep, for m.npy. Nothing found here would "
             "make it faster.");
 }
 

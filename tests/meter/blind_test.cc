@@ -118,7 +118,7 @@ TEST(Blind, WithoutCachestatThePageCacheIsUnknown) {
         return -1;
       });
   for (const auto& [number, why] :
-       {std::pair{ENOSYS, "this kernel has none (before Linux 6.5)"},
+       {std::pair{ENOSYS, "not available before Linux 6.5"},
         std::pair{EPERM, "forbidden for files this user may not write (EPERM)"}}) {
     err = number;
     const Trace trace = look({path});

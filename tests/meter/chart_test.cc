@@ -189,7 +189,7 @@ TEST(Chart, ALimitFarAboveIsToldInWordsAndDoesNotPressTheCurveFlat) {
   }
   const std::string svg = drawn(trace);
   EXPECT_TRUE(paths_of(svg, "limit").empty());
-  EXPECT_NE(svg.find("memory limit 1 TiB, above this picture"), std::string::npos);
+  EXPECT_NE(svg.find("memory limit 1 TiB, above this chart"), std::string::npos);
   EXPECT_NE(svg.find(">2 GiB<"), std::string::npos);
 }
 

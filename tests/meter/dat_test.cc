@@ -90,10 +90,11 @@ TEST(Dat, KeepsRssOfEachProcess) {
 
 TEST(Dat, TellsThatTheRestIsUnknown) {
   const Trace trace = parse_dat(read("children.dat"), "x");
-  EXPECT_EQ(trace.readings[0].processes[0].anon, Figure::unknown("memory_profiler tells RSS only"));
+  EXPECT_EQ(trace.readings[0].processes[0].anon,
+            Figure::unknown("memory_profiler records only RSS"));
   const Verdict verdict = judge(trace);
   EXPECT_EQ(verdict.kind, VerdictKind::too_short);
-  EXPECT_TRUE(verdict.headline.starts_with("Cannot say")) << verdict.headline;
+  EXPECT_TRUE(verdict.headline.starts_with("No verdict")) << verdict.headline;
   EXPECT_NE(peak_of(trace).rss, std::nullopt);
   EXPECT_EQ(peak_of(trace).anon, std::nullopt);
 }

@@ -72,7 +72,8 @@ TEST(MappedFiles, OfMoreMapsThanAreReadAreUnknown) {
   while (smaps.size() < (std::size_t{17} << 20)) smaps += smaps;
   proc.file(kPid, "smaps", smaps);
   const FilesReading reading = read_files(proc.root(), {kPid}, {"/proc/none"});
-  EXPECT_EQ(reading.pss.at(kPid).why, "/proc/PID/smaps has more than 16 MiB: too many mappings");
+  EXPECT_EQ(reading.pss.at(kPid).why,
+            "/proc/PID/smaps exceeds 16 MiB: the process has too many mappings");
   ASSERT_EQ(reading.files.size(), 1u);
   EXPECT_EQ(reading.files[0].mapped.why, reading.pss.at(kPid).why);
 }
@@ -103,7 +104,7 @@ TEST(MappedFiles, OfThisProcessTellWhatIsCached) {
       });
   const FilesReading old = read_files({}, {::getpid()}, {});
   ASSERT_NE(find(old, path), nullptr);
-  EXPECT_EQ(find(old, path)->cached.why, "cachestat: this kernel has none (before Linux 6.5)");
+  EXPECT_EQ(find(old, path)->cached.why, "cachestat: not available before Linux 6.5");
   EXPECT_EQ(find(old, path)->mapped.value, kSize);
 }
 

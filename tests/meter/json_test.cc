@@ -35,7 +35,7 @@ TEST(JsonReport, HasAllThatWasSeen) {
            R"("machine":"Linux 6.18","seconds":2,"exit":137,"complete":true,)",
            R"("peak":{"rss":16384,"anon":8192,"file":8192,"shmem":0,"page_tables":null,)",
            R"("growth":{"rss":null,"anon":null,"file":null,"shmem":null,"page_tables":null,)",
-           R"("verdict":{"kind":"too-short","headline":"Too short to say: 2 readings )",
+           R"("verdict":{"kind":"too-short","headline":"Too short for a verdict: 2 readings )",
            R"("files":[{"path":"/c","deleted":false,"peak_mapped":8192,"peak_cached":null,)",
            R"({"path":"/a b","deleted":false,"peak_mapped":4096,"peak_cached":8192,)",
            R"("size":12288,"mapped_now":4096,)",

@@ -88,15 +88,15 @@ TEST(Page, UnknownNumbersAreCalledUnknown) {
 }
 
 TEST(Page, TellsHowTheRunEndedAndWhatTheMeasurementCost) {
-  EXPECT_TRUE(has(html_report(one_reading_picture()), "by signal 11"));
+  EXPECT_TRUE(has(html_report(one_reading_picture()), "killed by signal 11"));
   EXPECT_TRUE(has(html_report(scan_picture()), "exit code 0"));
   EXPECT_TRUE(
       has(html_report(scan_picture()), "300 readings took 0.21 s of processor time: 0.4 %"));
   Trace killed = scan_picture();
   killed.ending.reset();
   killed.cut = true;
-  EXPECT_TRUE(has(html_report(killed), "not seen: the trace stops here"));
-  EXPECT_TRUE(has(html_report(killed), "was not whole"));
+  EXPECT_TRUE(has(html_report(killed), "unknown: the trace stops here"));
+  EXPECT_TRUE(has(html_report(killed), "was incomplete"));
   EXPECT_TRUE(has(page_cost(killed), "Unknown"));
 }
 
@@ -104,7 +104,7 @@ TEST(Page, HasAVerdictMarksAndWords) {
   const std::string page = html_report(scan_picture());
   EXPECT_TRUE(has(page, "data-kind=\"mapped-files\""));
   EXPECT_TRUE(has(page, "epoch 1/3"));
-  EXPECT_TRUE(has(page, "What do these words mean?"));
+  EXPECT_TRUE(has(page, "What do these terms mean?"));
   EXPECT_TRUE(has(page, "<title>Memory of python train.py --epochs 3</title>"));
   EXPECT_TRUE(has(page, "2026-09-21"));
 }
@@ -160,7 +160,7 @@ TEST(Page, SeveralProcessesHaveATableThatNamesTheOneThatLeaks) {
 
 TEST(Page, AnEmptyTraceIsAPageToo) {
   const std::string page = html_report(empty_picture());
-  EXPECT_TRUE(has(page, "No mapped file was seen."));
+  EXPECT_TRUE(has(page, "No mapped files were seen."));
   EXPECT_FALSE(has(page, "nan"));
 }
 
@@ -169,7 +169,7 @@ TEST(Page, ManyFilesAreCutAndCounted) {
   for (int i = 0; i < 200; ++i) {
     trace.readings[0].files->push_back(file_of("/data/" + std::to_string(i), 4096, 4096, 4096));
   }
-  EXPECT_TRUE(has(html_report(trace), "141 smaller ones are left out"));
+  EXPECT_TRUE(has(html_report(trace), "141 smaller ones are not shown"));
 }
 
 TEST(Markup, NumbersAndNamesForPeople) {

@@ -150,7 +150,7 @@ TEST_F(SamplerTest, TellsRssAloneOnAKernelThatDoesNotSplitIt) {
   proc_.file(kPid, "status", "VmRSS:\t60 kB\n");
   const Reading reading = sampler().take(0);
   EXPECT_EQ(reading.processes.at(0).rss_alone, 60u * 1024);
-  EXPECT_EQ(reading.processes.at(0).anon.why, "this kernel does not tell it");
+  EXPECT_EQ(reading.processes.at(0).anon.why, "this kernel does not report it");
 }
 
 TEST_F(SamplerTest, SeesAShortProgramSeveralTimes) {

@@ -127,15 +127,15 @@ TEST(Trace, LeavesOutALastLineThatIsNone) {
 
 TEST(Trace, OfANewerFormatIsRefusedByName) {
   EXPECT_EQ(error_of("lowtide-trace 2 other things\nq\n"),
-            "x.trace: line 1: written by a newer lowtide (format 2; this one reads 1)");
-  EXPECT_EQ(error_of("lowtide-trace 0 1 0 \"\"\n"), "x.trace: line 1: no format 0");
+            "x.trace: line 1: written by a newer lowtide (format 2; this version reads format 1)");
+  EXPECT_EQ(error_of("lowtide-trace 0 1 0 \"\"\n"), "x.trace: line 1: unknown format 0");
 }
 
 TEST(Trace, TellsWhatIsNone) {
   EXPECT_EQ(error_of(""),
-            "x.trace: no trace of lowtide: expected it to begin with "
+            "x.trace: not a trace of lowtide: expected it to begin with "
             "\"lowtide-trace \", found ''");
-  EXPECT_EQ(error_of("CMDLINE a\nMEM 1 2\n").substr(0, 29), "x.trace: no trace of lowtide:");
+  EXPECT_EQ(error_of("CMDLINE a\nMEM 1 2\n").substr(0, 32), "x.trace: not a trace of lowtide:");
 }
 
 TEST(Trace, NamesTheBadLine) {
@@ -175,7 +175,7 @@ TEST(Trace, NamesTheBadLine) {
     EXPECT_EQ(error_of(kHeader + bad + "\n" + good).substr(0, 17), "x.trace: line 2: ") << bad;
   }
   EXPECT_EQ(error_of(kHeader + good + "r 8\n" + good),
-            "x.trace: line 3: a reading is older than the one before");
+            "x.trace: line 3: a reading is older than the previous one");
   const std::string reason(300, 'w');
   EXPECT_EQ(error_of(kHeader + "r 1 F f \"x\" 1 1 ?\"" + reason + "\" 1 1 1\n" + good),
             "x.trace: line 2: a reason is too long");

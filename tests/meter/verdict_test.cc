@@ -84,7 +84,7 @@ TEST(Verdict, DoesNotSayMostOfAFileThatWasLookedAtTooEarly) {
   const Verdict verdict = judge(trace);
   EXPECT_EQ(verdict.kind, VerdictKind::mapped_files) << all_of(verdict);
   EXPECT_FALSE(says(verdict, "most of it")) << all_of(verdict);
-  EXPECT_TRUE(says(verdict, "look at /data/x.bin")) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "check /data/x.bin")) << all_of(verdict);
 }
 
 TEST(Verdict, TellsThePeakOfAFlatHeapThatEndsLow) {
@@ -204,7 +204,7 @@ TEST(Verdict, CountsTheProcessesThatLeak) {
   EXPECT_EQ(verdict.kind, VerdictKind::heap_leak) << all_of(verdict);
   EXPECT_TRUE(verdict.headline.starts_with("The heaps of 6 processes grow")) << verdict.headline;
   EXPECT_TRUE(says(verdict, "that of python (pid 106) fastest")) << verdict.headline;
-  EXPECT_TRUE(says(verdict, "and 2 more processes that leak")) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "and 2 more leaking processes")) << all_of(verdict);
 }
 
 // Each epoch has workers of its own, which fill up and end.
@@ -250,8 +250,8 @@ TEST(Verdict, SaysThatThereAreMoreAndMoreProcesses) {
   });
   const Verdict verdict = judge(trace);
   EXPECT_EQ(verdict.kind, VerdictKind::heap_leak) << all_of(verdict);
-  EXPECT_TRUE(says(verdict, "because there are more and more of them: ")) << all_of(verdict);
-  EXPECT_TRUE(says(verdict, "neither ends them nor waits")) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "because their number grows: ")) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "without ending them or waiting")) << all_of(verdict);
 }
 
 TEST(Verdict, NamesNoFileThatHardlyGrew) {
@@ -307,9 +307,9 @@ TEST(Verdict, TellsWhatItCouldNotSee) {
   });
   const Verdict verdict = judge(trace);
   EXPECT_EQ(verdict.kind, VerdictKind::too_short);
-  EXPECT_TRUE(says(verdict, "Cannot say")) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "No verdict")) << all_of(verdict);
   EXPECT_TRUE(says(verdict, "heap of sudo (pid 12): no permission")) << all_of(verdict);
-  EXPECT_TRUE(says(verdict, "which files are mapped: never asked"));
+  EXPECT_TRUE(says(verdict, "list of mapped files: never read"));
 }
 
 TEST(Verdict, DoesNotListWhatWasOnlyNotAskedNow) {

@@ -85,9 +85,9 @@ TEST_F(GroupTest, SaysWhatItDoesNotKnow) {
   mounts(kV2Mount);  // the root group has no files of its own
   const Told<GroupUsage> group = group_usage(root_, 7);
   ASSERT_TRUE(group);
-  EXPECT_EQ(group->usage.why, "memory.current does not tell it");
-  EXPECT_EQ(group->anon.why, "memory.stat does not tell it");
-  EXPECT_EQ(group->oom_kills.why, "memory.events does not tell it");
+  EXPECT_EQ(group->usage.why, "memory.current does not report it");
+  EXPECT_EQ(group->anon.why, "memory.stat does not report it");
+  EXPECT_EQ(group->oom_kills.why, "memory.events does not report it");
 }
 
 }  // namespace

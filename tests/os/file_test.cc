@@ -103,7 +103,7 @@ TEST(File, NamesAMissingFile) {
 TEST(File, RefusesADirectoryAndSaysWhatToName) {
   const TempFolder folder;
   EXPECT_EQ(open_failure(folder.path()), "21: open " + folder.path() +
-                                             ": Is a directory; name the files in it, e.g. '" +
+                                             ": Is a directory; name the files in it, such as '" +
                                              (folder / "*.npy'"));
 }
 
@@ -111,7 +111,7 @@ TEST(File, RefusesAFifoAtOnce) {
   const TempFolder folder;
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
   EXPECT_EQ(open_failure(folder / "fifo"), "22: open " + (folder / "fifo") +
-                                               ": Invalid argument; it is a FIFO and not a "
+                                               ": Invalid argument; it is a FIFO, not a "
                                                "regular file");
 }
 
@@ -126,19 +126,18 @@ TEST(File, RefusesASocket) {
   ASSERT_GE(socket, 0);
   ASSERT_EQ(::bind(socket, reinterpret_cast<struct sockaddr*>(&address), sizeof address), 0);
   EXPECT_EQ(open_failure(path),
-            "22: open " + path + ": Invalid argument; it is a socket and not a regular file");
+            "22: open " + path + ": Invalid argument; it is a socket, not a regular file");
   ::close(socket);
 }
 
 TEST(File, RefusesADevice) {
-  EXPECT_EQ(
-      open_failure(std::string("/dev/null")),
-      "22: open /dev/null: Invalid argument; it is a character device and not a regular file");
+  EXPECT_EQ(open_failure(std::string("/dev/null")),
+            "22: open /dev/null: Invalid argument; it is a character device, not a regular file");
 }
 
 TEST(File, RefusesAPathWithANulByte) {
   EXPECT_EQ(open_failure(std::string("a\0b", 3)),
-            "22: open a: Invalid argument; the path has a NUL byte");
+            "22: open a: Invalid argument; the path contains a NUL byte");
 }
 
 TEST(File, TellsThatPermissionIsMissing) {

@@ -105,7 +105,7 @@ TEST(Maps, OfADeletedFileAreReadThroughTheMapOrUnknown) {
   if (state) {
     EXPECT_EQ(state->inode, map->inode);
   } else {
-    EXPECT_EQ(state.why, "deleted: it has no name any more");
+    EXPECT_EQ(state.why, "the file was deleted");
   }
 }
 
@@ -117,7 +117,7 @@ TEST(Maps, NeverTellOfAFileThatTookTheName) {
   map.path = path;
   map.range = "1-2";
   map.inode = 1;
-  EXPECT_EQ(file_state(SystemRoot{}, map).why, "its name is another file's by now");
+  EXPECT_EQ(file_state(SystemRoot{}, map).why, "its path now names another file");
 }
 
 TEST(FileStates, AreUnknownWithTheirReason) {
@@ -133,7 +133,7 @@ TEST(FileStates, AreUnknownWithTheirReason) {
   const Told<FileState> state = file_state(path);
   ASSERT_TRUE(state);
   EXPECT_EQ(state->size, 1u);
-  EXPECT_EQ(state->cached.why, "cachestat: this kernel has none (before Linux 6.5)");
+  EXPECT_EQ(state->cached.why, "cachestat: not available before Linux 6.5");
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST(FileSystem, ThatIsAnOverlayMakesResidencyUnknownAndNotNothing) {
   const sys::Fault fault(sys::table.fstatfs, &magic<kOverlay>);
   std::string why;
   EXPECT_FALSE(residency(file, 0, 0, &why));
-  EXPECT_EQ(why, "cachestat: overlayfs does not tell what is cached of the file below");
+  EXPECT_EQ(why, "cachestat: overlayfs does not report what is cached of the underlying file");
 }
 
 }  // namespace

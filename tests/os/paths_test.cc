@@ -76,7 +76,7 @@ TEST(ExpandPath, SaysWhatIsNotThere) {
             "2: open " + (folder / "a.npy") + ": No such file or directory");
   EXPECT_EQ(failure_of(""), "2: open: No such file or directory; the path is empty");
   EXPECT_EQ(failure_of(std::string("a\0b", 3)),
-            "22: open a: Invalid argument; the path has a NUL byte");
+            "22: open a: Invalid argument; the path contains a NUL byte");
 }
 
 TEST(ExpandPath, FailsWhereAnUnreadableFolderCouldHideMatches) {

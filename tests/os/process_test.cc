@@ -99,9 +99,9 @@ TEST_F(ProcessTest, ReadsStatusAsBytes) {
 TEST_F(ProcessTest, TellsWhatStatusDoesNotSay) {
   file("status", "Name:\tx\nVmRSS:\t3000 kB\n");  // before Linux 4.5
   EXPECT_EQ(read_memory(root_, kPid).rss.value, 3000u * 1024);
-  EXPECT_EQ(read_memory(root_, kPid).anon.why, "this kernel does not tell it");
+  EXPECT_EQ(read_memory(root_, kPid).anon.why, "this kernel does not report it");
   file("status", "Name:\tx\nState:\tZ (zombie)\n");
-  EXPECT_EQ(read_memory(root_, kPid).anon.why, "the process has no memory of its own any more");
+  EXPECT_EQ(read_memory(root_, kPid).anon.why, "the process has released its memory");
   file("status", "VmRSS:\t99999999999999999999 kB\nRssAnon:\t18446744073709551615 kB\n");
   EXPECT_FALSE(read_memory(root_, kPid).anon);
 }

@@ -73,7 +73,7 @@ TEST(Program, OfAnotherMachineDoesNot) {
   std::string bytes = bytes_of(executable_path()).substr(0, 4096);
   bytes[4] = 1;  // 32 bit
   EXPECT_EQ(preload_obstacle(write_program(folder, "small", bytes)),
-            "is built for another machine than lowtide");
+            "is built for another architecture than lowtide");
 }
 
 TEST(Program, CutShortOrEmptyIsLeftToTheKernel) {

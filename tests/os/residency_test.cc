@@ -35,7 +35,7 @@ int failing(int, const sys::CachestatRange*, sys::Cachestat*) {
 }
 
 TEST(Residency, IsUnknownAndNotZeroWhereItCannotBeAsked) {
-  EXPECT_EQ(reason_when(&failing<ENOSYS>), "cachestat: this kernel has none (before Linux 6.5)");
+  EXPECT_EQ(reason_when(&failing<ENOSYS>), "cachestat: not available before Linux 6.5");
   EXPECT_EQ(reason_when(&failing<EPERM>),
             "cachestat: forbidden for files this user may not write (EPERM)");
   EXPECT_EQ(reason_when(&failing<EOPNOTSUPP>),

@@ -99,7 +99,7 @@ TEST(WholeFile, NamesAMissingFolder) {
     FAIL();
   } catch (const IoError& error) {
     EXPECT_EQ(error.err, ENOENT);
-    EXPECT_NE(std::string(error.what()).find("make the folder first: " + (folder / "none")),
+    EXPECT_NE(std::string(error.what()).find("create the folder first: " + (folder / "none")),
               std::string::npos)
         << error.what();
   }

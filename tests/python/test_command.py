@@ -61,7 +61,7 @@ def test_a_verb_like_no_other_points_to_the_list():
     told = lowtide("zzzzzzzzzz")
     assert (told.returncode, told.stderr) == (
         2,
-        'lowtide: no verb "zzzzzzzzzz"; lowtide --help lists them\n',
+        'lowtide: no verb "zzzzzzzzzz"; lowtide --help lists all verbs\n',
     )
 
 
@@ -79,37 +79,37 @@ def test_wrong_usage_is_exit_2_with_the_way_out(words):
 WRONG = [
     (("cache", "--evcit", "x"), "cache: no option --evcit; did you mean --evict?"),
     (("check", "--mem", "1MiB", "x"), "check: no option --mem; did you mean --memory?"),
-    (("info", "--zzz", "x"), "info: no option --zzz; lowtide info --help lists them"),
-    (("info", "-z", "x"), "info: no option -z; lowtide info --help lists them"),
+    (("info", "--zzz", "x"), "info: no option --zzz; lowtide info --help lists all options"),
+    (("info", "-z", "x"), "info: no option -z; lowtide info --help lists all options"),
     (("--vers",), ": no option --vers; did you mean --version?"),
     (
         ("check", "x", "--memory"),
-        "check: --memory lacks its value: --memory SIZE; lowtide check --help explains it",
+        "check: --memory needs a value: --memory SIZE; lowtide check --help explains it",
     ),
     (
         ("check", "--memory=", "x"),
-        "check: --memory lacks its value: --memory SIZE; lowtide check --help explains it",
+        "check: --memory needs a value: --memory SIZE; lowtide check --help explains it",
     ),
-    (("info", "--json=yes", "x"), 'info: --json takes no value, found "--json=yes"'),
+    (("info", "--json=yes", "x"), 'info: --json takes no value, but found "--json=yes"'),
     (
         ("info",),
-        "info: no FILE given: lowtide info [options] FILE...; lowtide info --help explains it",
+        "info: no FILE was given: lowtide info [options] FILE...; lowtide info --help explains it",
     ),
     (
         ("completion",),
-        "completion: no SHELL given: lowtide completion [options] SHELL; "
+        "completion: no SHELL was given: lowtide completion [options] SHELL; "
         "lowtide completion --help explains it",
     ),
-    (("bench", "a", "b"), 'bench: one FILE at a time, found a second: "b"'),
-    (("doctor", "a", "b"), 'doctor: one PATH at a time, found a second: "b"'),
-    (("demo", "a"), 'demo: lowtide demo takes no file, found "a"'),
+    (("bench", "a", "b"), 'bench: expected one FILE, but found a second: "b"'),
+    (("doctor", "a", "b"), 'doctor: expected one PATH, but found a second: "b"'),
+    (("demo", "a"), 'demo: lowtide demo takes no file, but found "a"'),
     (
         ("guard", "true"),
         "guard: --limit is missing; for example: lowtide guard --limit 512MiB python train.py",
     ),
     (
         ("guard", "--limit", "1GiB"),
-        "guard: no program was given: write it behind the options, as in lowtide guard "
+        "guard: no program was given: write it after the options, as in lowtide guard "
         "--limit 512MiB python train.py",
     ),
     (
@@ -118,11 +118,11 @@ WRONG = [
     ),
     (
         ("cache", "--evict", "--warm", "x"),
-        "cache: --evict and --warm exclude each other: give one of them",
+        "cache: --evict and --warm exclude each other: give only one of them",
     ),
     (
         ("check", "--vocab", "1", "--vocab", "2", "x"),
-        "check: --vocab is given twice: give it once",
+        "check: --vocab was given twice: give it once",
     ),
     (
         ("guard", "--limit", "512M", "true"),

@@ -121,8 +121,8 @@ def test_a_check_of_many_that_is_stopped_says_what_is_left(tmp_path):
     words = ("check", "--dtype", "uint16", small, large, small)
     code, text = on_terminal(*words, interrupt_at="left")
     assert code == 130
-    assert "no fault up to there" in text
-    assert "files not looked at: 1" in text
+    assert "no fault found so far" in text
+    assert "files not checked: 1" in text
     assert "1 file: 1 good, 0 bad" in text
 
 

@@ -210,7 +210,7 @@ def test_a_peak_above_the_limit_fails_unless_the_program_did(limit, code, expect
     words = ["-o", tmp_path / "r.trace", sys.executable, "-c", f"raise SystemExit({code})"]
     told = lowtide("profile", "--fail-above", limit, *words)
     assert told.returncode == expected, told.stderr
-    assert ("--fail-above 1MiB: the peak of RSS is" in told.stderr) == (limit == "1MiB")
+    assert ("--fail-above 1MiB: the peak RSS is" in told.stderr) == (limit == "1MiB")
     if expected != 2:
         again = lowtide("profile", "--fail-above", limit, tmp_path / "r.trace")
         assert again.returncode == (1 if limit == "1MiB" else 0)

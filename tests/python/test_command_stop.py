@@ -69,7 +69,7 @@ def test_a_stopped_check_reports_its_progress(endless: Path) -> None:
     words = ("check", "--json", "--dtype", "uint8", endless)
     code, text = on_terminal(*words, interrupt_at=" s left", NO_COLOR="1")
     assert code == 130
-    told = r"lowtide check: stopped after [\d.]+ [MG]iB of 1 TiB: no fault up to there\n"
+    told = r"lowtide check: stopped after [\d.]+ [MG]iB of 1 TiB: no fault found so far\n"
     assert re.fullmatch(told, text.rsplit("\r\x1b[K", 1)[1])
 
 

@@ -71,10 +71,10 @@ def test_the_cure_for_shuffled_reads_is_named_and_no_false_reason_is_given(data)
     """Reads that want every page back are no locked pages, and no private map of somebody else."""
     result = program("shuffle_long", data)
     assert result.returncode == 0, result.stderr
-    assert "did not let go" not in result.stderr
+    assert "did not release" not in result.stderr
     assert "past libc" not in result.stderr
-    assert "wanted back as soon as they are trimmed (shuffled reads do so)" in result.stderr
-    assert "use lt.memmap or lt.open in the program, or raise --limit" in result.stderr
+    assert "needs trimmed pages again at once (as with shuffled reads)" in result.stderr
+    assert "use lt.memmap or lt.open in the program, or raise the limit" in result.stderr
 
 
 def test_locked_pages_are_named_for_what_they_are(data):
@@ -88,7 +88,7 @@ def test_locked_pages_are_named_for_what_they_are(data):
     if result.returncode == 77:
         pytest.skip("pages cannot be locked here")
     assert result.returncode == 0, result.stderr
-    assert "192 MiB that the kernel did not let go (locked pages, or" in result.stderr
+    assert "192 MiB that the kernel did not release (locked pages, or" in result.stderr
     assert "shuffled" not in result.stderr
     assert "past libc" not in result.stderr
 

@@ -25,7 +25,7 @@ def test_a_static_program_is_refused_by_name(tmp_path):
     result = guard("--", path)
     assert result.returncode == 1
     assert f"{path} is statically linked" in result.stderr
-    assert "MemoryHigh=67108864" in result.stderr
+    assert "MemoryHigh=64M " in result.stderr
 
 
 def holder(folder, name, call, *flags):

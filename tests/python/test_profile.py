@@ -194,7 +194,9 @@ def test_cut_and_newer_traces(seen: lt.Profile, tmp_path: Path) -> None:
     assert 0 < cut.readings < seen.readings
     assert any("how the run ended" in words for words in cut.verdict.unknown)
     path.write_text(text.replace("lowtide-trace 1", "lowtide-trace 2"))
-    with pytest.raises(lt.FormatError, match=r"newer lowtide \(format 2; this one reads 1\)"):
+    with pytest.raises(
+        lt.FormatError, match=r"newer lowtide \(format 2; this version reads format 1\)"
+    ):
         lt.Profile.load(path)
 
 

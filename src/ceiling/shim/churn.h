@@ -1,9 +1,9 @@
-// churn.h - whether a program wants back at once what trims take from it. Arithmetic only.
+// churn.h - detects a program that needs trimmed pages again at once. Arithmetic only.
 //
-// A program that reads in order enters each page once and leaves it. One that jumps through its
-// files (a shuffled gather) wants most pages back soon, and each costs it a fault. Two signs of
-// that: the resident pages lie in many small runs, or trims release several times all that is
-// mapped, each second (where one touch maps 2 MiB there are few runs and very many trims).
+// A program that reads in order maps each page once and moves on. One that jumps through its files
+// (a shuffled gather) soon needs most pages again, and each costs it a fault. There are two signs
+// of this: the resident pages are in many small runs; or trims release several times the total
+// mapped size per second (where one touch maps 2 MiB, there are few runs and very many trims).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace lowtide::ceiling {
 
 class Churn {
  public:
-  // A count that was no mere rest of a trim found so many bytes in so many runs; 0 runs: unknown.
+  // A full count (not just the remains of a trim) found these bytes in this many runs; 0: unknown.
   void counted(std::uint64_t bytes, std::uint64_t runs) {
     scattered_ = runs >= kManyRuns && bytes / runs <= kSmallRunBytes;
   }
 
-  // A trim at `now_ns` released this much of all that is mapped. True: it will be wanted back.
+  // A trim at `now_ns` released this much of all mapped bytes. True: they will be needed again.
   [[nodiscard]] bool trimmed(std::uint64_t released_bytes, std::uint64_t mapped_bytes,
                              std::uint64_t now_ns) {
     const bool soon = last_ns_ != 0 && now_ns - last_ns_ < kSoonNs;
@@ -38,7 +38,7 @@ class Churn {
   static constexpr std::uint64_t kSmallRunBytes = 4 << 20;
   static constexpr std::uint64_t kSoonNs = 1'000'000'000;
   static constexpr std::uint64_t kSpanNs = 250'000'000;
-  static constexpr double kTimes = 8;  // all that is mapped, per second
+  static constexpr double kTimes = 8;  // times all mapped bytes, per second
 
   bool scattered_ = false;
   bool repeated_ = false;

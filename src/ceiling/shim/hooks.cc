@@ -1,5 +1,5 @@
-// The functions of libc that the shim stands in for. Each does what the next library's does; what
-// it adds is a change of the table. None allocates, and errno is the real call's.
+// The functions of libc that the shim replaces. Each one calls the next library's function and also
+// updates the table. None allocates, and errno is that of the real call.
 #include "ceiling/shim/hooks.h"
 
 #include <cstdarg>
@@ -13,7 +13,7 @@ namespace lowtide::ceiling {
 
 namespace {
 
-constexpr std::uint64_t kSmallestBytes = 1 << 20;
+constexpr std::uint64_t kSmallestBytes = 1 << 20;  // smaller files are not worth an entry
 
 using Mmap = void* (*)(void*, std::size_t, int, int, int, off_t);
 using Munmap = int (*)(void*, std::size_t);
@@ -21,7 +21,7 @@ using Mremap = void* (*)(void*, std::size_t, std::size_t, int, ...);
 using Mprotect = int (*)(void*, std::size_t, int);
 using PkeyMprotect = int (*)(void*, std::size_t, int, int);
 
-// Null until the constructor ran: constructors of other libraries may map before.
+// Null until our constructor has run: constructors of other libraries may map files before it.
 struct Next {
   Mmap mmap;
   Munmap munmap;
@@ -31,7 +31,7 @@ struct Next {
 };
 constinit Next next{};
 
-// Whole pages, whatever the program asks for.
+// Widened to whole pages, as the kernel does, and cut at the end of the address space.
 bare::Range range_of(const void* at, std::size_t size_bytes) {
   const auto start = reinterpret_cast<std::uintptr_t>(at);
   const std::uintptr_t rest = bare::page_bytes() - 1;
@@ -39,6 +39,8 @@ bare::Range range_of(const void* at, std::size_t size_bytes) {
   return {start & ~rest, size_bytes > most ? ~rest : (start + size_bytes + rest) & ~rest};
 }
 
+// Executable maps are left alone, because a program needs its code again at once, and so are files
+// on tmpfs, whose pages cannot be released.
 bool coverable(std::size_t size_bytes, int protection, int flags, int fd, Entry& entry) {
   if (size_bytes < kSmallestBytes || (flags & MAP_ANONYMOUS) != 0 || fd < 0) return false;
   if ((protection & PROT_EXEC) != 0) return false;
@@ -67,8 +69,10 @@ void* covered_mmap(void* at, std::size_t size_bytes, int protection, int flags, 
   if (!shim.on()) return real_mmap(at, size_bytes, protection, flags, fd, offset);
   Entry entry;
   const bool cover = coverable(size_bytes, protection, flags, fd, entry);
-  // To map all of it at once is what the limit forbids.
+  // Populating it would map more than the limit in one call.
   if (cover && size_bytes > shim.settings().limit_bytes) flags &= ~MAP_POPULATE;
+  // A fixed map replaces what is there. The old entry must be out of reach before the call: a trim
+  // right after it would discard pages of the new map, whatever that is.
   const bool aside =
       (flags & MAP_FIXED) != 0 && shim.covers_any() && shim.set_aside(range_of(at, size_bytes));
   void* result = real_mmap(at, size_bytes, protection, flags, fd, offset);
@@ -81,7 +85,7 @@ void* covered_mmap(void* at, std::size_t size_bytes, int protection, int flags, 
   if (cover) {
     shim.cover(entry);
   } else if (shim.covers_any()) {
-    shim.uncover(entry.range);  // what was there went without the hooks
+    shim.uncover(entry.range);  // whatever the table still has there is gone
   }
   errno = saved;
   return result;
@@ -92,7 +96,7 @@ void* real_mremap(void* at, std::size_t old_bytes, std::size_t new_bytes, int fl
   return told<void*>(bare::remap(at, old_bytes, new_bytes, flags, to));
 }
 
-// What lies at `at`, with the most careful kind of all that lies in the range.
+// The entry at the start of the range, with the strictest kind of all entries in it.
 bool covered_at(bare::Range range, Entry& out) {
   Shim::Held held(shim);
   const Entry* const found = held ? held.table().at(range.start) : nullptr;
@@ -116,6 +120,7 @@ void* covered_mremap(void* at, std::size_t old_bytes, std::size_t new_bytes, int
   void* result = real_mremap(at, old_bytes, new_bytes, flags, to);
   const int saved = errno;
   const bool failed = result == MAP_FAILED;
+  // MREMAP_DONTUNMAP leaves an empty map of the same file at the old address.
   if (from_aside && (failed || (flags & kDontUnmap) != 0)) {
     shim.put_back(from);
   } else if (from_aside) {
@@ -138,6 +143,8 @@ int real_munmap(void* at, std::size_t size_bytes) {
   return told<int>(bare::unmap(at, size_bytes));
 }
 
+// Set aside before the call, because another thread may get the addresses for a new map as soon as
+// the kernel has freed them.
 int covered_munmap(void* at, std::size_t size_bytes) {
   const bare::Range range = range_of(at, size_bytes);
   const bool aside = shim.set_aside(range);
@@ -193,6 +200,8 @@ LOWTIDE_HOOK void* mremap(void* at, std::size_t old_bytes, std::size_t new_bytes
   return real_mremap(at, old_bytes, new_bytes, flags, to);
 }
 
+// Marked before the call: a write right after it must not fall victim to a trim that still takes
+// the map for clean.
 LOWTIDE_HOOK int mprotect(void* at, std::size_t size_bytes, int protection) noexcept {
   if ((protection & PROT_WRITE) != 0 && shim.covers_any()) {
     shim.make_writable(range_of(at, size_bytes));

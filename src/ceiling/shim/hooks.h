@@ -1,4 +1,4 @@
-// hooks.h - what the files with hooks share.
+// hooks.h - shared by the files that define hooks.
 #pragma once
 
 #include <cerrno>
@@ -7,7 +7,7 @@
 
 namespace lowtide::ceiling {
 
-// From what a bare system call returns to what libc's function does.
+// Converts the result of a bare system call to that of libc's function, which sets errno.
 template <typename Result>
 Result told(long result) {
   if (result >= 0 || result < -4095) return (Result)result;
@@ -15,7 +15,7 @@ Result told(long result) {
   return (Result)-1;
 }
 
-// hooks_calls.cc: finds what its hooks pass on to. Once, before any of them is needed.
+// hooks_calls.cc: finds the functions that its hooks call. Call it once, before any hook runs.
 void find_next_calls();
 
 }  // namespace lowtide::ceiling

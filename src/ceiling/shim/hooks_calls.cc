@@ -1,6 +1,6 @@
-// syscall and prctl of libc, by which a program sets a filter of system calls (libseccomp too: libc
-// has no function for it). Everything else is passed on as it came, by a jump: with all registers
-// and no frame of ours on the stack.
+// syscall and prctl of libc, with which programs set a seccomp filter (libseccomp too: libc has no
+// function for it). Any other call is passed on unchanged by a jump: with all registers, and
+// without a stack frame of ours.
 #include "ceiling/shim/hooks.h"
 #include "ceiling/shim/shim.h"
 #include "os/bare.h"
@@ -23,8 +23,8 @@ int early_prctl(int option, long a, long b, long c, long d);
 constinit Syscall next_syscall = &early_syscall;
 constinit Prctl next_prctl = &early_prctl;
 
-// Until the constructor ran: libraries that start earlier may call. Where a call is not made by
-// hand it would come back here.
+// Used until our constructor has run, because libraries that start earlier may call these. On an
+// architecture without hand-made system calls, a call would end up here again.
 long early_syscall(long number, long a, long b, long c, long d, long e, long f) {
   if constexpr (bare::kByHand) return told<long>(bare::call_words(number, a, b, c, d, e, f));
   find_next_calls();
@@ -35,7 +35,7 @@ int early_prctl(int option, long a, long b, long c, long d) {
   return static_cast<int>(next_syscall(bare::kPrctlCall, option, a, b, c, d, 0));
 }
 
-// A filter at null only asks whether the kernel knows filters.
+// A null filter only asks whether the kernel supports filters.
 bool sets_filter(long operation, long filter) {
   return operation == kStrict || (operation == kFilter && filter != 0);
 }
@@ -54,7 +54,7 @@ void after(bool stepped_back, bool in_force) {
 __attribute__((noinline, cold)) long seccomp(long operation, long flags, long filter) {
   const bool back = sets_filter(operation, filter) && shim.step_back();
   const long result = next_syscall(bare::kSeccompCall, operation, flags, filter, 0, 0, 0);
-  // A thread that could not be made to follow is told by its id, where no listener is asked for.
+  // If a thread could not be synchronised, the result is its id, unless a listener was requested.
   const bool refused =
       result < 0 || (result > 0 && (flags & kAllThreads) != 0 && (flags & kListener) == 0);
   after(back, !refused);
@@ -84,7 +84,8 @@ void find_next_calls() {
 using namespace lowtide;
 using namespace lowtide::ceiling;
 
-// Declared with as many words as a call can have: a variadic function would have to store them.
+// Declared with as many words as a call can have: a variadic function would spill them to the
+// stack.
 LOWTIDE_HOOK long lowtide_syscall(long number, long a, long b, long c, long d, long e,
                                   long f) asm("syscall");
 LOWTIDE_HOOK int lowtide_prctl(int option, long a, long b, long c, long d) asm("prctl");

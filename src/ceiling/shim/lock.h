@@ -1,8 +1,8 @@
-// lock.h - the one lock of the shim: held while the table changes, and for the whole of a trim.
+// lock.h - the shim's only lock: held while the table changes, and during a whole trim.
 //
-// Fork-safe by hand: the child's thread may find it taken by a thread that it has not, and calls
-// reset(). Signals are blocked while it is held, so a handler that maps files cannot wait for the
-// thread it interrupted.
+// Made fork-safe by hand: in a child, the lock may be held by a thread that exists only in the
+// parent, so the child calls reset(). Signals are blocked while it is held, so a signal handler
+// that maps files cannot wait for the thread that it interrupted.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace lowtide::ceiling {
 
 class Lock {
  public:
-  // `stuck` is called every 100 ms of waiting; when it returns true the lock is taken anew.
+  // Calls `stuck` after every 100 ms of waiting; if it returns true, the lock is reset and retaken.
   void take(bool (*stuck)()) {
     std::uint32_t seen = 0;
     if (word_.compare_exchange_strong(seen, 1, std::memory_order_acquire)) return;

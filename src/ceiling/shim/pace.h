@@ -1,8 +1,8 @@
-// pace.h - when the trimmer looks next. Arithmetic only: no clock, no system call.
+// pace.h - decides when the trimmer looks next. Arithmetic only: no clock, no system call.
 //
 // The trimmer looks more often the closer the resident bytes are to the mark and the faster they
-// grew, so that a reader of 1 GB/s is met before it is 5 % above the limit, and a program that
-// stands still costs some twenty looks a second.
+// grow. A reader at 1 GB/s is noticed before it is 5 % above the limit, and an idle program costs
+// some twenty looks per second.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ class Pace {
   explicit Pace(std::uint64_t limit_bytes)
       : limit_bytes_(limit_bytes), lead_bytes_(limit_bytes / 8) {}
 
-  // From here on a trim is due. Below the limit by what was mapped of late between a trim being due
-  // and its being done: an eighth of the limit at least, a half at most.
+  // A trim is due from here on. The mark is below the limit by what was recently mapped between a
+  // trim becoming due and being done: at least an eighth of the limit, at most half of it.
   [[nodiscard]] std::uint64_t mark_bytes() const { return limit_bytes_ - lead_bytes_; }
 
-  // A look at `now_ns` found this much resident.
+  // Records that a look at `now_ns` found this much resident.
   void seen(std::uint64_t resident_bytes, std::uint64_t now_ns);
-  // A trim that was due left this much; growth is counted from here.
+  // Records that a due trim left this much; growth counts from here.
   void trimmed(std::uint64_t resident_bytes, std::uint64_t now_ns);
-  // How long to sleep after what was told last.
+  // How long to sleep until the next look.
   [[nodiscard]] std::uint64_t next_ns();
 
  private:
@@ -30,7 +30,7 @@ class Pace {
   std::uint64_t lead_bytes_;
   std::uint64_t last_bytes_ = 0;
   std::uint64_t last_ns_ = 0;
-  std::uint64_t rate_ = 0;      // bytes a second, the highest of late
+  std::uint64_t rate_ = 0;      // bytes per second, the recent maximum
   std::uint64_t still_ns_ = 0;  // the last sleep, while nothing grows
   bool still_ = false;
 };

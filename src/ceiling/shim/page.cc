@@ -6,6 +6,7 @@ namespace lowtide::ceiling {
 
 namespace {
 
+// Without these, the file could shrink under our map, and the next access would kill the program.
 constexpr long kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 class Descriptor {
@@ -29,8 +30,9 @@ bool page_like(int fd, struct stat& out) {
 
 }  // namespace
 
-// From the harmless to the harmful, each step on the file that the step before has checked: a name
-// (to open a stranger's pipe or device would be noticed), a file to read, a file to write.
+// Goes from harmless to harmful, each step on the file that the previous step has checked: first
+// only its name (opening a stranger's pipe or device would have effects), then for reading, then
+// for writing.
 Page* open_page(const char* path, std::uint64_t number) {
   const Descriptor named(bare::open_file(path, O_PATH));
   struct stat first {};
@@ -44,6 +46,7 @@ Page* open_page(const char* path, std::uint64_t number) {
       found != number) {
     return nullptr;
   }
+  // Reopened through the descriptor, not through the path, which may name another file by now.
   const Descriptor writable(bare::reopen_file(readable, O_RDWR));
   struct stat last {};
   if (!page_like(writable, last) || last.st_ino != first.st_ino || last.st_dev != first.st_dev) {

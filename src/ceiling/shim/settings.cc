@@ -6,7 +6,7 @@ namespace lowtide::ceiling {
 
 namespace {
 
-// Where the value of `name` starts in "name=value"; null for another variable.
+// The value in "name=value"; null if the entry is another variable.
 char* value_of(char* entry, const char* name) {
   while (*name != 0) {
     if (*entry++ != *name++) return nullptr;
@@ -14,7 +14,8 @@ char* value_of(char* entry, const char* name) {
   return *entry == '=' ? entry + 1 : nullptr;
 }
 
-// Cuts what stands before the first separator; false when nothing is left.
+// Removes the first item of LD_PRELOAD, which ld.so separates by colons and spaces. False if
+// nothing is left.
 bool cut_first(char* list) {
   char* from = list;
   while (*from != 0 && *from != ':' && *from != ' ') ++from;
@@ -54,6 +55,7 @@ Settings parse_settings(const char* text) {
   return settings;
 }
 
+// Edits the array and its strings in place, because nothing here may allocate.
 void leave_environment(char** environment) {
   char** to = environment;
   for (char** from = environment; *from != nullptr; ++from) {

@@ -4,7 +4,7 @@ namespace lowtide::ceiling {
 
 namespace {
 
-// Where guard's page is not to be had: the ceiling holds, only nobody hears of it.
+// Used if guard's page cannot be opened: the limit still applies, but nothing is reported.
 Page lonely_page;
 Slot lonely_slot;
 
@@ -28,11 +28,13 @@ constinit Shim shim;
 void Shim::start(char** environment) {
   settings_ = parse_settings(setting_text(environment));
   if (settings_.limit_bytes == 0) return;
-  // One that was set since guard began was made for this program's calls, not for ours.
+  // A filter that was set after guard started was made for this program's calls, not for ours: one
+  // of ours could kill the program.
   const bool restricted = bare::filters() > settings_.filters;
   if (settings_.only_this) leave_environment(environment);
   if (restricted) return;
   pid_.store(bare::process_id());
+  // Registered first, so that in a child it runs before every later handler of ours.
   bare::at_fork([] {
     if (shim.on()) shim.pid_.store(bare::process_id());
   });
@@ -49,7 +51,8 @@ void Shim::claim_slot() {
   for (std::size_t i = 0; i < Page::kSlots; ++i) {
     Slot& slot = page_->slots[i];
     std::int32_t holder = slot.pid.load();
-    // The first is the program's own, which guard looks for at the end.
+    // Guard looks for slot 0, the program's own, at the end. Slots of ended or killed processes are
+    // reused; a process that called exec finds its own pid and keeps its slot.
     const bool left = i != 0 && holder != 0 &&
                       ((slot.state.load() & Slot::kEnded) != 0 || bare::process_gone(holder));
     if (holder != 0 && holder != pid && !left) continue;
@@ -62,6 +65,9 @@ void Shim::claim_slot() {
   }
 }
 
+// `inside_` is counted before on() is read: step_back() clears on_ first and then waits for
+// inside_, so it cannot miss a thread that is about to take the lock. Signals are blocked before
+// the lock is taken; see lock.h.
 Shim::Held::Held(Shim& whose) : inside_(whose), shim_(whose), held_(whose.on()) {
   if (!held_) return;
   signals_ = bare::block_signals();
@@ -89,6 +95,7 @@ void Shim::cover(const Entry& entry) {
     return;
   }
   page_->maps.fetch_add(1);
+  // Incremented before the wake-up: the trimmer reads it before it decides to sleep.
   wake_.fetch_add(1, std::memory_order_release);
   bare::wake_word(wake_);
   if (on()) start_trimmer();
@@ -127,8 +134,8 @@ void Shim::make_writable(bare::Range range) {
   if (held) held.table().make_writable(range);
 }
 
-// Between vfork and exec the memory is the parent's, whose trimmer must stay: there the process is
-// not the one that this was started in.
+// Between vfork and exec the memory is the parent's, whose trimmer must keep running. The changed
+// process id shows it.
 bool Shim::step_back() {
   if (!on() || bare::process_id() != pid_.load()) return false;
   {
@@ -137,7 +144,7 @@ bool Shim::step_back() {
     on_.store(false);
   }
   constexpr std::uint64_t kLookNs = 1'000'000;
-  constexpr int kLooks = 1000;  // a hook may be in a call that takes its time: not for ever
+  constexpr int kLooks = 1000;  // a hook may be in a slow call, but is not waited for indefinitely
   for (int i = 0; i < kLooks && inside_.load() != 0; ++i) bare::sleep_ns(kLookNs);
   end_trimmer();
   slot_->resident_bytes.store(0);
@@ -147,11 +154,12 @@ bool Shim::step_back() {
 void Shim::come_again() {
   on_.store(true);
   {
-    Held held(*this);  // counts the entries
+    Held held(*this);  // its destructor publishes the number of entries
   }
   if (covers_any()) start_trimmer();
 }
 
+// The filter is in force: from here on any system call of ours might kill the program.
 void Shim::stay_back() {
   slot_->state.fetch_or(Slot::kEnded);
   page_->sandboxed.fetch_add(1);
@@ -171,7 +179,7 @@ Shim::Sum Shim::sum() {
     const std::uint64_t bytes = slot.resident_bytes.load();
     if (bytes == 0) continue;
     if (&slot != slot_ && bare::process_gone(slot.pid.load())) {
-      slot.resident_bytes.store(0);  // killed: it could not say so itself
+      slot.resident_bytes.store(0);  // it was killed and could not reset this itself
       continue;
     }
     sum.bytes += bytes;
@@ -190,8 +198,9 @@ void Shim::rest(std::uint64_t time_ns) {
   if (on()) bare::wait_word(stop_, seen, time_ns > 0 ? time_ns : 1);
 }
 
-// A hook is no place inside malloc (only maps of files come here), so a thread may be started. The
-// fork handler is told only now: allocators that were there before have theirs run before ours.
+// Only maps of files lead here, so the caller is not inside malloc and a thread may be started. The
+// fork handler is registered only now: handlers of allocators that were registered earlier then run
+// before ours in the child, and starting a thread there can allocate.
 void Shim::start_trimmer() {
   const int pid = bare::process_id();
   int seen = trimmer_pid_.load();
@@ -206,22 +215,24 @@ void Shim::start_trimmer() {
 
 void Shim::end_trimmer() {
   stop_.fetch_add(1, std::memory_order_release);
-  wake_.fetch_add(1, std::memory_order_release);
+  wake_.fetch_add(1, std::memory_order_release);  // it may sleep on either word
   bare::wake_word(stop_);
   bare::wake_word(wake_);
   if (trimmer_runs_.exchange(false)) bare::join_thread(trimmer_);
   trimmer_pid_.store(0);
 }
 
+// The child has only the thread that forked. Any other thread may have held the lock, been inside a
+// hook or been changing the table.
 void Shim::forked() {
   lock_.reset();
   inside_.store(0);
   trimmer_runs_.store(false);
-  if (changing_.exchange(false)) {  // another thread was at it: nothing in there is sure
+  if (changing_.exchange(false)) {  // a change was in progress, so the table cannot be trusted
     page_->maps_left_out.fetch_add(table_.size());
     table_.clear();
   }
-  table_.put_back({0, ~std::uintptr_t{0}});  // of calls of threads that are not here
+  table_.put_back({0, ~std::uintptr_t{0}});  // set aside by calls of threads that do not exist here
   if (settings_.only_this) {
     table_.clear();
     on_.store(false, std::memory_order_release);
@@ -232,7 +243,7 @@ void Shim::forked() {
   if (table_.size() != 0) start_trimmer();
 }
 
-// A child that was not made by fork(): its handler did not run.
+// In a child that was not made by fork() (a bare clone), the fork handlers did not run.
 bool Shim::forked_unseen() {
   if (bare::process_id() == shim.pid_.load()) return false;
   shim.pid_.store(bare::process_id());

@@ -1,9 +1,9 @@
-// shim.h - what the shim knows inside one process, shared by its hooks and its trimmer.
+// shim.h - the shim's state inside one process, shared by its hooks and its trimmer.
 //
-// One static instance, usable before any constructor ran. The table is touched only by who holds
-// the lock. A trim holds it from the check of a range to its release: a range that munmap, mremap
-// or a fixed mmap gives to somebody else is out of the table before they return, and a trim under
-// way is waited for.
+// One static instance, usable before any constructor has run. The table is used only under the
+// lock. A trim holds the lock from checking a range to releasing it. So when munmap, mremap or a
+// fixed mmap returns, its range is out of the table, and a trim in progress has been waited for:
+// the addresses can safely be given to another map.
 #pragma once
 
 #include <atomic>
@@ -18,39 +18,40 @@ namespace lowtide::ceiling {
 
 class Shim {
  public:
-  // Says hello. Without settings in the environment it stays off, and hooks pass through.
+  // Registers with guard. Without settings in the environment it stays off and hooks pass through.
   void start(char** environment);
   [[nodiscard]] bool on() const { return on_.load(std::memory_order_acquire); }
-  // False spares a hook the lock.
+  // If false, a hook need not take the lock.
   [[nodiscard]] bool covers_any() const { return entries_.load(std::memory_order_acquire) != 0; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] Page& page() { return *page_; }
   [[nodiscard]] Slot& slot() { return *slot_; }
 
-  void cover(const Entry& entry);  // and starts the trimmer where none runs
+  void cover(const Entry& entry);  // and starts the trimmer if none runs
   void uncover(bare::Range range);
-  // As in Table, for a call that may fail.
+  // As in Table, for calls that may fail.
   [[nodiscard]] bool set_aside(bare::Range range);
   void put_back(bare::Range range);
   void drop_aside(bare::Range range);
   void make_writable(bare::Range range);
-  void end();  // the process ends: it holds nothing any more
+  void end();  // the process ends and no longer holds anything
 
-  // Before the process sets a filter of system calls: when this returns the trimmer has ended, and
-  // no hook makes a call of its own. False: there is nothing to step back from, and nothing to say
-  // afterwards. Else one of the other two: the filter was refused, or it is in force.
+  // Call before the process sets a seccomp filter: when this returns, the trimmer has ended and no
+  // hook makes a system call of its own. False: there is nothing to step back from, and neither of
+  // the next two may be called. Otherwise call one of them: come_again() if the filter was refused,
+  // stay_back() if it is in force.
   [[nodiscard]] bool step_back();
   void come_again();
   void stay_back();  // makes no system call
 
-  // The bytes of all processes, this one's slot included; with the number that hold any.
+  // The bytes of all processes, including this one, and the number of processes that hold any.
   struct Sum {
     std::uint64_t bytes = 0;
     std::uint64_t processes = 0;
   };
   [[nodiscard]] Sum sum();
 
-  // While one lives, step_back() waits.
+  // While an instance lives, step_back() waits.
   class Inside {
    public:
     explicit Inside(Shim& whose) : shim_(whose) { shim_.inside_.fetch_add(1); }
@@ -62,8 +63,8 @@ class Shim {
     Shim& shim_;
   };
 
-  // For as long as it lives, the table stays as its holder leaves it. False: the shim stepped back,
-  // and the table is not to be touched.
+  // Holds the lock on the table. False: the shim has stepped back, and the table must not be
+  // touched.
   class Held {
    public:
     explicit Held(Shim& whose);
@@ -72,7 +73,7 @@ class Shim {
     Held& operator=(const Held&) = delete;
     explicit operator bool() const { return held_; }
     [[nodiscard]] Table& table() { return shim_.table_; }
-    // Every change goes through here: a fork in the middle of one must be known to the child.
+    // Every change goes through here, so that a child forked in the middle of one knows it.
     template <typename Change>
     auto change(Change what) {
       shim_.changing_.store(true, std::memory_order_release);
@@ -88,8 +89,8 @@ class Shim {
     std::uint64_t signals_ = 0;
   };
 
-  // The trimmer sleeps here while nothing is mapped, and between two looks; both end early where it
-  // is to end.
+  // The trimmer sleeps here while nothing is mapped, and between two looks. Both return early when
+  // it must end.
   void wait_for_maps();
   void rest(std::uint64_t time_ns);
 
@@ -104,11 +105,11 @@ class Shim {
   std::atomic<bool> changing_{false};
   std::atomic<std::uint64_t> entries_{0};
   std::atomic<std::uint32_t> inside_{0};
-  std::atomic<std::uint32_t> wake_{0};  // goes up with every map
-  std::atomic<std::uint32_t> stop_{0};  // goes up when the trimmer is to end
+  std::atomic<std::uint32_t> wake_{0};  // incremented with every map
+  std::atomic<std::uint32_t> stop_{0};  // incremented when the trimmer must end
   std::atomic<int> pid_{0};
-  std::atomic<int> trimmer_pid_{0};        // the process that has one, or tried to
-  std::atomic<bool> trimmer_runs_{false};  // trimmer_ is to be joined
+  std::atomic<int> trimmer_pid_{0};        // the process that has started one, or tried to
+  std::atomic<bool> trimmer_runs_{false};  // trimmer_ must be joined
   pthread_t trimmer_{};
   std::atomic<bool> fork_told_{false};
   Settings settings_;

@@ -1,3 +1,5 @@
+// A sorted array of fixed size with binary search: hooks run inside any program, at any time, so
+// nothing may allocate.
 #include "ceiling/shim/table.h"
 
 namespace lowtide::ceiling {
@@ -27,7 +29,7 @@ void Table::close_gap(std::size_t index, std::size_t count) {
 }
 
 bool Table::insert(const Entry& entry) {
-  remove(entry.range);
+  remove(entry.range);  // the kernel has put the new map here, so anything older is gone
   if (size_ == kEntries) {
     ++lost_;
     return false;
@@ -46,6 +48,8 @@ void Table::remove(bare::Range range) {
     entries_[index].range.end = range.start;
     if (end > range.end) {
       if (size_ == kEntries) {
+        // Gives up the tail: it merely escapes the limit. A range left in the table although it
+        // belongs to another map by now would lose that map's data at the next trim.
         ++lost_;
         return;
       }
@@ -64,6 +68,7 @@ void Table::remove(bare::Range range) {
   }
 }
 
+// With a full table the entry stays whole; set_aside() then protects more than it was asked to.
 void Table::split(std::uintptr_t address) {
   const std::size_t index = first_after(address);
   if (index == size_ || entries_[index].range.start >= address || size_ == kEntries) return;
@@ -94,10 +99,11 @@ void Table::put_back(bare::Range range) {
 void Table::drop_aside(bare::Range range) {
   std::size_t i = first_after(range.start);
   while (i < size_ && entries_[i].range.start < range.end) {
-    if (!entries_[i].aside) {
+    if (!entries_[i].aside) {  // another thread has mapped it here since the call returned
       ++i;
       continue;
     }
+    // An entry that could not be split goes with parts that are still mapped.
     if (entries_[i].range.start < range.start || entries_[i].range.end > range.end) ++lost_;
     close_gap(i, 1);
   }
@@ -108,6 +114,7 @@ const Entry* Table::at(std::uintptr_t address) const {
   return index < size_ && entries_[index].range.start <= address ? &entries_[index] : nullptr;
 }
 
+// One way only: once a private map was writable it may hold copies, even if it is read-only again.
 void Table::make_writable(bare::Range range) {
   for (std::size_t i = first_after(range.start); i < size_ && entries_[i].range.start < range.end;
        ++i) {

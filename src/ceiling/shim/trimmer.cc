@@ -7,9 +7,8 @@ namespace lowtide::ceiling {
 namespace {
 
 constexpr std::uint64_t kCountEveryNs = 100'000'000;
-constexpr std::uint64_t kCountShare =
-    50;  // at most one part in fifty of the time goes into counting
-constexpr std::uint64_t kFallBytes = 1 << 20;  // statm is behind by less on small machines
+constexpr std::uint64_t kCountShare = 50;      // counting takes at most a fiftieth of the time
+constexpr std::uint64_t kFallBytes = 1 << 20;  // statm lags by less than this on small machines
 constexpr unsigned kFutileTrims = 4;           // in a row: a fast reader can undo one or two
 constexpr std::uint64_t kShortestRestNs = 20'000'000;
 constexpr std::uint64_t kLongestRestNs = 1'000'000'000;
@@ -20,8 +19,7 @@ bare::Range overlap(bare::Range a, bare::Range b) {
   return both.start < both.end ? both : bare::Range{};
 }
 
-// What a release does to a run of pages; `refused` becomes true where the kernel does not let them
-// go (locked pages).
+// How a run of pages is released. Sets `refused` if the kernel keeps them (locked pages).
 bool page_out(void* refused, bare::Range run) {
   if (bare::advise(run, kPageOut) < 0) *static_cast<bool*>(refused) = true;
   return true;
@@ -41,6 +39,8 @@ bool Trimmer::open() {
   return bare::leave_descriptors() && maps_.open();
 }
 
+// Compared with what the kernel has mapped there now, because a map can change past our hooks. The
+// device is learnt from the first comparison: on btrfs and overlayfs it differs from stat's.
 bool Trimmer::ours(Entry& entry, const bare::Area& area) {
   if (area.inode != entry.inode || area.shared != (entry.kind == Kind::shared)) return false;
   if (!entry.known) {
@@ -61,6 +61,7 @@ std::uint64_t Trimmer::count(Shim::Held& held) {
     bytes += maps_.resident(entry.range, entry.kind == Kind::shared, runs);
     mapped_bytes_ += entry.range.bytes();
   }
+  // After a trim the few pages that are left say nothing about how the program reads.
   if (bytes >= shim_.settings().limit_bytes / 4) churn_.counted(bytes, runs);
   const std::uint64_t shared = maps_.shared_bytes();
   other_bytes_ = shared > bytes ? shared - bytes : 0;
@@ -87,7 +88,7 @@ std::uint64_t Trimmer::look() {
   const bool fell = shared + kFallBytes < last_shared_;
   last_shared_ = shared;
   publish(shared > other_bytes_ ? shared - other_bytes_ : 0);
-  // Pages that came or went by other means than our maps make the guess wrong.
+  // The estimate is wrong once pages of other maps have come or gone.
   if (fell || bare::now_ns() >= next_count_ns_) {
     Shim::Held held(shim_);
     if (!held) return 0;
@@ -101,7 +102,7 @@ std::uint64_t Trimmer::look() {
   return sleep_ns > rest_ns_ ? sleep_ns : rest_ns_;
 }
 
-// In a tree those let go that hold the average or more: there is always one.
+// In a tree, the processes that hold the average or more release their pages: there is always one.
 bool Trimmer::holds_its_share() {
   if (resident_bytes_ == 0 || !shim_.settings().tree) return resident_bytes_ != 0;
   const Shim::Sum sum = shim_.sum();
@@ -125,6 +126,7 @@ void Trimmer::trim() {
     }
     after = count(held);
   }
+  // What count() has just read from statm; growth is measured from here.
   last_shared_ = after + other_bytes_;
   const std::uint64_t released = shared_before > last_shared_ ? shared_before - last_shared_ : 0;
   const std::uint64_t before = after + released;  // known exactly only now
@@ -141,8 +143,8 @@ void Trimmer::trim() {
   pace_.trimmed(after + others_bytes(), bare::now_ns());
 }
 
-// Trims that bring nothing become rare: the kernel keeps the pages (locked, or of a private map),
-// or the program has them back before the trim is over.
+// Trims that achieve nothing become rare: the kernel keeps the pages (locked, or of a private map),
+// or the program has mapped them again before the trim is over.
 void Trimmer::rest_after(std::uint64_t before, std::uint64_t after) {
   futile_ = after >= before - before / 8 ? futile_ + 1 : 0;
   rest_ns_ = 0;
@@ -156,8 +158,8 @@ void Trimmer::rest_after(std::uint64_t before, std::uint64_t after) {
   rest_ns_ = doublings < 6 ? kShortestRestNs << doublings : kLongestRestNs;
 }
 
-// By a copy: the table may change under the entry. What is no longer ours, by a system call that
-// went past the hooks, leaves the table untouched by the trim.
+// Takes a copy, because the table may change under the entry. A part that no longer belongs to us,
+// after a system call past the hooks, is removed from the table and not trimmed.
 void Trimmer::trim_entry(Shim::Held& held, Entry entry) {
   std::uintptr_t at = entry.range.start;
   while (at < entry.range.end) {
@@ -190,10 +192,12 @@ void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& ar
                       bare::Range part) {
   const std::size_t index = held.table().first_after(part.start);
   if (index == held.table().size() || held.table()[index].range.start > part.start) {
-    return;  // left out: a split before it found the table full
+    return;  // left out of the table: it was full when this part was split off
   }
   held.table()[index].known = true;
   held.table()[index].device = entry.device;
+  // fadvise never evicts mapped pages, so with a path the release comes first and the cache after
+  // it. Without one, MADV_PAGEOUT evicts through the map, while the pages are still in it.
   const bool by_name = shim_.settings().drop_cache && path_[0] != 0;
   const auto how = shim_.settings().drop_cache && !by_name ? &page_out_and_let_go : &let_go;
   bool refused = false;
@@ -209,10 +213,10 @@ void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& ar
   if (by_name) drop_cache(entry, area, part);
 }
 
-// A private map that is not writable, as long as nothing was written to it. The program can write
-// without a hook (a system call past libc, /proc/self/mem), so each piece is looked at right before
-// it goes. False: there are copies, or nobody can tell. Who wrote once may do so again, between a
-// look and a release, so from then on the map is left to the kernel's reclaim.
+// For a private map that is not writable, as long as nothing was written to it. The program can
+// write without a hook (a system call past libc, /proc/self/mem), so each piece is checked right
+// before its release. False: there are copies, or the kernel cannot tell. A program that wrote once
+// may write again between check and release, so from then on the kernel's reclaim is used.
 bool Trimmer::release_clean(bare::Range part, bare::OwnMaps::Visit how, bool& refused) {
   constexpr std::uintptr_t kPieceBytes = 8 << 20;
   for (std::uintptr_t at = part.start; at < part.end; at += kPieceBytes) {
@@ -223,12 +227,12 @@ bool Trimmer::release_clean(bare::Range part, bare::OwnMaps::Visit how, bool& re
   return true;
 }
 
-// The kernel's reclaim says nothing about what it did not take. What it took comes back from the
-// disk, so what is there afterwards was kept.
+// The kernel's reclaim does not report what it kept. Pages that it took must be read from disk to
+// come back, so whatever is resident afterwards was kept.
 void Trimmer::page_out_part(bare::Range part) {
   const std::uint64_t before = resident_now(part);
   bool refused = false;
-  // Copies that the program wrote would only go to the swap.
+  // Copies that the program wrote would only go to swap.
   if (!maps_.written(part) || !maps_.visit_resident(part, &page_out, &refused)) {
     page_out(&refused, part);
   }
@@ -245,6 +249,8 @@ std::uint64_t Trimmer::resident_now(bare::Range part) {
   return maps_.visit_resident(part, add, &bytes) ? bytes : part.bytes();
 }
 
+// The path may name another file by now, so it is compared with the mapped one. Opened without
+// blocking or side effects, in case it has become a pipe or a terminal.
 void Trimmer::drop_cache(const Entry& entry, const bare::Area& area, bare::Range part) {
   const long fd = bare::open_file(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return;
@@ -260,7 +266,7 @@ void Trimmer::drop_cache(const Entry& entry, const bare::Area& area, bare::Range
 void* run_trimmer(void*) {
   bare::name_thread("lowtide-guard");
   bare::run_soon();
-  alignas(Trimmer) static char room[sizeof(Trimmer)];  // a forked child starts it anew
+  alignas(Trimmer) static char room[sizeof(Trimmer)];  // reused when a forked child starts it again
   Trimmer* trimmer = new (room) Trimmer(shim);
   if (!trimmer->open()) {
     shim.page().threads_refused.fetch_add(1);

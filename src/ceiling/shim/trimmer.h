@@ -1,8 +1,9 @@
-// trimmer.h - the thread of the shim: looks, counts, lets go.
+// trimmer.h - the shim's thread: it looks, counts and releases pages.
 //
-// Cheap looks (statm) at a pace of its own; an exact count of the covered ranges after each trim,
-// when pages went without us, and ten times a second while that is cheap. All its descriptors are
-// in a table of its own. It never allocates and never waits for the program, except for the lock.
+// It looks at statm, which is cheap, at its own pace. It counts the covered ranges exactly after
+// each trim, when pages disappeared without a trim, and ten times per second as long as that is
+// cheap. It has a descriptor table of its own. It never allocates, and waits for the program only
+// to take the lock.
 #pragma once
 
 #include "ceiling/shim/churn.h"
@@ -16,16 +17,17 @@ class Trimmer {
  public:
   explicit Trimmer(Shim& whose) : shim_(whose), pace_(whose.settings().limit_bytes) {}
 
-  // False where the kernel gives no way to look.
+  // False if the kernel offers no way to look.
   [[nodiscard]] bool open();
   void close() { maps_.close(); }
-  // One look, and a trim where it is due; the time to sleep.
+  // Looks once, and trims if it is due; returns the time to sleep.
   [[nodiscard]] std::uint64_t look();
 
  private:
   [[nodiscard]] std::uint64_t count(Shim::Held& held);
-  [[nodiscard]] std::uint64_t others_bytes();  // of the other processes, where the tree counts
-  void publish(std::uint64_t bytes);           // tells the other processes
+  [[nodiscard]] std::uint64_t
+  others_bytes();                     // of the other processes, if the limit is for the tree
+  void publish(std::uint64_t bytes);  // to the other processes
   [[nodiscard]] bool holds_its_share();
   [[nodiscard]] bool ours(Entry& entry, const bare::Area& area);
   void trim();
@@ -34,21 +36,21 @@ class Trimmer {
   void release(Shim::Held& held, const Entry& entry, const bare::Area& area, bare::Range part);
   [[nodiscard]] bool release_clean(bare::Range part, bare::OwnMaps::Visit how, bool& refused);
   void page_out_part(bare::Range part);
-  [[nodiscard]] std::uint64_t resident_now(bare::Range part);  // all of it where nobody can tell
+  [[nodiscard]] std::uint64_t resident_now(bare::Range part);  // the whole part if it is unknown
   void drop_cache(const Entry& entry, const bare::Area& area, bare::Range part);
 
   Shim& shim_;
   Pace pace_;
   Churn churn_;
   bare::OwnMaps maps_;
-  std::uint64_t other_bytes_ = 0;  // shared pages that are none of ours, at the last count
-  std::uint64_t last_shared_ = 0;  // at the last look
+  std::uint64_t other_bytes_ = 0;  // shared pages outside our maps, as of the last count
+  std::uint64_t last_shared_ = 0;  // as of the last look
   std::uint64_t next_count_ns_ = 0;
   std::uint64_t resident_bytes_ = 0;
-  std::uint64_t mapped_bytes_ = 0;  // the size of all maps, at the last count
-  std::uint64_t kept_bytes_ = 0;    // of the last trim: what the kernel did not let go
-  std::uint64_t rest_ns_ = 0;       // extra sleep after trims that let go of nothing
-  unsigned futile_ = 0;             // trims in a row that let go of nothing
+  std::uint64_t mapped_bytes_ = 0;  // the size of all maps, as of the last count
+  std::uint64_t kept_bytes_ = 0;    // what the kernel kept in the last trim
+  std::uint64_t rest_ns_ = 0;       // extra sleep after futile trims
+  unsigned futile_ = 0;             // consecutive trims that released nothing
   char path_[bare::kPathBytes];
 };
 
