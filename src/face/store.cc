@@ -31,7 +31,7 @@ Store::Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, 
   const std::size_t count = files_->shards()->size();
   if (count > 1) {
     shards_claim_ = budget_.claim(held_bytes + count * (Files::kShardBytes + CacheMap::kShardBytes),
-                                  "names and places of " + std::to_string(count) + " files");
+                                  "the table of " + std::to_string(count) + " files");
   }
   // Checked and given back: what is read by index lies in the caller's memory.
   (void)budget_.claim_all({std::move(least), engine_buffers(budget_.limit_bytes())});

@@ -296,7 +296,7 @@ TEST(NpyHeader, RefusesObjectsAlsoNested) {
                             "[('a', [('b', '|O8', (2,))])]", "('|O', (3,))"}) {
     const std::string error = header_error(header_with(descr, "(1,)"));
     expect_contains(error, "m.npy: .npy header: dtype '");
-    expect_contains(error, "holds Python objects: refused, nothing is ever unpickled");
+    expect_contains(error, "holds Python objects, which are never unpickled");
   }
 }
 

@@ -103,7 +103,7 @@ TEST(Tokens, OfANpyMustBeIntegersOnOneAxis) {
             "t.npy: expected tokens on one axis, found shape (2, 3)");
   EXPECT_EQ(error_of("t.npy", npy_text("<u2", {}, kTokens)),
             "t.npy: expected tokens on one axis, found shape ()");
-  EXPECT_NE(error_of("t.npy", npy_text("|O", {6}, kTokens)).find("nothing is ever unpickled"),
+  EXPECT_NE(error_of("t.npy", npy_text("|O", {6}, kTokens)).find("which are never unpickled"),
             std::string::npos);
 }
 
