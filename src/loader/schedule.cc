@@ -24,11 +24,11 @@ std::vector<Skip> joined(std::vector<Skip> skips) {
 }
 
 void check_shares(const Schedule& schedule) {
-  if (schedule.batch_size == 0) throw std::invalid_argument("batch_size: must be at least 1");
-  if (schedule.world_size == 0) throw std::invalid_argument("world_size: must be at least 1");
+  if (schedule.batch_size == 0) throw std::invalid_argument("batch_size must be at least 1, not 0");
+  if (schedule.world_size == 0) throw std::invalid_argument("world_size must be at least 1, not 0");
   if (schedule.rank >= schedule.world_size) {
-    throw std::invalid_argument("rank: " + std::to_string(schedule.rank) +
-                                " is not below world_size " + std::to_string(schedule.world_size));
+    throw std::invalid_argument("rank " + std::to_string(schedule.rank) +
+                                " must be below world_size " + std::to_string(schedule.world_size));
   }
 }
 
@@ -45,7 +45,7 @@ void check_samples(std::span<const std::uint64_t> samples, std::uint64_t positio
       std::to_string(position + static_cast<std::uint64_t>(wrong - samples.begin())) + " is now " +
       std::to_string(static_cast<std::int64_t>(*wrong)) + ", but there are " +
       std::to_string(limit) +
-      " rows: the array was changed while its batches were being read; pass a copy of it");
+      " rows: the list was changed while its batches were being read; pass a copy of it");
 }
 
 }  // namespace

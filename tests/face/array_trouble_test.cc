@@ -62,7 +62,7 @@ TEST_F(ArrayTrouble, RefusesToLeaveOutAllBatches) {
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
                  "drop_last leaves no batch: one step needs batch_size * world_size = 40000 * 2 "
-                 "rows, and there are 40000");
+                 "rows, but there are 40000");
   }
   options.world_size = 1;
   EXPECT_EQ(array.batches(options).steps(), 1U);
@@ -107,11 +107,12 @@ TEST_F(ArrayTrouble, ListsTheWordsThatItKnows) {
     return "";
   };
   EXPECT_EQ(refused(parse_engine, "warp"),
-            "engine: unknown word \"warp\"; known are \"auto\", \"pread\", \"uring\", \"memory\"");
+            "engine: unknown value \"warp\"; use one of \"auto\", \"pread\", \"uring\", "
+            "\"memory\"");
   EXPECT_EQ(refused(parse_cache, ""),
-            "cache: unknown word \"\"; known are \"auto\", \"keep\", \"drop\"");
+            "cache: unknown value \"\"; use one of \"auto\", \"keep\", \"drop\"");
   EXPECT_EQ(refused(parse_order, "Shuffle"),
-            "order: unknown word \"Shuffle\"; known are \"shuffle\", \"sequential\"");
+            "order: unknown value \"Shuffle\"; use one of \"shuffle\", \"sequential\"");
   EXPECT_EQ(parse_cache("drop"), CacheMode::drop);
   EXPECT_EQ(parse_order("shuffle"), OrderKind::shuffle);
 }

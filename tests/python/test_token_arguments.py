@@ -78,7 +78,7 @@ def test_seeds_of_another_type(tokens, seed):
         ({"order": "random "}, ValueError, "order"),
         ({"order": np.arange(5)}, TypeError, "order must be a str"),
         ({"documents": "apart"}, ValueError, "documents must be 'cross' or 'separate'"),
-        ({"documents": "separate"}, ValueError, "eot="),
+        ({"documents": "separate"}, ValueError, "; give eot, the token between documents"),
         ({"documents": None}, TypeError, "documents must be a str"),
         ({"drop_last": 1}, TypeError, "drop_last must be a bool"),
         ({"drop_last": False, "world_size": 2}, ValueError, "drop_last"),
