@@ -27,8 +27,9 @@ void check_shares(const Schedule& schedule) {
   if (schedule.batch_size == 0) throw std::invalid_argument("batch_size must be at least 1, not 0");
   if (schedule.world_size == 0) throw std::invalid_argument("world_size must be at least 1, not 0");
   if (schedule.rank >= schedule.world_size) {
-    throw std::invalid_argument("rank " + std::to_string(schedule.rank) +
-                                " must be below world_size " + std::to_string(schedule.world_size));
+    throw std::invalid_argument("rank must be below world_size (" +
+                                std::to_string(schedule.world_size) + "), not " +
+                                std::to_string(schedule.rank));
   }
 }
 

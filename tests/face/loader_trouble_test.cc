@@ -30,7 +30,8 @@ TEST(LoaderTrouble, RefusesBadOptionsAndSaysWhy) {
   EXPECT_EQ(with([](auto& o) { o.block_size = 1003; }),
             "block_size: a window of 1003 + 1 tokens does not fit into a stream of 1003 tokens");
   EXPECT_EQ(with([](auto& o) { o.world_size = 0; }), "world_size must be at least 1, not 0");
-  EXPECT_EQ(with([](auto& o) { o.rank = o.world_size = 2; }), "rank 2 must be below world_size 2");
+  EXPECT_EQ(with([](auto& o) { o.rank = o.world_size = 2; }),
+            "rank must be below world_size (2), not 2");
   EXPECT_NE(with([](auto& o) {
               o.drop_last = false;
               o.world_size = 2;

@@ -113,7 +113,8 @@ TEST(Descr, RefusesDuplicateNamesAndTitles) {
   for (const char* text : {"[('x', '<f4'), ('x', '<i4')]", "[(('x', 'y'), '<f4'), ('x', '<i4')]",
                            "[(('x', 'x'), '<f4')]", "[(('t', 'x'), '<f4'), (('t', 'y'), '<f4')]",
                            "[('', '<f4'), ('', '<i4')]", "[(('', ''), '<f4')]"}) {
-    EXPECT_NE(error_of(text).find("expected every field name and title once"), std::string::npos)
+    EXPECT_NE(error_of(text).find("expected each field name and title only once"),
+              std::string::npos)
         << error_of(text);
   }
 }
