@@ -84,7 +84,8 @@ TEST_F(ArrayTrouble, NamesWhatABudgetIsTooSmallFor) {
             "use at least 33 KiB");
   EXPECT_EQ(text_of(path_, {.memory_bytes = 33 * 1024}), "opened");
   const std::string memory = text_of(path_, {.memory_bytes = kMiB, .engine = EngineKind::memory});
-  EXPECT_EQ(memory.find("engine memory: the data is 24.7 MiB, but a memory of 1 MiB leaves "), 0U)
+  EXPECT_EQ(memory.find("engine memory: the data takes 24.7 MiB, but a memory of 1 MiB leaves "),
+            0U)
       << memory;
   const Array array = Array::open(path_, {.memory_bytes = kMiB});
   try {
