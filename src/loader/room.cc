@@ -53,7 +53,7 @@ std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
   if (!checked_mul(batch_rows(schedule), dataset.sample_bytes(), &bytes) ||
       bytes > kMostBufferBytes) {
     throw std::invalid_argument("batch_size: " + std::to_string(schedule.batch_size) +
-                                " rows are more than can be addressed");
+                                " rows exceed the address space; use a smaller batch_size");
   }
   return round_up(std::max<std::uint64_t>(raw_offset_bytes(dataset, schedule) + bytes, 1), 4096);
 }

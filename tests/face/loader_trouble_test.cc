@@ -185,8 +185,8 @@ TEST(LoaderTrouble, NamesATokenThatDoesNotFit) {
       }
     }
     EXPECT_EQ(first, path +
-                         ": token 70000 at place 777 of the stream does not fit dtype uint16; "
-                         "ask for a wider one, such as int64 (epoch 0, step 38)");
+                         ": token 70000 at position 777 of the stream does not fit dtype uint16; "
+                         "use a wider dtype, such as int64 (epoch 0, step 38)");
   }
   EXPECT_THROW((void)stream.windows(std::vector<std::int64_t>{770}, 10, "int16"),
                std::invalid_argument);
