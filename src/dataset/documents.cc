@@ -58,7 +58,7 @@ Documents::Documents(std::shared_ptr<const TokenStream> stream,
   stride_ = stride_of(documents_, most_bytes);
   std::vector<std::uint64_t> table;
   table.reserve((documents_ + stride_ - 1) / stride_);
-  if (stride_ == 1) {
+  if (stride_ == 1) {  // long reads, where offset() would take two short ones per document
     table.resize(documents_);
     for (std::size_t at = 0; at < parts_.size(); ++at) {
       const Part& part = parts_[at];
