@@ -228,8 +228,8 @@ class Array {
                  std::byte* out) const;
 
   // Starts to read the batches of one epoch. Throws std::invalid_argument if an option is wrong or
-  // the budget is too small for one batch, std::out_of_range for an entry of `rows` that is no row,
-  // FormatError if a file changed since it was opened, and IoError.
+  // the budget is too small for one batch, and std::out_of_range for a wrong entry of `rows`. If a
+  // file has changed since it was opened, throws FormatError (truncated) or IoError (rewritten).
   [[nodiscard]] Batches batches(const BatchOptions& options) const;
 
   // All elements on one axis, in file order, as a separate Array with a budget of `memory_bytes`
