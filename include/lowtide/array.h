@@ -1,12 +1,13 @@
-// array.h - an on-disk array bigger than memory, read in any order within a memory budget.
+// array.h - an on-disk array that is bigger than memory, read in any order within a memory budget.
 //
 //   auto array = lowtide::Array::open("m.npy", {.memory_bytes = 64 << 20});
 //   auto batches = array.batches({.batch_size = 4096, .order = lowtide::OrderKind::shuffle});
 //   while (auto batch = batches.next()) use(batch->samples(), batch->data());
 //
-// A row is what one index on the first axis gives: row_bytes() bytes, elements in C order, dtype as
-// stored. What the library holds stays under memory_bytes whatever the file's size, the order and
-// the number of epochs; what you asked for with read and take lies in your own memory.
+// A row is what one index on the first axis selects: row_bytes() bytes, with the elements in C
+// order and the dtype as stored. The library holds at most memory_bytes, whatever the file size,
+// the order and the number of epochs. The results of read() and take() are in your own memory and
+// are not counted.
 #pragma once
 
 #include <chrono>
@@ -26,82 +27,107 @@
 
 namespace lowtide {
 
-// Each has its word: the enumerator's name, and "auto" for automatic.
+// How bytes are fetched. Each value has a word, which is its name ("auto" for automatic).
+//   automatic: `memory` if the data fits the budget; otherwise threads with pread for cached bytes
+//              and io_uring for bytes on the disk, or pread for both where io_uring is unavailable.
+//   pread:     a pool of threads.
+//   uring:     io_uring; an IoError where it is unavailable (see why_no_uring()).
+//   memory:    all data is read once and then served from the budget; std::invalid_argument if it
+//              does not fit.
 enum class EngineKind { automatic, pread, uring, memory };
+// What reading does to the page cache. Each value has a word, as above.
+//   automatic: keep if the data takes less than half of the available memory, otherwise drop.
+//   keep:      the pages that are read stay in the page cache.
+//   drop:      reads from the disk leave nothing in the page cache; pages that were cached before
+//              stay.
 enum class CacheMode { automatic, keep, drop };
+// The order of the rows in an epoch. Each value has a word, as above. `shuffle` is a permutation
+// that depends only on the number of rows, the seed and the epoch.
 enum class OrderKind { sequential, shuffle };
 
-// Anything but a word: std::invalid_argument that lists the words.
+// These turn a word into its value. They throw std::invalid_argument, which lists the known words,
+// for anything else.
 [[nodiscard]] EngineKind parse_engine(std::string_view word);
 [[nodiscard]] CacheMode parse_cache(std::string_view word);
 [[nodiscard]] OrderKind parse_order(std::string_view word);
 
+// How to open an array.
 struct OpenOptions {
-  // What is in a file without a header; for a real .npy each must agree with the header if given.
-  // dtype is NumPy's descr: "<f4", "float32", "[('x', '<f4')]"; offset_bytes is where the data
-  // starts, 0 if not given; fortran_order is false if not given.
+  // The next four describe a file without a header. If the file has a .npy header, each one that is
+  // given must agree with it.
+  // NumPy's descr: "<f4", "float32", "[('x', '<f4')]". Required without a header.
   std::optional<std::string> dtype = std::nullopt;
+  // Default: one axis that holds all elements of the file.
   std::optional<std::vector<std::uint64_t>> shape = std::nullopt;
+  // Where the data starts, in bytes. Default: 0.
   std::optional<std::uint64_t> offset_bytes = std::nullopt;
+  // Default: false, which is C order.
   std::optional<bool> fortran_order = std::nullopt;
-  bool headerless = false;  // the bytes as they are, whatever they begin with: needs dtype
+  // Reads the bytes as raw data even if they begin like a header. Requires dtype.
+  bool headerless = false;
 
-  // 0: 256 MiB, or an eighth of the memory that this process may use if that is less.
+  // The most that the library holds for this array, in bytes. 0: 256 MiB, or an eighth of the
+  // memory that this process may use if that is less.
   std::uint64_t memory_bytes = 0;
   EngineKind engine = EngineKind::automatic;
   CacheMode cache = CacheMode::automatic;
-  // Reads from the disk that lie at most this many bytes apart may share one request. Empty: as
-  // many as the disk's own prices suggest (Stats::gap_bytes). 0: only reads that touch or overlap.
-  // What lies between two reads is read and thrown away, so this bounds bytes_read per byte asked.
+  // Reads from the disk that are at most this many bytes apart may share one request. The bytes
+  // between them are read and discarded, so this bounds the bytes read per byte delivered. Default:
+  // chosen from the measured costs of the disk (Stats::gap_bytes). 0: only reads that touch or
+  // overlap are merged.
   std::optional<std::uint64_t> gap_bytes = std::nullopt;
-  // To measure the disk: what is cached is neither used nor dropped. Needs direct I/O to mean it.
+  // For measuring the disk: cached pages are neither used nor dropped. This requires a file system
+  // with direct I/O.
   bool past_cache = false;
 };
 
-// Borrowed: must stay until the Batches made from it is gone.
+// Row numbers in the caller's memory, as integers of any of four types. Borrowed: the memory must
+// outlive the call, or the Batches made from it.
 using RowList = std::variant<std::span<const std::int64_t>, std::span<const std::uint64_t>,
                              std::span<const std::int32_t>, std::span<const std::uint32_t>>;
 
+// What Array::batches delivers.
 struct BatchOptions {
-  std::uint64_t batch_size = 4096;  // rows
+  std::uint64_t batch_size = 4096;  // rows per batch, at least 1
   OrderKind order = OrderKind::sequential;
-  // Your own order instead; duplicates allowed, range checked. Borrowed: it must stay as it is for
-  // as long as the Batches live. An entry that is out of range when its turn comes is an error.
+  // Your own order, which replaces `order`; duplicates are allowed. Every entry is checked when the
+  // Batches is made. The list is borrowed and must not change while the Batches exists; an entry
+  // that is out of range when it is read is an error.
   std::optional<RowList> rows = std::nullopt;
-  // Whether `rows` is memory that is held for these batches only, and so counts as theirs.
+  // True if the memory of `rows` is held only for these batches. It then counts towards the budget.
   bool claim_rows = false;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   // This rank gets batches rank, rank + world_size, ... of the one global order.
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
-  // Leave out a last batch that is short, and what would give some ranks a step more than others.
-  // Where nothing of the epoch is left, `batches` throws std::invalid_argument.
+  // Leaves out a short last batch, and any batches that would give some ranks one step more than
+  // others. If nothing of the epoch is left, `batches` throws std::invalid_argument.
   bool drop_last = false;
 };
 
-// Where the bytes came from so far. Counts grow; they are summed over everything done through one
-// Array.
+// Where the bytes came from so far. The counters only grow; they cover everything that was done
+// through one Array, Tokens or Loader.
 struct Stats {
   std::uint64_t bytes_asked = 0;  // delivered to you
-  std::uint64_t bytes_read = 0;   // asked of the operating system, gaps and alignment included
+  std::uint64_t bytes_read = 0;   // requested from the operating system, with gaps and alignment
   std::uint64_t reads = 0;        // read requests to the operating system
   std::uint64_t merged = 0;       // reads saved because neighbours were fetched together
-  std::uint64_t wait_ns = 0;      // your thread waited for bytes
-  std::uint64_t gap_bytes = 0;    // neighbours closer than this are fetched together now
-  std::string engine;             // what serves now: "pread", "uring", "pread+uring", "memory"
-  std::string engine_reason;      // why
+  std::uint64_t wait_ns = 0;      // time that your threads waited for bytes
+  std::uint64_t gap_bytes = 0;    // neighbours closer than this are currently fetched together
+  std::string engine;             // in use now: "pread", "uring", "pread+uring" or "memory"
+  std::string engine_reason;      // why this engine
   std::string cache;              // "keep" or "drop"
-  std::string cache_reason;
-  std::string layout;  // "C", or "F: a row gather reads ..." for Fortran order
+  std::string cache_reason;       // why this mode
+  std::string layout;  // "C", or "F: ..." with the cost of gathering rows in Fortran order
   std::uint64_t memory_limit_bytes = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> memory_claims;  // what we hold, by name
-  std::uint64_t held_by_you_bytes = 0;  // batches kept beyond the one in your hand
+  std::vector<std::pair<std::string, std::uint64_t>> memory_claims;  // bytes that we hold, by name
+  std::uint64_t held_by_you_bytes = 0;  // batches that you keep in addition to the current one
 };
 
-// A batch is a lease: the rows stay valid and unchanged for as long as the Batch lives, even when
-// the Batches and the Array are gone. Then the buffer serves another batch. Movable; the bytes are
-// yours to write.
+// The rows of one step. A Batch is leased from a pool: its bytes stay valid and unchanged while the
+// Batch exists, even after the Batches and the Array are gone; then the buffer is reused. You may
+// write to the bytes. Movable. One thread at a time.
 class Batch {
  public:
   class Impl;
@@ -110,88 +136,109 @@ class Batch {
   Batch& operator=(Batch&&) noexcept;
   ~Batch();
 
-  // Which rows, in the order of data().
+  // The row numbers, in the order of data(). Valid while the Batch exists.
   [[nodiscard]] std::span<const std::uint64_t> samples() const;
-  [[nodiscard]] std::byte* data() const;     // samples().size() rows, one after the other
-  [[nodiscard]] std::uint64_t step() const;  // of this rank, from 0, in this epoch
+  // samples().size() rows, one after the other. Valid while the Batch exists.
+  [[nodiscard]] std::byte* data() const;
+  // The step of this rank in its epoch, from 0.
+  [[nodiscard]] std::uint64_t step() const;
   [[nodiscard]] std::uint64_t epoch() const;
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-// Reads ahead of you on threads of its own. One consumer at a time. After a fork the child goes on
-// from the same place with threads of its own.
+// The batches of one epoch for one rank, read ahead on threads of its own. It keeps the files and
+// the budget of its Array alive. One consumer at a time; cancel() may be called from any thread. In
+// the child of a fork it continues from the same step with threads of its own.
 class Batches {
  public:
   class Impl;
   explicit Batches(std::unique_ptr<Impl> impl);
   Batches(Batches&&) noexcept;
   Batches& operator=(Batches&&) noexcept;
-  ~Batches();  // cancels; waits only for reads that the kernel has already
+  // Cancels. Waits only for reads that the kernel has already started.
+  ~Batches();
 
-  // The next batch, or nullopt at the end of the epoch. Throws the first error of a reader, with
-  // step and path.
+  // The next batch, or nullopt at the end of the epoch and after cancel(). Blocks until the batch
+  // has been read. Throws the first error of a reader (IoError, FormatError), with step and path;
+  // the next call tries that read again.
   [[nodiscard]] std::optional<Batch> next();
 
-  // The same, but gives up after `timeout` so that a caller can look for Ctrl-C: then `timed_out`
-  // is true.
+  // As next(), but returns nullopt after `timeout` with *timed_out set to true, so that the caller
+  // can check for Ctrl-C.
   [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout, bool* timed_out);
 
-  [[nodiscard]] std::uint64_t steps() const;     // batches of this rank in the epoch
-  [[nodiscard]] std::uint64_t position() const;  // steps delivered: a new Batches can seek to it
-  void seek(std::uint64_t step);                 // O(1): nothing is replayed
-  void cancel() noexcept;  // from any thread: ends a waiting next() with nullopt
+  // How many batches this rank has in the epoch.
+  [[nodiscard]] std::uint64_t steps() const;
+  // How many batches were delivered. A new Batches can seek to it.
+  [[nodiscard]] std::uint64_t position() const;
+  // Continues at `step`, from 0 to steps(). O(1): nothing is replayed. Throws std::out_of_range.
+  void seek(std::uint64_t step);
+  // Ends the batches: a next() that waits returns nullopt, and so does every later one.
+  void cancel() noexcept;
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-// Any thread may call any const member at the same time. Copies share one open array.
+// An open array. Copies share one open array and its budget; the last copy, or the last Batches
+// made from it, closes the files. Any number of threads may call const members at the same time.
+// In the child of a fork the files are opened again when they are first used.
 class Array {
  public:
   class Impl;
 
-  // A path that exists is itself; else a glob, sorted by bytes. Opens O(1) I/O: headers only.
-  // Throws IoError, FormatError, and std::invalid_argument where memory_bytes is too little for one
-  // row.
+  // Opens a path that exists, or else the files that match it as a glob pattern, sorted by bytes.
+  // Reads only headers. Throws IoError, FormatError, and std::invalid_argument if an option is
+  // wrong or memory_bytes is too small for one row.
   [[nodiscard]] static Array open(const std::string& path, const OpenOptions& options = {});
-  // Several files joined along the first axis: same dtype, same further axes. Empty files among
-  // others are skipped.
+  // Opens several files joined along the first axis. Their dtypes and their other axes must be
+  // equal. Empty files among others are skipped. Throws as above.
   [[nodiscard]] static Array open(std::span<const std::string> paths,
                                   const OpenOptions& options = {});
 
   [[nodiscard]] const DType& dtype() const;
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const;
-  [[nodiscard]] const std::string& format() const;  // "npy" or "raw"
+  // "npy" or "raw".
+  [[nodiscard]] const std::string& format() const;
   [[nodiscard]] bool fortran_order() const;
-  [[nodiscard]] std::uint64_t rows() const;  // shape()[0]; 1 for a 0-d array
+  // shape()[0], or 1 for a 0-d array.
+  [[nodiscard]] std::uint64_t rows() const;
   [[nodiscard]] std::uint64_t row_bytes() const;
-  // After expansion, empty files left out.
+  // The files after expansion of patterns, without empty ones.
   [[nodiscard]] std::vector<std::string> paths() const;
-  [[nodiscard]] std::vector<std::uint64_t> file_rows() const;  // how many rows each file has
-  [[nodiscard]] std::uint64_t memory_bytes() const;            // the budget in force
+  // How many rows each of paths() has.
+  [[nodiscard]] std::vector<std::uint64_t> file_rows() const;
+  // The budget in force.
+  [[nodiscard]] std::uint64_t memory_bytes() const;
 
-  // Rows first .. first + count - 1 into `out`, which has room for count * row_bytes(). Throws
-  // std::out_of_range, IoError, FormatError. A failed read leaves `out` undefined, never half
-  // believed.
+  // Reads rows first .. first + count - 1 into `out`, which has room for count * row_bytes() bytes.
+  // Throws std::out_of_range, IoError, FormatError (the file was truncated), and
+  // std::invalid_argument if the array is closed. After an exception the contents of `out` are
+  // undefined.
   void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
-  // Any rows, any order, duplicates allowed. Entries are 0 .. rows() - 1.
+  // Reads any rows in any order into `out`; duplicates are allowed. Entries are 0 .. rows() - 1.
+  // Throws as read().
   void take(RowList rows, std::byte* out) const;
 
-  // Bytes [offset, offset + size) of each of some rows: what a[:, 10:20] needs of long rows. C
-  // order only.
+  // Reads bytes [offset_bytes, offset_bytes + size_bytes) of each of these rows, as a[:, 10:20]
+  // needs of long rows. C order only, otherwise std::invalid_argument. Throws as read().
   void take_part(RowList rows, std::uint64_t offset_bytes, std::uint64_t size_bytes,
                  std::byte* out) const;
 
+  // Starts to read the batches of one epoch. Throws std::invalid_argument if an option is wrong or
+  // the budget is too small for one batch, and std::out_of_range for a wrong entry of `rows`. If a
+  // file has changed since it was opened, throws FormatError (truncated) or IoError (rewritten).
   [[nodiscard]] Batches batches(const BatchOptions& options) const;
 
-  // All elements along one axis, in the order in which they lie in their files, as an Array of its
-  // own with a budget of its own: what a slice along the columns of a Fortran-order array needs.
+  // All elements on one axis, in file order, as a separate Array with a budget of `memory_bytes`
+  // (0: the default). A slice along the columns of a Fortran-order array needs this.
   [[nodiscard]] Array flat(std::uint64_t memory_bytes) const;
 
+  // Throws std::invalid_argument if the array is closed.
   [[nodiscard]] Stats stats() const;
-  // Further calls throw std::invalid_argument; batches under way go on.
+  // Closes all copies. Later reads throw std::invalid_argument; batches in progress continue.
   void close();
   [[nodiscard]] bool closed() const;
 
@@ -200,8 +247,9 @@ class Array {
   std::shared_ptr<Impl> impl_;
 };
 
-// What this build and this machine can do: one line each, for people.
-[[nodiscard]] std::string why_no_uring();  // empty when io_uring works here
+// Why io_uring cannot be used here, in one line; empty if it works. Found out by trying.
+[[nodiscard]] std::string why_no_uring();
+// The budget that memory_bytes = 0 stands for in this process.
 [[nodiscard]] std::uint64_t default_memory_bytes();
 
 }  // namespace lowtide

@@ -1,4 +1,4 @@
-// command.h - another program, run to its end as a shell would run it.
+// command.h - runs another program to its end, as a shell would.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,25 @@ struct CommandOptions {
   std::vector<std::pair<std::string, std::string>> variables;  // added to the environment
 };
 
-// How it ended: its own code, 128 + n where signal n ended it, 127 not found, 126 not executable.
+// How the program ended.
 struct CommandEnd {
+  // Its own exit code; 128 + n if signal n ended it; 127 if it was not found; 126 if it is not
+  // executable.
   int exit_code = 0;
   std::string error;  // why it could not be started; empty: it ran
 };
 
-// Runs the program with our stdin, stdout and stderr. `started` is called with its process id
-// before it executes a single instruction of its own. SIGINT, SIGTERM, SIGHUP and SIGQUIT that
-// reach us alone are passed on (a terminal sends its own to both); those ignored before stay
-// ignored. It does not outlive us (PR_SET_PDEATHSIG); orphans below it become our children until it
-// ends, and every child of ours that ends meanwhile is reaped. For a program's main thread only.
-// Throws std::invalid_argument without arguments, and what `started` throws, with nothing left
-// running.
+// Runs the program with the caller's stdin, stdout and stderr. `started` is called with its process
+// id before it executes its first instruction.
+//
+// - Signals: SIGINT, SIGTERM, SIGHUP and SIGQUIT that reach only this process are forwarded; a
+//   terminal sends its own to both. Signals that were ignored before stay ignored.
+// - Processes: the program does not outlive this process (PR_SET_PDEATHSIG). Orphans below it
+//   become children of this process until it ends. Every child of this process that ends during the
+//   call is reaped.
+//
+// Call it on the main thread only. Throws std::invalid_argument without arguments, and whatever
+// `started` throws; then nothing is left running.
 [[nodiscard]] CommandEnd run_command(const CommandOptions& options,
                                      const std::function<void(int pid)>& started = {});
 

@@ -1,5 +1,5 @@
-// error.h - the errors that are ours. A bad argument is std::invalid_argument, a bad index
-// std::out_of_range; everything else that Lowtide throws is one of these.
+// error.h - Lowtide's own exceptions. A wrong argument is a std::invalid_argument and a wrong index
+// a std::out_of_range; everything else that Lowtide throws is one of these.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace lowtide {
 
-// The operating system refused or failed an operation, mostly on a file. `what()` reads
-// "<op> <path> at byte <offset>: <text of err>" and, where given, a hint what to do next.
+// The operating system refused an operation or failed to carry it out, mostly on a file. `what()`
+// reads "<op> <path> at byte <offset>: <text of err>", followed by a hint if there is one.
 class IoError : public std::runtime_error {
  public:
   IoError(int err, std::string op, std::string path,
@@ -19,15 +19,16 @@ class IoError : public std::runtime_error {
 
   int err;           // errno of the failed operation, never 0
   std::string op;    // the operation: "open", "pread", "statx", ...
-  std::string path;  // may be empty where no file was involved
+  std::string path;  // empty if no file was involved
   std::optional<std::uint64_t> offset_bytes;
-  // `what()` for whoever names the path beside it, as Python's OSError does: without the path, and
-  // without the word "open". "No such file or directory", "pread at byte 4096: Input/output error".
+  // `what()` without the path and without the word "open", for callers that show the path
+  // separately, as Python's OSError does: "No such file or directory", "pread at byte 4096:
+  // Input/output error".
   std::string reason;
 };
 
-// The operating system has no more memory for us. `what()` says how much was asked for, and what
-// for.
+// The operating system has no more memory for this process. `what()` says how much was requested
+// and for what.
 class NoMemory : public std::bad_alloc {
  public:
   NoMemory(std::uint64_t size_bytes, const std::string& what_for);
@@ -37,8 +38,8 @@ class NoMemory : public std::bad_alloc {
   std::runtime_error text_;  // unlike a string, copied without throwing
 };
 
-// The bytes of a file break what its header, its index or the caller promised. `what()` names
-// the path, the offset where known, what was expected and what was found.
+// The bytes of a file contradict its header, its index or what the caller said about it. `what()`
+// names the path, the offset if it is known, what was expected and what was found.
 class FormatError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

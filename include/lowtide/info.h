@@ -1,5 +1,4 @@
-// info.h - what a file is, as far as its header and its size tell; and whether all of it keeps
-// what they promise.
+// info.h - what a file is according to its header and size, and whether its contents agree.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,22 @@ namespace lowtide {
 
 // A file is read as an array (lowtide/array.h) or as tokens (lowtide/tokens.h).
 enum class FileKind { array, tokens };
+// The enumerator's name.
 [[nodiscard]] const char* file_kind_word(FileKind kind) noexcept;
 
+// What the caller knows about a file.
 struct InfoOptions {
-  // nullopt: found, in this order. A format word of tokens (nanogpt, llmc, megatron, olmo), a
-  // folder and the prefix of a Megatron pair are tokens. A shape, an offset and an order are those
-  // of an array. NumPy's magic is an array, also one axis of integers, which tokens could be too.
-  // Megatron's and llm.c's magic are tokens. What has no header is tokens if its name ends in .bin
-  // or .npy (OLMo) and its dtype, if given, is an integer; else an array, which needs a dtype.
+  // Default: determined by these rules, in this order.
+  // - A token format (nanogpt, llmc, megatron, olmo), a folder or the prefix of a Megatron pair
+  //   means tokens.
+  // - A shape, an offset or an order means an array.
+  // - NumPy's magic means an array, even if it has one axis of integers and could be tokens.
+  // - The magic of Megatron or llm.c means tokens.
+  // - A file without a header is tokens if its name ends in .bin or .npy (OLMo) and its dtype, if
+  //   given, is an integer. Otherwise it is an array, which needs a dtype.
   std::optional<FileKind> kind = std::nullopt;
 
+  // These are as in OpenOptions and TokensOptions.
   std::optional<std::string> dtype = std::nullopt;
   std::optional<std::vector<std::uint64_t>> shape = std::nullopt;
   std::optional<std::uint64_t> offset_bytes = std::nullopt;
@@ -30,61 +35,66 @@ struct InfoOptions {
   std::optional<std::string> format = std::nullopt;
 };
 
+// One file of an array or a stream.
 struct FileInfo {
   std::string path;
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> cached_bytes;  // in the page cache; nullopt: unknown
 };
 
+// What info() found.
 struct Info {
-  std::string path;  // as given; of several, the first
+  std::string path;  // as given; with several, the first
   FileKind kind = FileKind::array;
   std::string format;
   std::string dtype;                          // "float32", ">i2", or NumPy's descr
-  std::vector<std::uint64_t> shape;           // of tokens: their number
+  std::vector<std::uint64_t> shape;           // of tokens: how many there are
   bool fortran_order = false;                 // of an array
-  std::optional<std::uint64_t> documents;     // where the format tells
+  std::optional<std::uint64_t> documents;     // if the format records them
   std::uint64_t bytes = 0;                    // of all files
   std::uint64_t shards = 0;                   // files with data
-  std::optional<std::uint64_t> cached_bytes;  // of all files; nullopt: unknown for one
-  std::string cached_unknown;                 // why
+  std::optional<std::uint64_t> cached_bytes;  // of all files; nullopt: unknown for at least one
+  std::string cached_unknown;                 // why cached_bytes is unknown
   std::vector<FileInfo> files;                // data first, then indexes
 };
 
-// Reads headers, and a Megatron index once. A path as Array::open and Tokens::open take it. Throws
-// IoError, FormatError, and std::invalid_argument for a bad option.
+// Describes the files that a path stands for; Array::open and Tokens::open say which. Reads only
+// headers, and a Megatron index once. Throws IoError, FormatError, and std::invalid_argument for a
+// wrong option. Any thread.
 [[nodiscard]] Info info(const std::string& path, const InfoOptions& options = {});
-// Several files that are one array or one stream.
+// The same for several files that form one array or one stream.
 [[nodiscard]] Info info(std::span<const std::string> paths, const InfoOptions& options = {});
 
 struct CheckOptions {
   InfoOptions file = {};
-  // Tokens: each must be from 0 to below this.
+  // Tokens: each must be at least 0 and below this.
   std::optional<std::uint64_t> vocab = std::nullopt;
-  // Tokens: the one that every document ends with, by the index; without an index the last one of
-  // the file (llm.c: the first).
+  // Tokens: the token with which every document of the index must end. Without an index, the last
+  // token of the file (llm.c: the first).
   std::optional<std::uint64_t> eot = std::nullopt;
-  // Arrays of floating-point numbers: count what is no number.
+  // Arrays of floating-point numbers: counts NaN and infinities.
   bool count_nan = false;
-  std::uint64_t memory_bytes = 64 << 20;  // at most held, whatever the file
-  // Called after each piece from the thread that calls check; what it throws ends the check.
+  std::uint64_t memory_bytes = 64 << 20;  // the most that check holds, whatever the file size
+  // Called after each slice on the thread that called check. An exception from it ends the check.
   std::function<void(std::uint64_t done_bytes, std::uint64_t all_bytes)> progress = {};
 };
 
+// What check() found in files without a fault.
 struct CheckResult {
   Info info;
   std::uint64_t read_bytes = 0;
   double seconds = 0;
-  std::optional<std::uint64_t> nan, infinite;  // elements, where counted; of complex numbers parts
+  // Elements, if they were counted; for complex numbers, parts of elements.
+  std::optional<std::uint64_t> nan, infinite;
   std::optional<std::uint64_t> highest_token;  // of tokens
-  std::vector<std::string> notes;              // what is odd and allowed
+  std::vector<std::string> notes;              // oddities that are allowed
 };
 
-// Reads all that can be wrong, in the order in which it lies, and leaves the page cache as it was:
-// sizes against headers, indexes that go up and stay inside the data, every byte, the values as
-// asked for; truth values that are neither 0 nor 1. Throws at the first fault: FormatError that
-// names the path, the byte, what was expected and what was found, IoError for a byte that cannot be
-// read.
+// Reads everything that can be wrong, in file order, and leaves the page cache as it was. It checks
+// that sizes agree with headers, that indexes never decrease and stay inside the data, that every
+// byte can be read, that truth values are 0 or 1, and that values are as the options require.
+// Throws at the first fault: FormatError, which names the path, the byte, what was expected and
+// what was found, or IoError for a byte that cannot be read. Any thread.
 [[nodiscard]] CheckResult check(const std::string& path, const CheckOptions& options = {});
 [[nodiscard]] CheckResult check(std::span<const std::string> paths,
                                 const CheckOptions& options = {});

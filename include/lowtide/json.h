@@ -1,4 +1,4 @@
-// json.h - writes JSON: one line, numbers as they are, whatever bytes a text has.
+// json.h - writes JSON on one line, from numbers and from texts of any bytes.
 #pragma once
 
 #include <concepts>
@@ -10,10 +10,10 @@
 
 namespace lowtide {
 
-// Values in the order of the calls; commas and colons come by themselves. Calls that make no JSON
-// (a value without a key in an object, an end without a begin) throw std::logic_error. Texts are
-// escaped, also characters that JSON would allow and that nobody sees: U+009B and U+202E, say.
-// Bytes that are no UTF-8 become U+FFFD. Not for two threads at once.
+// Writes values in the order of the calls and adds commas and colons. A call that would not make
+// valid JSON (a value without a key in an object, an end without a begin) throws std::logic_error.
+// Texts are escaped, including invisible characters that JSON would allow, such as U+009B and
+// U+202E. Bytes that are not UTF-8 become U+FFFD. One thread at a time.
 //
 //   JsonWriter json;
 //   json.begin_object().field("path", path).key("sizes").begin_array().value(3).end_array();
@@ -31,7 +31,7 @@ class JsonWriter {
   JsonWriter& value(std::string_view text);
   JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
-  JsonWriter& value(double number);  // NaN and infinities, which JSON has not, are null
+  JsonWriter& value(double number);  // NaN and infinities become null, because JSON lacks them
   template <std::same_as<bool> Bool>
   JsonWriter& value(Bool yes) {
     return raw(yes ? "true" : "false");
@@ -62,7 +62,7 @@ class JsonWriter {
     return value(item);
   }
 
-  // What was written; throws std::logic_error while something is open.
+  // The text so far. Throws std::logic_error while an object or array is open.
   [[nodiscard]] const std::string& text() const;
 
  private:

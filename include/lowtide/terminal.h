@@ -1,5 +1,5 @@
-// terminal.h - what is known of the terminal behind a descriptor, and text that is safe to show on
-// it. For programs that print; the library itself never does.
+// terminal.h - properties of the terminal behind a file descriptor, and text that is safe to show
+// on it. For programs that print; the library itself never does. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace lowtide {
 
-// Whether descriptor 0, 1, 2, ... is a terminal. False where it is closed.
+// Whether a file descriptor is a terminal. False if it is closed.
 [[nodiscard]] bool is_terminal(int descriptor) noexcept;
 
-// Its width and height; 0 where it is no terminal or does not tell.
+// Its width and height in characters; 0 if it is not a terminal or does not report them.
 [[nodiscard]] std::uint32_t terminal_columns(int descriptor) noexcept;
 [[nodiscard]] std::uint32_t terminal_rows(int descriptor) noexcept;
 
-// Text that came from outside (a file name, a message with one in it) on one line. Bytes that are
-// no UTF-8 and characters that nobody sees become \n, \x1b, \xe2\x80\xae: control characters, line
-// separators, bidirectional overrides, zero-width ones. With `ascii_only`, so does everything
-// beyond ASCII.
+// Makes text from outside (a file name, or a message that contains one) safe to show on one line.
+// Bytes that are not UTF-8 and invisible characters (control characters, line separators,
+// bidirectional overrides, zero-width characters) become escapes such as \n, \x1b or \xe2\x80\xae.
+// With `ascii_only`, so does everything beyond ASCII.
 [[nodiscard]] std::string visible_text(std::string_view bytes, bool ascii_only = false);
 
 }  // namespace lowtide

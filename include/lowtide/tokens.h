@@ -1,11 +1,11 @@
-// tokens.h - token files bigger than memory, as windows for training.
+// tokens.h - token files that are bigger than memory, delivered as windows for training.
 //
 //   auto tokens = lowtide::Tokens::open("train.bin");
 //   lowtide::Loader loader(tokens, {.batch_size = 12, .block_size = 1024, .seed = 1337});
 //   while (auto batch = loader.next()) train(batch->x(), batch->y());
 //
-// A window is block_size + 1 consecutive tokens: x is the first block_size of them, y the last. A
-// token file is one stream, whatever shards it lies in; windows cross from one file to the next.
+// A window is block_size + 1 consecutive tokens: x is the first block_size of them, y the last.
+// All files that are opened together form one stream; windows cross from one file to the next.
 #pragma once
 
 #include <chrono>
@@ -24,29 +24,28 @@
 
 namespace lowtide {
 
+// How to open token files.
 struct TokensOptions {
-  // Of tokens without a header; must agree with a header. NumPy's descr or name: "uint16".
+  // The type of tokens without a header: NumPy's descr or name, such as "uint16" (the default). It
+  // must agree with a header.
   std::optional<std::string> dtype = std::nullopt;
-  // "nanogpt", "llmc", "megatron", "olmo", "npy"; found by the bytes if not given.
+  // "nanogpt", "llmc", "megatron", "olmo" or "npy". Default: recognised by the bytes.
   std::optional<std::string> format = std::nullopt;
-  // The token between documents, for formats that do not write where documents are. It ends its
+  // The token between documents, for formats that do not record document boundaries. It ends a
   // document; in llm.c files it begins one.
   std::optional<std::uint64_t> eot = std::nullopt;
 
-  // 0: 256 MiB, or an eighth of the memory that this process may use if that is less.
+  // These five are as in OpenOptions.
   std::uint64_t memory_bytes = 0;
   EngineKind engine = EngineKind::automatic;
   CacheMode cache = CacheMode::automatic;
-  // Reads from the disk that lie at most this many bytes apart may share one request. Empty: as
-  // many as the disk's own prices suggest (Stats::gap_bytes). 0: only reads that touch or overlap.
-  // What lies between two reads is read and thrown away, so this bounds bytes_read per byte asked.
   std::optional<std::uint64_t> gap_bytes = std::nullopt;
-  // To measure the disk: what is cached is neither used nor dropped. Needs direct I/O to mean it.
   bool past_cache = false;
 };
 
-// Windows as one lease: x and y stay valid and unchanged for as long as the batch lives, whatever
-// else is gone; then the buffer serves another. Movable; the bytes are yours to write.
+// Several windows as x and y. A TokenBatch is leased from a pool: its bytes stay valid and
+// unchanged while it exists, even after the Loader and the Tokens are gone; then the buffer is
+// reused. You may write to the bytes. Movable. One thread at a time.
 class TokenBatch {
  public:
   class Impl;
@@ -55,78 +54,98 @@ class TokenBatch {
   TokenBatch& operator=(TokenBatch&&) noexcept;
   ~TokenBatch();
 
+  // How many windows.
   [[nodiscard]] std::uint64_t rows() const;
   [[nodiscard]] std::uint64_t block_size() const;
-  [[nodiscard]] std::byte* x() const;  // rows() * block_size() tokens of the type asked for
+  // rows() * block_size() tokens each, of the dtype that was asked for. Valid while the batch
+  // exists.
+  [[nodiscard]] std::byte* x() const;
   [[nodiscard]] std::byte* y() const;
-  // The number of each window, or its first token where windows start anywhere. Empty for
-  // Tokens::windows, whose caller has the starts.
+  // The number of each window; in random order, its first token. Empty for Tokens::windows, whose
+  // caller has the starts.
   [[nodiscard]] std::span<const std::uint64_t> samples() const;
-  [[nodiscard]] std::uint64_t step() const;  // in its epoch, from 0
+  // The step in its epoch, from 0.
+  [[nodiscard]] std::uint64_t step() const;
   [[nodiscard]] std::uint64_t epoch() const;
 
-  // With documents apart: of each token of x its place in its document, from 0 at each document
-  // start and each window start; nullptr otherwise.
+  // With separate_documents: for each token of x its position in its document, counted from 0 at
+  // each document start and each window start. Otherwise nullptr.
   [[nodiscard]] std::int32_t* positions() const;
-  // With documents apart: where documents start in the tokens of x, all windows in a row, from 0 to
-  // rows() * block_size(); empty otherwise.
+  // With separate_documents: where documents start in the tokens of x, over all windows in turn,
+  // from 0 to rows() * block_size(). Otherwise empty.
   [[nodiscard]] std::span<std::int32_t> cu_seqlens() const;
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-// Any thread may call any const member at the same time. Copies share one open stream.
+// An open token stream. Copies share one open stream and its budget. Any number of threads may call
+// const members at the same time. In the child of a fork the files are opened again when they are
+// first used.
 class Tokens {
  public:
   class Impl;
 
-  // A file, a folder (all files of one known format in it), or, if no such path exists, a glob or
-  // the prefix of a Megatron pair. Headers only are read, and Megatron's index once.
-  // Throws IoError, FormatError, and std::invalid_argument for a bad option.
+  // Opens a file or a folder (all files of one known format in it). A path that does not exist is a
+  // glob pattern or the prefix of a Megatron pair. Reads only headers, and a Megatron index once.
+  // Throws IoError, FormatError, and std::invalid_argument for a wrong option.
   [[nodiscard]] static Tokens open(const std::string& path, const TokensOptions& options = {});
-  // Several files, one behind the other: same format, same dtype. Empty files among others are
-  // skipped.
+  // Opens several files as one stream, in this order. Their format and dtype must be equal. Empty
+  // files among others are skipped. Throws as above.
   [[nodiscard]] static Tokens open(std::span<const std::string> paths,
                                    const TokensOptions& options = {});
 
-  [[nodiscard]] std::uint64_t size() const;  // tokens
-  [[nodiscard]] const DType& dtype() const;  // as stored
+  // How many tokens.
+  [[nodiscard]] std::uint64_t size() const;
+  // As stored.
+  [[nodiscard]] const DType& dtype() const;
+  // A word of TokensOptions::format.
   [[nodiscard]] const std::string& format() const;
-  [[nodiscard]] std::vector<std::string> paths() const;  // of the data
+  // The data files, without indexes and empty files.
+  [[nodiscard]] std::vector<std::string> paths() const;
+  // The budget in force.
   [[nodiscard]] std::uint64_t memory_bytes() const;
+  // As given when opening.
   [[nodiscard]] std::optional<std::uint64_t> eot() const;
 
-  // Tokens first .. first + count - 1 as stored, into `out`.
+  // Reads tokens first .. first + count - 1, as stored, into `out`. Throws std::out_of_range,
+  // IoError, FormatError (the file was truncated), and std::invalid_argument if the stream is
+  // closed.
   void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
 
-  // Any tokens as stored, in the order given, duplicates allowed, read together and not one by one.
-  // Throws std::out_of_range.
+  // Reads any tokens, as stored, in the order given into `out`; duplicates are allowed. Neighbours
+  // are read together. Throws as read().
   void take(RowList list, std::byte* out) const;
 
-  // The windows that start at your own places. `dtype` ("int64", "int32", "uint16", ...) is that of
-  // x and y. Throws std::out_of_range for a window that is not all inside, std::invalid_argument
-  // for a token that does not fit the type. A long list is read in pieces, so that only the result
-  // grows with it; `between` is called between two of them and may end the call by throwing.
+  // The windows that start at these tokens. `dtype` ("int64", "int32", "uint16", ...) is the type
+  // of x and y. A long list is read in slices, so that only the result grows with it; `between` is
+  // called between two slices and may end the call by throwing. Throws std::out_of_range for a
+  // window that does not lie inside the stream, std::invalid_argument for a token that does not fit
+  // `dtype`, and as read().
   [[nodiscard]] TokenBatch windows(RowList starts, std::uint64_t block_size,
                                    std::string_view dtype = "int64",
                                    const std::function<void()>& between = {}) const;
-  // Windows at random places: a pure function of the seed.
+  // `batch_size` windows that start at random tokens: a pure function of the data and the seed.
+  // `between` and exceptions are as in windows().
   [[nodiscard]] TokenBatch batch(std::uint64_t batch_size, std::uint64_t block_size,
                                  std::uint64_t seed, std::string_view dtype = "int64",
                                  const std::function<void()>& between = {}) const;
 
-  // Documents, where the format writes where they are; else nullopt.
+  // How many documents; nullopt if the format does not record them.
   [[nodiscard]] std::optional<std::uint64_t> documents() const;
-  // The first token of documents first .. first + count - 1; that of documents() is size().
+  // Writes the first token of documents first .. first + count - 1 to `out`; for the number
+  // documents() that is size(). Throws std::out_of_range, and std::invalid_argument if the format
+  // does not record documents.
   void document_offsets(std::uint64_t first, std::uint64_t count, std::int64_t* out) const;
 
-  // Of the layout, the sizes of the shards and samples of the contents (at most 64 small reads):
-  // the same for a copy of the data, another for other data.
+  // A hash of the layout, the sizes of the shards and samples of the contents, read with at most 64
+  // small reads. A copy of the data has the same fingerprint.
   [[nodiscard]] std::uint64_t fingerprint() const;
 
+  // Throws std::invalid_argument if the stream is closed.
   [[nodiscard]] Stats stats() const;
-  void close();  // further calls throw std::invalid_argument; loaders under way go on
+  // Closes all copies. Later reads throw std::invalid_argument; loaders in progress continue.
+  void close();
   [[nodiscard]] bool closed() const;
 
  private:
@@ -135,31 +154,35 @@ class Tokens {
   std::shared_ptr<Impl> impl_;
 };
 
-// shuffle and sequential: windows start at multiples of block_size, each once an epoch. random:
-// they start anywhere, with replacement.
+// Where windows start. Each value has a word, which is its name.
+//   shuffle, sequential: at multiples of block_size, each window once per epoch.
+//   random:              anywhere, with replacement.
 enum class WindowOrder { shuffle, random, sequential };
+// Throws std::invalid_argument, which lists the known words, for anything else.
 [[nodiscard]] WindowOrder parse_window_order(std::string_view word);
 [[nodiscard]] std::string_view window_order_word(WindowOrder order);
 
+// What a Loader delivers.
 struct LoaderOptions {
-  std::uint64_t batch_size = 12;  // windows of one rank in a step
-  std::uint64_t block_size = 1024;
+  std::uint64_t batch_size = 12;    // windows per step of one rank, at least 1
+  std::uint64_t block_size = 1024;  // tokens, at least 1
   WindowOrder order = WindowOrder::shuffle;
   std::uint64_t seed = 0;
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
-  std::optional<std::uint64_t> epochs = std::nullopt;  // no end if not given
-  bool drop_last = true;  // false, with one rank only: the last batch of an epoch is short
-  std::optional<std::uint64_t> prefetch = std::nullopt;  // batches ahead, at most; as many as pay
-  std::string dtype = "int64";
-  // 0: the loader shares the budget of its tokens, or, over several, has the largest of theirs for
-  // itself. Else it has a budget of its own.
+  std::optional<std::uint64_t> epochs = std::nullopt;  // default: no end
+  bool drop_last = true;  // false, with one rank only: the last batch of an epoch may be short
+  // The most batches to read ahead. Default: as many as pay off.
+  std::optional<std::uint64_t> prefetch = std::nullopt;
+  std::string dtype = "int64";  // of x and y
+  // A separate budget for this loader, in bytes. 0: the loader shares the budget of its tokens; a
+  // mixture gets a separate one, as large as the largest of its sources.
   std::uint64_t memory_bytes = 0;
-  bool separate_documents = false;  // TokenBatch::positions and cu_seqlens
+  bool separate_documents = false;  // fills TokenBatch::positions and cu_seqlens
 };
 
-// Where a run is: what was delivered, not what was read ahead. Resumes under any batch size and
-// world size; nothing is replayed.
+// How far a run has come. It counts delivered batches, not batches that were read ahead. A run
+// resumes from it under any batch size and world size; nothing is replayed.
 struct LoaderState {
   // Positions first .. last - 1 of an epoch that are left out.
   struct Skipped {
@@ -173,62 +196,75 @@ struct LoaderState {
   WindowOrder order = WindowOrder::shuffle;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t position = 0;  // of the epoch's order, over all ranks
-  std::uint64_t step = 0;      // what the next one is called
+  std::uint64_t position = 0;  // in the order of the epoch, over all ranks
+  std::uint64_t step = 0;      // the number of the next step
   std::uint64_t base = 0;      // of a mixture: windows before this epoch
   std::vector<Skipped> skipped = {};
 };
 
-// Reads ahead of you on threads of its own. One consumer at a time. After a fork the child goes on
-// from the same place with threads of its own.
+// Batches of windows, epoch after epoch, read ahead on threads of its own. One consumer at a time;
+// cancel() may be called from any thread. In the child of a fork it continues from the same step
+// with threads of its own.
 class Loader {
  public:
   class Impl;
-  // Throws std::invalid_argument: a bad option, fewer windows than one step of all ranks needs, a
-  // budget too small.
+  // Starts to read. Throws std::invalid_argument for a wrong option, for fewer windows than one
+  // step of all ranks needs and for a budget that is too small. If a file has changed since it was
+  // opened, throws FormatError (truncated) or IoError (rewritten).
   Loader(const Tokens& tokens, const LoaderOptions& options);
-  // A mixture by weight: of every prefix of the order each source has its share, to within 1 (1.5
-  // for more than two). A source that ends starts its own next epoch.
+  // Mixes sources by weight. In every prefix of the order each source has its share, to within 1
+  // window (1.5 with more than two sources). A source that ends starts its own next epoch. Weights
+  // must be above 0; only their ratios count. Throws as above.
   Loader(std::span<const std::pair<Tokens, double>> sources, const LoaderOptions& options);
   Loader(Loader&&) noexcept;
   Loader& operator=(Loader&&) noexcept;
+  // Cancels. Waits only for reads that the kernel has already started.
   ~Loader();
 
-  // The next batch, on and on over epochs; nullopt after the last epoch. Throws the first error of
-  // a reader, with step and path.
+  // The next batch, across epochs; nullopt after the last epoch and after cancel(). Blocks until
+  // the batch has been read. Throws the first error of a reader (IoError, FormatError), with step
+  // and path, and std::invalid_argument for a token that does not fit `dtype`; the next call tries
+  // again.
   [[nodiscard]] std::optional<TokenBatch> next();
-  // The same, but gives up after `timeout` so that a caller can look for Ctrl-C: then `timed_out`
-  // is true.
+  // As next(), but returns nullopt after `timeout` with *timed_out set to true, so that the caller
+  // can check for Ctrl-C.
   [[nodiscard]] std::optional<TokenBatch> next_for(std::chrono::milliseconds timeout,
                                                    bool* timed_out);
-  void cancel() noexcept;  // from any thread: ends a waiting next() with nullopt
+  // Ends the loader: a next() that waits returns nullopt, and so does every later one.
+  void cancel() noexcept;
 
-  [[nodiscard]] std::uint64_t steps() const;       // of one whole epoch
-  [[nodiscard]] std::uint64_t steps_left() const;  // of the present epoch; 0 after the last one
-  [[nodiscard]] std::uint64_t epoch() const;       // of the next batch
-  [[nodiscard]] std::uint64_t step() const;        // of the next batch
+  // The steps of a whole epoch.
+  [[nodiscard]] std::uint64_t steps() const;
+  // The steps left in the current epoch; 0 after the last one.
+  [[nodiscard]] std::uint64_t steps_left() const;
+  // The epoch and the step of the next batch.
+  [[nodiscard]] std::uint64_t epoch() const;
+  [[nodiscard]] std::uint64_t step() const;
 
-  // Goes to a step of an epoch (of the present one, if not given), counted from the start of the
-  // epoch under the present sizes. Throws std::out_of_range.
+  // Continues at a step of an epoch (default: the current one). Steps are counted from the start of
+  // the epoch under the current batch size and world size. O(1). Throws std::out_of_range.
   void seek(std::uint64_t step, std::optional<std::uint64_t> epoch = std::nullopt);
-  // Leaves out steps first .. last - 1 of an epoch (of the present one, if not given): they must
-  // still be ahead. Part of the state, also once they are behind: who goes back passes them again.
-  // At most 16 ranges (those that touch are one) in the present epoch and those to come, else
-  // std::invalid_argument; those of epochs that are over make way for new ones.
+  // Leaves out steps first .. last - 1 of an epoch (default: the current one). They must not have
+  // been delivered yet. Skips are saved in the state and stay in force: if you seek back or restore
+  // that state, the steps are skipped again. The current and later epochs hold at most 16 ranges;
+  // adjacent ranges count as one. Ranges of finished epochs are dropped first. Throws
+  // std::invalid_argument.
   void skip(std::uint64_t first, std::uint64_t last,
             std::optional<std::uint64_t> epoch = std::nullopt);
 
   struct When {
     std::uint64_t step, rank, row;
   };
-  // Where in an epoch a token of a source is an input (the last token of the last window: a
-  // target); nullopt where that epoch leaves it out. Throws std::invalid_argument in random order,
-  // std::out_of_range for a token that is not there.
+  // Where in an epoch a token of a source is an input; for the last token of the last window, where
+  // it is a target. nullopt if that epoch leaves it out. Throws std::invalid_argument in random
+  // order, std::out_of_range for a token or a source that does not exist.
   [[nodiscard]] std::optional<When> when(std::uint64_t token, std::uint64_t epoch,
                                          std::size_t source = 0) const;
 
+  // The state after the last delivered batch. Reads the fingerprint of the data once.
   [[nodiscard]] LoaderState state() const;
-  // Throws std::invalid_argument that says what differs: data, block_size, order, seed.
+  // Continues from a state. Throws std::invalid_argument, which names what differs: data,
+  // block_size, order or seed.
   void restore(const LoaderState& state);
 
   [[nodiscard]] Stats stats() const;

@@ -13,19 +13,19 @@ namespace {
 
 constexpr std::uint64_t kKiB = 1ULL << 10;
 constexpr std::uint64_t kMiB = 1ULL << 20;
-// A share that could have less than this fraction of an equal part asks for more. Asking costs the
-// others what they have read ahead, so a share with a tolerable part does without.
+// A share asks for more only if it would get less than 1/kLittle of an equal part: asking makes the
+// others drop what they have read ahead.
 constexpr std::uint64_t kLittle = 4;
 
-// The smallest spelling that parse_bytes reads as at least `bytes`. In KiB while a whole MiB would
-// be a tenth too much or more.
+// The smallest spelling that parse_bytes reads as at least `bytes`. It stays in KiB as long as
+// rounding up to a MiB would add a tenth or more.
 std::string enough_for(std::uint64_t bytes) {
-  if (bytes % kMiB == 0) return std::to_string(bytes / kMiB) + "MiB";
-  if (bytes < 10 * kMiB) return std::to_string(round_up(bytes, kKiB) / kKiB) + "KiB";
-  return std::to_string(bytes / kMiB + 1) + "MiB";
+  if (bytes % kMiB == 0) return std::to_string(bytes / kMiB) + " MiB";
+  if (bytes < 10 * kMiB) return std::to_string(round_up(bytes, kKiB) / kKiB) + " KiB";
+  return std::to_string(bytes / kMiB + 1) + " MiB";
 }
 
-// The least limit under which all of `needed` fits; nullopt where no number is large enough.
+// The least limit under which all of `needed` fits; nullopt if no 64-bit number is large enough.
 std::optional<std::uint64_t> sufficient_bytes(const std::vector<Budget::Entry>& needed) {
   std::uint64_t total_bytes = 0;
   const Budget::Entry* growing = nullptr;
@@ -48,20 +48,20 @@ std::string refusal(std::uint64_t limit_bytes, const std::vector<Budget::Entry>&
   for (const Budget::Entry& entry : needed) {
     total_bytes += entry.bytes;
     if (!list.empty()) list += " + ";
-    list += entry.what + " " + format_bytes(entry.bytes);
+    list += format_bytes(entry.bytes) + " for " + entry.what;
   }
   const auto sufficient = sufficient_bytes(needed);
   if (!sufficient) {
-    return "memory: " + format_bytes(limit_bytes) + " is too little: " + list +
-           "; no memory would do";
+    return "memory: " + format_bytes(limit_bytes) + " is too small: " + list +
+           "; no size is large enough";
   }
   const std::string limit = format_bytes(limit_bytes);
   const std::string total = format_bytes(total_bytes);
-  std::string lacking;  // "64.6 KiB is too little: 64.6 KiB" would help nobody
+  std::string lacking;  // "64.6 KiB is too small: ... = 64.6 KiB" would not help anybody
   if (limit == total) lacking = " by " + format_bytes(total_bytes - limit_bytes);
   if (needed.size() > 1) list += " = " + total;
-  return "memory: " + limit + " is too little" + lacking + ": " + list + "; " +
-         enough_for(*sufficient) + " would do";
+  return "memory: " + limit + " is too small" + lacking + ": " + list + "; use at least " +
+         enough_for(*sufficient);
 }
 
 }  // namespace
@@ -85,8 +85,8 @@ Claim Budget::claim(std::uint64_t bytes, std::string_view what) {
 }
 
 std::vector<Claim> Budget::claim_all(const std::vector<Entry>& entries) {
-  // All that can throw comes before the first change: a Claim destroyed under the lock would
-  // take the lock again.
+  // Everything that can throw comes before the first change: a Claim that is destroyed while the
+  // lock is held would take the lock again.
   std::vector<Claim> claims;
   claims.reserve(entries.size());
   std::vector<Held> fresh;

@@ -1,11 +1,11 @@
-// budget.h - the bytes that one object of ours may hold.
+// budget.h - the bytes that one Array, Tokens or Loader may hold.
 //
-// Code that needs memory claims it by name before it allocates, in a constructor, and holds the
-// Claim as long as the memory. A claim that does not fit is refused before the first read, with a
-// text that lists every claim and the nearest `memory` that would do.
+// Code that needs memory claims it by name in a constructor, before it allocates, and holds the
+// Claim for as long as the memory. A claim that does not fit is refused before the first read. The
+// message lists every claim and the smallest `memory` that is enough.
 //
-// Memory that its owner can do without, such as batches ahead, is a Share. Shares never stand in
-// the way of a claim: the budget asks their owners to give some of it back. Any thread.
+// Memory that its owner can do without, such as batches ahead, is a Share. Shares never block a
+// claim: the budget asks their owners to give some of it back. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace lowtide {
 
 class Budget;
 
-// Gives its bytes back when destroyed. Movable. Does not outlive the Budget.
+// Returns its bytes to the budget when destroyed. Movable. Must not outlive the Budget.
 class Claim {
  public:
   Claim() = default;
@@ -38,27 +38,28 @@ class Claim {
   std::uint64_t id_ = 0;
 };
 
-// What its owner holds beyond what it needs. Does not outlive the Budget.
+// Memory that its owner holds beyond what it needs. Must not outlive the Budget.
 class Share {
  public:
-  // Called when a claim needs room, by the claiming thread and without a lock that resize() takes.
-  // On return the owner has brought its share down to `most_bytes` with resize().
+  // Called when a claim needs room, on the claiming thread and without a lock that resize() takes.
+  // Before it returns, the owner must have reduced its share to `most_bytes` with resize().
   using GiveBack = std::function<void(Share& share, std::uint64_t most_bytes)>;
 
   // Starts with no bytes.
   Share(Budget& budget, std::string what, GiveBack give_back);
-  ~Share();  // waits for a call of give_back
+  ~Share();  // waits for a give_back call in progress
   Share(const Share&) = delete;
   Share& operator=(const Share&) = delete;
 
-  // Smaller always succeeds. Larger takes free bytes only and asks nobody: false, and nothing has
-  // changed, where they are too few, while a claim waits for room, and, once this share has a size,
-  // while another share has none yet.
+  // Shrinking always succeeds. Growing takes free bytes only and asks no other owner. It returns
+  // false and changes nothing if too few bytes are free, while a claim waits for room, or, once
+  // this share has a size, while another share has none yet.
   [[nodiscard]] bool resize(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t bytes() const;
-  // How large it could become now: what is free, and its own.
+  // How large it could become now: its own bytes and the free ones.
   [[nodiscard]] std::uint64_t most_bytes() const;
-  // If little is left for this share, asks the owners of the others to come down to an equal part.
+  // If little is left for this share, asks the owners of the others to reduce theirs to an equal
+  // part.
   void ask_for_part();
 
  private:
@@ -76,7 +77,7 @@ class Budget {
   struct Entry {
     std::string what;
     std::uint64_t bytes = 0;
-    // Not 0: under a larger limit it takes limit / divisor, up to most_bytes.
+    // If not 0, the entry takes limit / divisor under a larger limit, up to most_bytes.
     std::uint64_t divisor = 0;
     std::uint64_t most_bytes = 0;
   };
@@ -85,19 +86,19 @@ class Budget {
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
-  // Takes room from shares if it must. Throws std::invalid_argument when it does not fit, e.g.
-  //   memory: 1 KiB is too little: one row 648 B + read buffers 64 KiB = 64.6 KiB;
-  //   65KiB would do
+  // Takes room from shares if necessary. Throws std::invalid_argument if it does not fit, e.g.
+  //   memory: 1 KiB is too small: 648 B for one row + 64 KiB for read buffers = 64.6 KiB; use at
+  //   least 65 KiB
   [[nodiscard]] Claim claim(std::uint64_t bytes, std::string_view what);
 
-  // The same for several that are needed together: the text lists all of them.
+  // The same for several claims that are needed together: the message lists all of them.
   [[nodiscard]] std::vector<Claim> claim_all(const std::vector<Entry>& entries);
 
   [[nodiscard]] std::uint64_t limit_bytes() const { return limit_bytes_; }
   [[nodiscard]] std::uint64_t free_bytes() const;
-  // What claims can have if every share is given back.
+  // What claims can get if every share is given back.
   [[nodiscard]] std::uint64_t claimable_bytes() const;
-  // Claims that are alive, oldest first, then shares.
+  // The current claims, oldest first, then the shares.
   [[nodiscard]] std::vector<Entry> claims() const;
 
  private:
@@ -122,8 +123,9 @@ class Budget {
   std::vector<Held> held_;
   std::vector<Share*> shares_;
   int waiting_claims_ = 0;
-  int without_size_ = 0;  // shares
-  std::mutex asking_;     // held while owners are asked: no share goes away. Taken before mutex_
+  int without_size_ = 0;  // shares that have no size yet
+  std::mutex asking_;     // held while owners are asked, so that no share is destroyed meanwhile;
+                          // taken before mutex_
 };
 
 }  // namespace lowtide

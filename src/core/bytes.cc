@@ -26,7 +26,7 @@ constexpr std::array<Unit, 10> kUnits{{{"", 1},
                                        {"gb", 1000'000'000ULL},
                                        {"tb", 1000'000'000'000ULL}}};
 
-// By hand, because the C library's depend on the locale.
+// Written by hand because those of the C library depend on the locale.
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -63,8 +63,8 @@ constexpr std::size_t kShown = 40;
                               "; write e.g. \"64KiB\", \"1.5GiB\", \"500MB\" or \"4096\"");
 }
 
-// "512M" means 2^20 to some tools and 10^6 to others: the caller decides, nobody guesses. "512Mi"
-// only lacks its last letter.
+// "M" means 2^20 to some tools and 10^6 to others, so the caller must decide. "512Mi" only lacks
+// its last letter.
 [[noreturn]] void refuse_unit(std::string_view text, std::string_view number,
                               std::string_view unit) {
   std::string letters;
@@ -97,7 +97,7 @@ std::uint64_t parse_bytes(std::string_view text) {
   if (!rest.empty() && rest.front() == '.') {
     rest.remove_prefix(1);
     fraction = take_digits(&rest);
-    if (fraction.empty()) refuse(text, "no digit follows the point");
+    if (fraction.empty()) refuse(text, "no digit follows the decimal point");
   }
   const std::string_view number = text.substr(0, text.size() - rest.size());
   if (rest.size() > 1 && rest.front() == ' ') rest.remove_prefix(1);
@@ -111,7 +111,7 @@ std::uint64_t parse_bytes(std::string_view text) {
   }
   fits = fits && checked_mul(bytes, *unit, &bytes) &&
          checked_add(bytes, fraction_bytes(fraction, *unit), &bytes);
-  if (!fits) refuse(text, "more than 64 bits can count");
+  if (!fits) refuse(text, "it needs more than 64 bits");
   if (bytes == 0) refuse(text, "it must be at least one byte");
   return bytes;
 }
@@ -129,12 +129,12 @@ std::string format_bytes(std::uint64_t bytes) {
   int decimals = whole >= 100 ? 0 : whole >= 10 ? 1 : 2;
   std::uint64_t scale = 1;
   for (int i = 0; i < decimals; ++i) scale *= 10;
-  // Rounded to nearest in integers; remainder < 2^40 and scale <= 100, so nothing wraps.
+  // Rounds to nearest with integers; remainder < 2^40 and scale <= 100, so nothing wraps.
   std::uint64_t scaled = whole * scale + (remainder * scale + unit / 2) / unit;
   if (power + 1 < kNames.size() && scaled == 1024 * scale) {
     return "1.00" + std::string(kNames[power + 1]);
   }
-  // An exact value drops its zeros; a rounded one keeps them, to look like one.
+  // An exact value drops its zeros; a rounded one keeps them, so that it looks rounded.
   const bool exact = (remainder * scale) % unit == 0;
   while (exact && decimals > 0 && scaled % 10 == 0) {
     scaled /= 10;
@@ -149,7 +149,7 @@ std::string format_bytes(std::uint64_t bytes) {
   return text + std::string(kNames[power]);
 }
 
-// Not printf: its decimal point depends on the locale.
+// Not printf, because its decimal point depends on the locale.
 std::string format_fixed(double value, int decimals) {
   std::array<char, 400> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value,

@@ -1,5 +1,5 @@
-// checked.h - arithmetic on sizes that come from a file or a caller: it returns false instead of
-// wrapping, so that a header cannot make a small buffer out of a large number.
+// checked.h - arithmetic on sizes that come from a file or a caller. It returns false instead of
+// wrapping, so that a header cannot turn a large number into a small buffer.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// clock.h - the monotonic time that rooms measure with.
+// clock.h - the monotonic clock that all rooms measure with.
 #pragma once
 
 #include <chrono>

@@ -22,7 +22,7 @@ struct Name {
   std::uint64_t itemsize_bytes;
 };
 
-// The platform's C types are NumPy's too, so their sizes are asked of the compiler.
+// NumPy's C names follow the platform's C types, so the compiler supplies their sizes.
 constexpr std::array kNames = {
     Name{"bool", 'b', 1},
     Name{"bool_", 'b', 1},
@@ -119,8 +119,8 @@ bool is_object(std::string_view code) {
           code.find_first_not_of("0123456789", 1) == std::string_view::npos);
 }
 
-// Removes the digits at the front of `text` and gives their value: nullopt without a digit or above
-// a C int.
+// Removes the digits at the front of `text` and returns their value; nullopt without a digit or for
+// a value that exceeds a C int.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint32_t number = 0;
   const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -162,8 +162,8 @@ DType plain(char kind, std::uint64_t itemsize_bytes, char byte_order) {
   return type;
 }
 
-// "[ns]", "[25s]" -> the spelling that NumPy writes: no multiple of one, nothing for the generic
-// unit.
+// "[ns]", "[25s]" -> the spelling that NumPy writes: without a multiple of one, and empty for the
+// generic unit.
 std::optional<std::string> canonical_unit(std::string_view text) {
   if (text.empty() || text == "[generic]") return "";
   if (text.size() < 3 || text.front() != '[' || text.back() != ']') return std::nullopt;
@@ -178,7 +178,7 @@ std::optional<std::string> canonical_unit(std::string_view text) {
   return "[" + multiple + std::string(text) + "]";
 }
 
-// "f4", "U16", "M8[ns]", "datetime64[ns]", "?": what stands behind the byte order.
+// Parses the text after the byte order: "f4", "U16", "M8[ns]", "datetime64[ns]", "?".
 std::optional<DType> parse_code(std::string_view code, char byte_order) {
   if (const Name* known = find(kCodes, code)) {
     return plain(known->kind, known->itemsize_bytes, byte_order);
@@ -240,7 +240,8 @@ DType DType::parse(std::string_view text) {
   }
   if (is_object(code)) {
     throw FormatError("dtype " + excerpt(text) +
-                      " holds Python objects: refused, nothing is ever unpickled");
+                      " holds Python objects, which are never unpickled; save the array with a "
+                      "plain dtype");
   }
   if (auto type = parse_code(code, byte_order)) return *std::move(type);
   throw FormatError("expected a NumPy dtype such as '<f4', 'uint16' or 'datetime64[ns]', found " +

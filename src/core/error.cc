@@ -20,7 +20,7 @@ std::string describe(int err, const std::string& op, const std::string& path,
   return text;
 }
 
-// A caller that lost its errno still gets an error that every reader of `err` takes for one.
+// A caller that lost its errno still gets an `err` that means failure.
 int never_zero(int err) {
   return err != 0 ? err : EIO;
 }
@@ -37,8 +37,8 @@ IoError::IoError(int err_in, std::string op_in, std::string path_in,
       reason(describe(err, op == "open" ? "" : op, "", offset_bytes, hint)) {}
 
 NoMemory::NoMemory(std::uint64_t size_bytes, const std::string& what_for)
-    : text_("out of memory: " + format_bytes(size_bytes) + " for " + what_for +
-            " cannot be had; memory is short, or a limit of the process (ulimit -v) or of its "
-            "cgroup is reached") {}
+    : text_("out of memory: cannot allocate " + format_bytes(size_bytes) + " for " + what_for +
+            "; the machine is short of memory, or a limit of the process (ulimit -v) or of its "
+            "cgroup was reached") {}
 
 }  // namespace lowtide

@@ -1,4 +1,4 @@
-// extent.h - the words in which rooms speak of bytes in files.
+// extent.h - the types with which all rooms describe bytes in files.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace lowtide {
 
-// One file as it was when first opened. `version` is a hash of device, inode, size and mtime: a
-// file that was replaced or rewritten since has another one.
+// One file as it was when it was first opened. `version` is a hash of device, inode, size and
+// mtime, so a file that was replaced or rewritten since has a different one.
 struct Shard {
   std::string path;
   std::uint64_t size_bytes = 0;
@@ -23,7 +23,7 @@ struct Extent {
   [[nodiscard]] std::uint64_t end_bytes() const { return offset_bytes + size_bytes; }
 };
 
-// An order to fetch bytes. `into` belongs to the caller and has room for from.size_bytes.
+// A request for bytes. `into` belongs to the caller and has room for from.size_bytes.
 struct Read {
   Extent from;
   std::byte* into = nullptr;

@@ -1,4 +1,4 @@
-// hash.h - 64-bit mixing for fingerprints and drawn orders. Not for secrets.
+// hash.h - 64-bit mixing for fingerprints and random orders. Not for cryptography.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@ namespace lowtide {
 
 inline constexpr std::uint64_t kGolden64 = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio, odd
 
-// A bijection of 64 bits in which every input bit moves every output bit.
+// A bijection of 64 bits in which every input bit affects every output bit.
 [[nodiscard]] constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
   return x ^ (x >> 31);
 }
 
-// `hash` with one more value.
+// Extends `hash` by one value.
 [[nodiscard]] constexpr std::uint64_t hash_with(std::uint64_t hash, std::uint64_t value) noexcept {
   return mix64(hash + value + kGolden64);
 }
 
-// `hash` with these bytes and their number.
+// Extends `hash` by these bytes and their count.
 [[nodiscard]] inline std::uint64_t hash_with(std::uint64_t hash,
                                              std::span<const std::byte> bytes) noexcept {
   hash = hash_with(hash, bytes.size());

@@ -15,7 +15,7 @@ void append_unit(std::string* out, std::uint32_t unit) {
   for (int shift = 12; shift >= 0; shift -= 4) *out += kHex[unit >> shift & 15];
 }
 
-// JSON counts in UTF-16: beyond U+FFFF a character is two units.
+// JSON escapes UTF-16 units: a character beyond U+FFFF takes two.
 void append_escape(std::string* out, char32_t code) {
   if (code < 0x10000) return append_unit(out, code);
   append_unit(out, 0xd800 + ((code - 0x10000) >> 10));
@@ -39,7 +39,7 @@ JsonWriter& JsonWriter::end_array() {
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   if (levels_.empty() || !levels_.back().object || after_key_) {
-    throw std::logic_error("JSON: a key has no place here: " + std::string(name));
+    throw std::logic_error("JSON: a key is not allowed here: " + std::string(name));
   }
   if (!levels_.back().empty) out_ += ',';
   levels_.back().empty = false;
@@ -67,7 +67,7 @@ JsonWriter& JsonWriter::value(double number) {
 }
 
 const std::string& JsonWriter::text() const {
-  if (!levels_.empty()) throw std::logic_error("JSON: an object or array was not ended");
+  if (!levels_.empty()) throw std::logic_error("JSON: an object or array is still open");
   return out_;
 }
 
@@ -86,7 +86,7 @@ JsonWriter& JsonWriter::open(char bracket, bool object) {
 
 JsonWriter& JsonWriter::close(char bracket, bool object) {
   if (levels_.empty() || levels_.back().object != object || after_key_) {
-    throw std::logic_error(std::string("JSON: nothing ends here with ") + bracket);
+    throw std::logic_error(std::string("JSON: unexpected ") + bracket);
   }
   levels_.pop_back();
   out_ += bracket;
@@ -95,7 +95,7 @@ JsonWriter& JsonWriter::close(char bracket, bool object) {
 
 void JsonWriter::before_value() {
   if (levels_.empty()) {
-    if (!out_.empty()) throw std::logic_error("JSON: one text has one value");
+    if (!out_.empty()) throw std::logic_error("JSON: the text already has its one value");
     return;
   }
   Level& level = levels_.back();
@@ -108,7 +108,8 @@ void JsonWriter::before_value() {
   level.empty = false;
 }
 
-// Hidden characters are escaped although JSON allows most of them: it is read on terminals too.
+// Hidden characters are escaped although JSON allows most of them, because people read it on
+// terminals too.
 void JsonWriter::quote(std::string_view text) {
   out_ += '"';
   while (!text.empty()) {

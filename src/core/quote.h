@@ -1,4 +1,4 @@
-// quote.h - text that came from a file or a caller, made safe to show and to write.
+// quote.h - makes text from a file or a caller safe to show and to write.
 #pragma once
 
 #include <string>
@@ -6,17 +6,16 @@
 
 namespace lowtide {
 
-// The Python string literal of UTF-8 text, quotes included, as repr() chooses them. Control
-// characters are escaped, other characters stay as they are, so ast.literal_eval gives the text
-// back.
+// The Python string literal of UTF-8 text, with the quotes that repr() would choose. Control
+// characters are escaped and all others stay as they are, so ast.literal_eval returns the text.
 [[nodiscard]] std::string python_repr(std::string_view text);
 
-// The start of any bytes for an error message: quoted, ASCII only, at most 60 bytes of it and then
+// The start of any bytes for an error message: quoted, ASCII only, and cut after 60 bytes with
 // "...".
 [[nodiscard]] std::string excerpt(std::string_view bytes);
 
-// A file's or a program's name within a sentence: as it is where it is UTF-8 without hidden
-// characters (utf8.h), else quoted, ASCII only.
+// The name of a file or a program for use in a sentence: unchanged if it is UTF-8 without hidden
+// characters (utf8.h), otherwise quoted and ASCII only.
 [[nodiscard]] std::string shown(std::string_view bytes);
 
 }  // namespace lowtide

@@ -16,7 +16,8 @@ void Shards::add(const Shard& shard) {
   const std::string_view folder = slash == path.npos ? "" : path.substr(0, slash + 1);
   const std::string_view name = path.substr(folder.size());
   if (entries_.size() >= kMost || names_.size() + name.size() > kMost) {
-    throw std::invalid_argument("too many files: " + std::to_string(entries_.size() + 1));
+    throw std::invalid_argument("too many files: " + std::to_string(entries_.size() + 1) +
+                                "; at most 2^32 - 1 files with 4 GiB of names can be joined");
   }
   if (folders_.empty() || folders_.back() != folder) folders_.emplace_back(folder);
   entries_.push_back({shard.size_bytes, shard.version,

@@ -1,4 +1,4 @@
-// shards.h - the files of one data set, stored compactly: a data set may have a hundred thousand.
+// shards.h - the files of one data set, stored compactly because there may be a hundred thousand.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace lowtide {
 
-// Filled by one thread, then immutable and for any thread. About 24 bytes per shard, and its name;
-// a folder is stored once for all shards in a row that lie in it.
+// Filled by one thread; immutable afterwards and usable from any thread. Takes about 24 bytes per
+// shard plus its name; consecutive shards in the same folder share its name.
 class Shards {
  public:
   Shards() = default;
   explicit Shards(const std::vector<Shard>& shards);
 
-  // Throws std::invalid_argument for more shards, or longer names, than 32 bits count.
+  // Throws std::invalid_argument if the shards, or the bytes of their names, exceed 32 bits.
   void add(const Shard& shard);
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
@@ -36,11 +36,11 @@ class Shards {
  private:
   struct Entry {
     std::uint64_t size_bytes, version;
-    std::uint32_t folder, name;  // where they start
+    std::uint32_t folder, name;  // index in folders_, offset in names_
   };
   std::vector<Entry> entries_;
-  std::vector<std::string> folders_;  // with the last slash
-  std::string names_;                 // one behind the other
+  std::vector<std::string> folders_;  // with the trailing slash
+  std::string names_;                 // all names, without separators
 };
 
 }  // namespace lowtide

@@ -9,7 +9,7 @@ struct Range {
   char32_t first, last;
 };
 
-// Unicode's Cc, Zl, Zp and those of Cf that have no shape of their own.
+// Unicode's categories Cc, Zl and Zp, and the characters of Cf that are invisible.
 constexpr Range kHidden[] = {
     {0x0, 0x1f},        {0x7f, 0x9f},       {0xad, 0xad},      {0x61c, 0x61c},   {0x180e, 0x180e},
     {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},  {0xfeff, 0xfeff}, {0xfff9, 0xfffb},

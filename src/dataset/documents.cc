@@ -5,9 +5,10 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kPieceWords = 8192;  // of an index array, read at a time
-constexpr std::uint64_t kSparseWords = 8;  // pointers a document: above, they are read singly
-constexpr std::uint64_t kLookAhead = 32;   // documents looked at together behind a place
+constexpr std::size_t kPieceWords = 8192;  // of an index array, per read
+// With more pointers per document than this, most of a contiguous read would be wasted.
+constexpr std::uint64_t kSparseWords = 8;
+constexpr std::uint64_t kLookAhead = 32;  // documents per read after the first of a window
 
 std::uint64_t all_documents(const std::vector<TokenLayout>& layouts) {
   std::uint64_t all = 0;
@@ -57,7 +58,7 @@ Documents::Documents(std::shared_ptr<const TokenStream> stream,
   stride_ = stride_of(documents_, most_bytes);
   std::vector<std::uint64_t> table;
   table.reserve((documents_ + stride_ - 1) / stride_);
-  if (stride_ == 1) {
+  if (stride_ == 1) {  // long reads, where offset() would take two short ones per document
     table.resize(documents_);
     for (std::size_t at = 0; at < parts_.size(); ++at) {
       const Part& part = parts_[at];
@@ -78,7 +79,8 @@ std::size_t Documents::part_of(std::uint64_t document) const {
   return static_cast<std::size_t>(after - parts_.begin() - 1);
 }
 
-// The parent's files are leaked on purpose: their lock may have been held at the fork.
+// The parent's files are leaked on purpose: a thread of the parent may have held their lock at the
+// fork, and nobody would release it here.
 Files& Documents::files() const {
   fork_.look([this] {
     auto again = std::make_shared<Files>(files_->shards(), files_->max_open());
@@ -95,7 +97,8 @@ void Documents::read_words(std::size_t part, std::uint64_t offset_bytes,
       ->read_exact(offset_bytes, std::as_writable_bytes(out));
 }
 
-// The index was checked when it was opened; a pointer that moved since is clamped, never followed.
+// The index was checked when it was opened, but the file may have changed since. A pointer that is
+// now outside its run is clamped instead of trusted.
 std::uint64_t Documents::token_at(const Part& part, std::uint64_t sequence,
                                   std::int64_t pointer) const {
   const auto after = std::upper_bound(
@@ -118,6 +121,7 @@ void Documents::read_part(std::size_t at, std::uint64_t first, std::span<std::ui
     sequences.resize(std::min(out.size(), kPieceWords));
     read_words(at, part.index.documents_offset_bytes + first * sizeof(std::int64_t), sequences);
     const auto end = static_cast<std::int64_t>(part.index.sequences);
+    // Clamped for the same reason as in token_at().
     for (std::int64_t& sequence : sequences) sequence = std::clamp<std::int64_t>(sequence, 0, end);
     const std::int64_t low = sequences.front();
     const std::int64_t span = std::max<std::int64_t>(0, sequences.back() - low) + 1;
@@ -131,12 +135,13 @@ void Documents::read_part(std::size_t at, std::uint64_t first, std::span<std::ui
     }
     for (std::size_t i = 0; i < sequences.size(); ++i) {
       const std::int64_t sequence = sequences[i];
-      if (sequence == end) {
+      if (sequence == end) {  // the boundary after the last sequence has no pointer
         out[i] = part.end_token;
         continue;
       }
       std::int64_t pointer = 0;
       const auto place = static_cast<std::size_t>(sequence - low);
+      // Boundaries never decreased when they were checked, so only a changed index fails this test.
       if (dense && sequence >= low && place < pointers.size()) {
         pointer = pointers[place];
       } else {
@@ -182,8 +187,9 @@ std::uint64_t Documents::offset(std::uint64_t document) const {
 void Documents::starts_between(std::uint64_t first, std::uint64_t last,
                                std::vector<std::uint64_t>* out) const {
   const auto known = std::upper_bound(table_.begin(), table_.end(), first);
-  if (known == table_.begin()) return;  // the first document starts at 0
-  // Between the last held document that starts at or before `first` and the next held one.
+  if (known == table_.begin()) return;  // no documents: the first one starts at 0
+  // Searches between the last document in the table that starts at or before `first` and the next
+  // one in the table, with about log2(stride) lookups in the file.
   std::uint64_t low = static_cast<std::uint64_t>(known - table_.begin() - 1) * stride_;
   std::uint64_t high = std::min(documents_, low + stride_);
   while (low + 1 < high) {
@@ -196,6 +202,7 @@ void Documents::starts_between(std::uint64_t first, std::uint64_t last,
     offsets(next, starts);
     for (const std::uint64_t start : starts) {
       if (start >= last) return;
+      // An empty document starts where the next one does; a start is reported only once.
       if (start > first && (out->empty() || out->back() != start)) out->push_back(start);
     }
   }

@@ -1,5 +1,5 @@
-// documents.h - where the documents of a token stream start, read from the index files as far as
-// they do not fit in memory.
+// documents.h - where the documents of a token stream start. Starts that do not fit into memory are
+// read from the index files.
 #pragma once
 
 #include <cstddef>
@@ -15,30 +15,30 @@
 
 namespace lowtide {
 
-// Holds the start of every stride-th document and looks up the ones between with a few small reads.
-// Any thread, also in a forked child, which opens the index files again.
+// Holds the start of every stride-th document and finds those between with a few small reads. Any
+// thread, also in a forked child, which opens the index files again.
 class Documents {
  public:
-  // `layouts` as given to the stream; each has an index, and files has those in the same order.
-  // Holds at most `most_bytes` (and 8). Reads; throws IoError.
+  // `layouts` are those of the stream. Each has an index; `files` has the indexes in the same
+  // order. Holds at most `most_bytes` (plus 8). Reads the indexes; throws IoError.
   Documents(std::shared_ptr<const TokenStream> stream, const std::vector<TokenLayout>& layouts,
             std::shared_ptr<Files> files, std::uint64_t most_bytes);
   ~Documents() { (void)files(); }
   Documents(const Documents&) = delete;
   Documents& operator=(const Documents&) = delete;
 
-  // Bytes of the starts that it will hold.
+  // The bytes of the starts that it will hold.
   [[nodiscard]] static std::uint64_t table_bytes(const std::vector<TokenLayout>& layouts,
                                                  std::uint64_t most_bytes);
-  // The same, and copies of what it needs of `layouts`.
+  // The same, plus its copies from `layouts`.
   [[nodiscard]] static std::uint64_t held_bytes(const std::vector<TokenLayout>& layouts,
                                                 std::uint64_t most_bytes);
 
   [[nodiscard]] std::uint64_t size() const { return documents_; }
-  // The first token of documents first .. first + out.size() - 1; that of size() is the end of the
-  // stream. Requires first + out.size() <= size() + 1.
+  // Writes the first token of documents first .. first + out.size() - 1; that of size() is the end
+  // of the stream. Requires first + out.size() <= size() + 1.
   void offsets(std::uint64_t first, std::span<std::uint64_t> out) const;
-  // Appends every token behind `first` and before `last` at which a document starts.
+  // Appends every token after `first` and before `last` at which a document starts.
   void starts_between(std::uint64_t first, std::uint64_t last,
                       std::vector<std::uint64_t>* out) const;
 

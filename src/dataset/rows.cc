@@ -10,7 +10,8 @@
 namespace lowtide {
 namespace {
 
-// Long enough for the disk, short enough for several threads to share a batch of consecutive rows.
+// Long enough for the disk, short enough that several threads can share a batch of consecutive
+// rows.
 constexpr std::uint64_t kJoinBytes = 1024 * 1024;
 constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 30;
 
@@ -37,7 +38,7 @@ void append(std::uint32_t shard, std::uint64_t offset_bytes, std::uint64_t size_
   }
 }
 
-// Neighbours in the data that become neighbours in memory.
+// Whether the samples are adjacent both in the data and in memory.
 bool in_a_row(std::span<const std::uint64_t> samples, std::span<std::byte* const> targets,
               std::uint64_t row_bytes) {
   for (std::size_t i = 1; i < samples.size(); ++i) {
@@ -46,7 +47,7 @@ bool in_a_row(std::span<const std::uint64_t> samples, std::span<std::byte* const
   return !samples.empty();
 }
 
-// NumPy calls these C order, whatever the files beside them are.
+// NumPy writes these as C order, even if the files beside them are in Fortran order.
 bool alike_in_both_orders(const std::vector<std::uint64_t>& shape) {
   return std::ranges::count_if(shape, [](std::uint64_t extent) { return extent > 1; }) <= 1 ||
          std::ranges::find(shape, 0U) != shape.end();
@@ -55,7 +56,7 @@ bool alike_in_both_orders(const std::vector<std::uint64_t>& shape) {
 }  // namespace
 
 Rows::Rows(const std::vector<RowsPart>& parts) {
-  if (parts.empty()) throw std::invalid_argument("an array needs at least one file");
+  if (parts.empty()) throw std::invalid_argument("an array needs at least one file; none given");
   for (const RowsPart& part : parts) add(part);
 }
 
@@ -78,7 +79,7 @@ void Rows::add(const RowsPart& part) {
   columns_ = fortran_order_ && elements > 1 && row_bytes_ > 0 ? elements : 1;
 }
 
-// Whether the part goes with those before it, if there are any.
+// Throws FormatError unless the part fits those before it, if there are any.
 void Rows::check(const RowsPart& part) {
   const Layout& layout = part.layout;
   const bool is_first = pieces_.empty();
@@ -128,7 +129,7 @@ std::uint32_t Rows::piece_of(std::uint64_t row) const {
   return static_cast<std::uint32_t>(after - pieces_.begin() - 1);
 }
 
-// Columns lie in the file with the second axis running fastest; in a delivered row the last one
+// Columns are in the file with the second axis varying fastest; in a delivered row the last axis
 // does.
 std::uint64_t Rows::column_target_bytes(std::uint64_t column) const {
   std::uint64_t element = 0, stride = row_bytes_ / dtype_.itemsize_bytes;
@@ -203,7 +204,8 @@ void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
                          std::span<std::byte* const> targets, std::vector<Read>& out) const {
   std::uint32_t shard = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    // Mostly in the file of the one before; of one before it the difference wraps.
+    // Mostly in the same file as the sample before. For a row before that file the difference wraps
+    // and fails the test too.
     if (samples[i] - pieces_[shard].first_row >= pieces_[shard].rows) shard = piece_of(samples[i]);
     const Piece& piece = pieces_[shard];
     const std::uint64_t row_offset = (samples[i] - piece.first_row) * row_bytes_;

@@ -1,4 +1,4 @@
-// rows.h - the rows of an array that lies in one file or in several, joined along the first axis.
+// rows.h - the rows of an array in one or several files, joined along the first axis.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@ struct RowsPart {
   Shard shard;
 };
 
-// C order: a row is one piece of the file. Fortran order: the elements of a row lie a whole column
-// apart, so a row is made of row elements, one part each; `locate` for one part of many rows gives
-// reads that lie dense in one column.
+// In C order a row is one contiguous range of the file. In Fortran order the elements of a row are
+// a whole column apart, so each element is one part. `locate` for one part of many rows then gives
+// reads that are close together in one column.
 class Rows final : public Dataset {
  public:
-  // Without files: they are added before the first use. A 0-d array is one row.
+  // Starts without files; they must be added before the first use. A 0-d array is one row.
   Rows() = default;
-  // Parts agree in dtype, order and all axes but the first; throws FormatError that names the first
-  // that does not. Throws std::invalid_argument for more parts than 32 bits count.
+  // Parts must agree in dtype, order and all axes but the first. Throws FormatError, which names
+  // the first one that does not, and std::invalid_argument if their number exceeds 32 bits.
   void add(const RowsPart& part);
   explicit Rows(const std::vector<RowsPart>& parts);
 
@@ -44,25 +44,25 @@ class Rows final : public Dataset {
   void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
               std::span<std::byte* const> targets, std::vector<Read>& out) const override;
 
-  // Rows first .. first + count - 1 to one place, as few long reads. C order only.
+  // Appends few long reads that bring rows first .. first + count - 1 to `target`. C order only.
   void locate_run(std::uint64_t first, std::uint64_t count, std::byte* target,
                   std::vector<Read>& out) const;
 
-  // Bytes [offset, offset + size) of each row. C order only.
+  // The same for bytes [offset, offset + size) of each row. C order only.
   void locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
                      std::span<const std::uint64_t> samples, std::span<std::byte* const> targets,
                      std::vector<Read>& out) const;
 
   // How many rows each file has.
   [[nodiscard]] std::vector<std::uint64_t> file_rows() const;
-  // The elements along one axis: each file's in file order, one file behind the other.
+  // All elements on one axis, in file order, one file after the other.
   [[nodiscard]] Rows flat() const;
 
   [[nodiscard]] const DType& dtype() const { return dtype_; }
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const { return shape_; }
   [[nodiscard]] bool fortran_order() const { return fortran_order_; }
   [[nodiscard]] std::shared_ptr<const Shards> shards() const { return shards_; }
-  // What grows with the number of files, their names included.
+  // The bytes held that grow with the number of files, including their names.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
  private:
@@ -81,7 +81,7 @@ class Rows final : public Dataset {
   std::uint64_t columns_ = 1;  // parts of a row: 1 in C order
   std::vector<Piece> pieces_;
   std::shared_ptr<Shards> shards_ = std::make_shared<Shards>();
-  std::optional<std::size_t> ordered_;  // the first file of which the order matters
+  std::optional<std::size_t> ordered_;  // the first file whose order matters
 };
 
 }  // namespace lowtide

@@ -24,7 +24,7 @@ void TokenStream::add(const TokenLayout& layout, const Shard& shard) {
     dtype_ = layout.dtype;
     type_ = token_type(dtype_).value();
   } else {
-    runs_.pop_back();  // the end
+    runs_.pop_back();  // the end mark
   }
   const auto and_first = [&] { return ", but " + shards_->path(0) + " has "; };
   if (layout.format != format_) {
@@ -40,7 +40,9 @@ void TokenStream::add(const TokenLayout& layout, const Shard& shard) {
   for (const TokenRun& run : layout.runs) {
     runs_.push_back({tokens_, run.offset_bytes, number});
     tokens_ += run.tokens;
-    if (tokens_ > kMostTokens) throw FormatError(layout.data_path + ": too many tokens in all");
+    if (tokens_ > kMostTokens) {
+      throw FormatError(layout.data_path + ": expected at most 2^60 tokens in total, found more");
+    }
   }
   runs_.push_back({tokens_, 0, number + 1});
 }
@@ -83,7 +85,8 @@ void TokenStream::locate(std::uint64_t first, std::uint64_t count, std::uint32_t
 }
 
 std::uint64_t TokenStream::most_reads(std::uint64_t count) const {
-  // Runs that so many tokens touch, wherever they start: two ends that walk along the runs.
+  // The most runs that this many tokens touch, wherever they start. Two indexes walk along the
+  // runs.
   std::uint64_t most = 1;
   for (std::size_t first = 0, last = 0; first + 1 < runs_.size(); ++first) {
     const std::uint64_t farthest = runs_[first + 1].first_token - 1;  // the last start in this run

@@ -1,5 +1,5 @@
-// token_stream.h - the tokens of many files as one stream: where each of them lies. Immutable, no
-// I/O, any thread.
+// token_stream.h - the tokens of many files as one stream: where each token is. Immutable, no I/O,
+// any thread.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace lowtide {
 
 class TokenStream {
  public:
-  // Without files: they are added before the first use, in the order of the stream.
+  // Starts without files; they must be added before the first use, in stream order.
   TokenStream() = default;
-  // They agree in format and dtype; throws FormatError that names the first that does not,
-  // std::invalid_argument for more files than 32 bits count.
+  // Files must agree in format and dtype. Throws FormatError, which names the first one that does
+  // not, and std::invalid_argument if their number exceeds 32 bits.
   void add(const TokenLayout& layout, const Shard& shard);
-  // Of files of which only the layouts are known.
+  // For files of which only the layouts are known.
   explicit TokenStream(const std::vector<TokenLayout>& layouts);
 
   [[nodiscard]] std::uint64_t size() const { return tokens_; }
@@ -31,19 +31,19 @@ class TokenStream {
   [[nodiscard]] std::uint64_t item_bytes() const { return token_bytes(type_); }
   [[nodiscard]] const std::string& format() const { return format_; }
   [[nodiscard]] std::shared_ptr<const Shards> shards() const { return shards_; }
-  // The file in which a token lies.
+  // The file that contains a token.
   [[nodiscard]] std::string path_of(std::uint64_t token) const;
-  // What grows with the number of files, their names included.
+  // The bytes held that grow with the number of files, including their names.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
-  // Appends the reads that bring `count` tokens from `first` on to `into`; shards are counted from
-  // `first_shard`. Requires that they are there.
+  // Appends the reads that bring `count` tokens from `first` on to `into`; shards are numbered from
+  // `first_shard`. Requires first + count <= size().
   void locate(std::uint64_t first, std::uint64_t count, std::uint32_t first_shard, std::byte* into,
               std::vector<Read>& out) const;
-  // Reads that locate makes at most for so many tokens.
+  // The most reads that locate makes for this many tokens.
   [[nodiscard]] std::uint64_t most_reads(std::uint64_t count) const;
 
-  // Of format, type and how many tokens lie in which file: not of paths.
+  // A hash of the format, the type and the number of tokens per file, but not of the paths.
   [[nodiscard]] std::uint64_t layout_hash() const;
 
  private:
@@ -58,8 +58,8 @@ class TokenStream {
   TokenType type_ = TokenType::u16;
   std::uint64_t tokens_ = 0;
   std::shared_ptr<Shards> shards_ = std::make_shared<Shards>();
-  std::vector<std::uint64_t> first_of_;  // by shard
-  std::vector<Run> runs_;                // and one more that starts at the end
+  std::vector<std::uint64_t> first_of_;  // the first token of each shard
+  std::vector<Run> runs_;                // plus one that starts at the end
 };
 
 }  // namespace lowtide

@@ -57,9 +57,8 @@ template <typename T>
   return token;
 }
 
-// What tells whether tokens fit without a second pass: the bits of all of them, or-ed together.
-// Where both types are signed a negative token counts as its complement, for -1 - n fits exactly
-// where n does.
+// Shows without a second pass whether all tokens fit: their bits, or-ed together. If both types are
+// signed, a negative token counts as its complement, because -1 - n fits exactly if n does.
 template <typename From, typename To>
 struct Fit {
   using Bits = std::make_unsigned_t<From>;
@@ -88,8 +87,8 @@ template <typename From, typename To>
 struct Widen {
   using Bits = typename Fit<From, To>::Bits;
 
-  // Two vectors of the narrowest token that AVX2 holds. A constant count is what lets compilers
-  // vectorise the loop without a version for every remainder.
+  // Two AVX2 vectors of the narrowest token. With a constant count, compilers vectorise the loop
+  // without a version for every remainder.
   static constexpr std::size_t kLanes = 32;
 
   [[gnu::always_inline]] static inline Bits one(const std::byte* from, std::byte* into) noexcept {
@@ -119,8 +118,8 @@ struct Widen {
     return run(from, count, x, y);
   }
 
-  // The last block may begin inside the one before: writing some tokens twice costs less than
-  // widening up to 31 of them one by one.
+  // The last block may begin inside the one before: it is cheaper to write some tokens twice than
+  // to widen up to 31 of them one by one.
   [[gnu::always_inline]] static inline Bits blocks(const std::byte* from, std::size_t count,
                                                    std::byte* x, std::byte* y) noexcept {
     if (count < kLanes) return few(from, count, x, y);
@@ -150,8 +149,8 @@ struct Widen {
   }
 
 #if defined(__x86_64__)
-  // Chosen by a plain test at run time: target_clones needs ifunc, which sanitizers and some C
-  // libraries do not take well.
+  // Chosen by a plain test at run time, because target_clones needs ifunc, which sanitizers and
+  // some C libraries do not support well.
   [[gnu::target("avx2")]] static bool widest(const std::byte* from, std::size_t count, std::byte* x,
                                              std::byte* y) noexcept {
     return both(from, count, x, y);

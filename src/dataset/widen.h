@@ -1,6 +1,7 @@
-// widen.h - tokens as stored become tokens as delivered: one pass, each token read once.
+// widen.h - turns tokens as stored into tokens as delivered, in one pass that reads each token
+// once.
 //
-// Pure functions over the caller's memory: nothing is allocated (but for texts), any thread.
+// Pure functions over the caller's memory. Only texts are allocated. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +23,17 @@ enum class TokenType : std::uint8_t { u8, i8, u16, i16, u32, i32, u64, i64 };
 // "uint16", "int64".
 [[nodiscard]] std::string_view token_type_name(TokenType type);
 
-// Which code widens. The results are the same; kPortable is for tests.
+// Which code widens. All give the same results; kPortable is for tests.
 enum class WidenKernel : std::uint8_t { kBest, kPortable };
 
 // Widens `count` tokens at `from` (no alignment needed) into `x` (tokens 0 .. count - 2) and `y`
-// (tokens 1 .. count - 1), each count - 1 entries; count >= 1. x and y are aligned for their type,
-// and from, x and y do not overlap. False: one of the `count` tokens does not fit `to` (negative,
-// or too big); then what was written means nothing.
+// (tokens 1 .. count - 1), each count - 1 entries; count >= 1. x and y must be aligned for their
+// type; from, x and y must not overlap. False: one of the `count` tokens does not fit `to` (it is
+// negative or too large); then the contents of x and y are undefined.
 [[nodiscard]] bool widen(TokenType type, const std::byte* from, std::size_t count, TokenType to,
                          std::byte* x, std::byte* y, WidenKernel kernel = WidenKernel::kBest);
 
-// The first of `count` tokens that does not fit `to`; count where all do. For the text of an error.
+// The first of `count` tokens that does not fit `to`; count if all fit. For error messages.
 [[nodiscard]] std::size_t first_misfit(TokenType type, const std::byte* from, std::size_t count,
                                        TokenType to);
 

@@ -11,7 +11,9 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kLineBytes = 64;
+constexpr std::uint64_t kLineBytes = 64;  // arrays start on a cache line
+// Keeps a batch of 8-byte tokens, with x, y, positions and cu_seqlens, below the 2^62 bytes that
+// Dataset::batch_bytes promises.
 constexpr std::uint64_t kMostBatchTokens = std::uint64_t{1} << 56;
 
 }  // namespace
@@ -24,6 +26,7 @@ std::uint64_t Windows::count(std::uint64_t tokens, const WindowsOptions& options
 Windows::Windows(std::vector<WindowsSource> sources, const WindowsOptions& options)
     : sources_(std::move(sources)), options_(options), first_{0} {
   const std::uint64_t tokens = options_.block_size + 1;
+  // Samples of all sources have one size, because slots and buffers do: that of the widest type.
   for (const WindowsSource& source : sources_) {
     const TokenStream& stream = *source.stream;
     first_.push_back(first_.back() + count(stream.size(), options_));
@@ -37,16 +40,19 @@ Windows::Shape Windows::shape(std::uint64_t rows) const {
   std::uint64_t tokens = 0;
   if (!checked_mul(rows, options_.block_size, &tokens) || tokens > kMostBatchTokens) {
     throw std::invalid_argument("batch_size: " + std::to_string(rows) +
-                                " windows are more than can be addressed");
+                                " windows exceed the address space; use a smaller batch_size");
   }
   Shape shape;
   shape.y_bytes = round_up(tokens * token_bytes(options_.to), kLineBytes);
   shape.positions_bytes = shape.end_bytes = 2 * shape.y_bytes;
   if (!options_.separate) return shape;
   if (tokens >= std::numeric_limits<std::int32_t>::max()) {
-    throw std::invalid_argument("documents=\"separate\": " + std::to_string(tokens) +
-                                " tokens in a batch are more than cu_seqlens (int32) can count");
+    throw std::invalid_argument("documents: a batch of " + std::to_string(tokens) +
+                                " tokens exceeds the int32 of cu_seqlens; use a smaller "
+                                "batch_size or block_size");
   }
+  // cu_seqlens has room for the worst case, a document per token. How many entries it really has
+  // depends on the data, so the count is part of the batch.
   shape.cu_count_bytes =
       round_up(shape.positions_bytes + tokens * sizeof(std::int32_t), kLineBytes);
   shape.cu_seqlens_bytes = shape.cu_count_bytes + kLineBytes;
@@ -62,7 +68,7 @@ std::string Windows::path(std::uint32_t shard) const {
 
 Windows::Place Windows::place_of(std::uint64_t sample) const {
   std::size_t at = 0;
-  if (sources_.size() > 1) {
+  if (sources_.size() > 1) {  // the usual single source needs no search per window
     at = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), sample) -
                                   first_.begin() - 1);
   }
@@ -104,12 +110,13 @@ void Windows::throw_misfit(const Place& place, const std::byte* staged) const {
   const std::size_t at = first_misfit(stream.type(), staged, options_.block_size + 1, options_.to);
   const std::uint64_t token = place.first_token + at;
   throw std::invalid_argument(
-      stream.path_of(token) + ": token " + token_text(stream.type(), staged, at) + " at place " +
+      stream.path_of(token) + ": token " + token_text(stream.type(), staged, at) + " at position " +
       std::to_string(token) + " of the stream does not fit dtype " +
-      std::string(token_type_name(options_.to)) + "; ask for a wider one, such as int64");
+      std::string(token_type_name(options_.to)) + "; use a wider dtype, such as int64");
 }
 
-// Tokens of x, counted from its first one, at which a document starts: always 0.
+// Where documents start in x, counted from its first token. The window itself counts as a start, so
+// the first entry is always 0.
 void Windows::starts_in(const Place& place, const std::byte* staged,
                         std::vector<std::uint64_t>* starts) const {
   starts->assign(1, place.first_token);
@@ -118,6 +125,7 @@ void Windows::starts_in(const Place& place, const std::byte* staged,
   if (source.documents) {
     source.documents->starts_between(place.first_token, end, starts);
   } else if (source.eot) {
+    // llm.c writes the token before each document, all other tools write it after.
     const bool begins = source.stream->format() == "llmc";
     const std::uint64_t item = source.stream->item_bytes();
     for (std::uint64_t i = begins ? 1 : 0; i < options_.block_size; ++i) {

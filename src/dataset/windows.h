@@ -1,5 +1,5 @@
-// windows.h - training examples out of token streams: block_size + 1 consecutive tokens, delivered
-// as x and y in the type that a trainer wants.
+// windows.h - training examples from token streams: block_size + 1 consecutive tokens, delivered as
+// x and y in the type that a trainer wants.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace lowtide {
 struct WindowsSource {
   std::shared_ptr<const TokenStream> stream;
   std::uint32_t first_shard = 0;  // of this stream, in the files of the whole
-  // Where documents start, if they are delivered apart: by the index, or by a token.
+  // How to find document starts if documents are separated: by the index or by a token.
   std::shared_ptr<const Documents> documents = nullptr;
   std::optional<std::uint64_t> eot = std::nullopt;
 };
@@ -28,15 +28,15 @@ struct WindowsSource {
 struct WindowsOptions {
   std::uint64_t block_size = 0;
   TokenType to = TokenType::i64;
-  bool anywhere = false;  // a sample is the first token of its window; else of k * block_size
-  bool separate = false;  // positions and cu_seqlens too
+  bool anywhere = false;  // sample k starts at token k; else at token k * block_size
+  bool separate = false;  // also delivers positions and cu_seqlens
 };
 
-// The samples of the first source, then those of the second, ... Requires block_size + 1 tokens in
-// each.
+// The samples of the first source, then those of the second, and so on. Each source must have at
+// least block_size + 1 tokens.
 class Windows final : public Dataset {
  public:
-  // Where the pieces of a delivered batch lie.
+  // Where the arrays of a delivered batch are, as offsets into it.
   struct Shape {
     std::uint64_t y_bytes = 0;           // x is at 0
     std::uint64_t positions_bytes = 0;   // int32[rows * block_size]
@@ -45,14 +45,13 @@ class Windows final : public Dataset {
     std::uint64_t end_bytes = 0;
   };
 
-  // Throws std::invalid_argument where a batch would be too large to address.
   Windows(std::vector<WindowsSource> sources, const WindowsOptions& options);
 
   [[nodiscard]] std::uint64_t size() const noexcept override { return first_.back(); }
   [[nodiscard]] std::uint64_t size_of(std::size_t source) const {
     return first_[source + 1] - first_[source];
   }
-  // Windows of a stream of so many tokens.
+  // How many windows a stream of this many tokens has.
   [[nodiscard]] static std::uint64_t count(std::uint64_t tokens, const WindowsOptions& options);
 
   [[nodiscard]] std::uint64_t sample_bytes() const noexcept override { return sample_bytes_; }
@@ -70,10 +69,11 @@ class Windows final : public Dataset {
   void deliver(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,
                std::byte* out) const override;
 
-  // Only x and y, of consecutive rows that need not be a whole batch.
+  // Makes only x and y, for consecutive rows that need not be a whole batch.
   void widen_rows(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,
                   std::byte* x, std::byte* y) const;
 
+  // Throws std::invalid_argument if the batch would be too large to address.
   [[nodiscard]] Shape shape(std::uint64_t rows) const;
   [[nodiscard]] const WindowsOptions& options() const { return options_; }
 
@@ -91,7 +91,7 @@ class Windows final : public Dataset {
 
   const std::vector<WindowsSource> sources_;
   const WindowsOptions options_;
-  std::vector<std::uint64_t> first_;  // sample of each source, and the end
+  std::vector<std::uint64_t> first_;  // the first sample of each source, and the end
   std::uint64_t sample_bytes_ = 0;
   std::uint64_t most_reads_ = 1;
   std::uint64_t data_bytes_ = 0;

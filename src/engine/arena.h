@@ -1,9 +1,9 @@
-// arena.h - bounce buffers of many sizes out of one block of memory.
+// arena.h - bounce buffers of many sizes from one block of memory.
 //
-// Direct reads need aligned targets and merged reads need room for the gaps, so bytes land here
-// first. Requests are whole 4 KiB pages, found next-fit: reads finish in about the order in which
-// they were issued, so the page after the last one given out is nearly always free. Not
-// thread-safe: one lane owns it.
+// Direct reads need aligned targets and merged reads need room for the gaps, so bytes arrive here
+// first. Allocations are whole 4 KiB pages, found next-fit: reads finish in about the order in
+// which they were issued, so the page after the last allocation is nearly always free. Not
+// thread-safe; one lane owns it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Arena {
 
   explicit Arena(std::size_t size_bytes);
 
-  // nullptr when no run of free pages is long enough now. Requires size_bytes > 0.
+  // nullptr if no run of free pages is long enough now. Requires size_bytes > 0.
   [[nodiscard]] std::byte* allocate(std::size_t size_bytes);
   void free(std::byte* at, std::size_t size_bytes);
 

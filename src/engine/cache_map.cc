@@ -15,20 +15,20 @@ namespace {
 constexpr std::uint64_t kMaxAgeNs = 250'000'000;
 constexpr std::uint64_t kAgeByCost = 64;
 constexpr std::uint32_t kShardsAskedAtOnce = 64;
-constexpr std::uint64_t kReadAheadBytes = 8 * 1024 * 1024;  // the largest that tuned disks have
+constexpr std::uint64_t kReadAheadBytes = 8 * 1024 * 1024;  // a large value, as on tuned disks
 constexpr std::size_t kTimedReads = 8;
 constexpr std::size_t kTimedBytes = 4096;
 constexpr std::uint64_t kCachedIsFasterBy = 4;
 
-// Median time of a few reads spread over the file, 0 when one fails. Buffered ones leave a few
-// pages behind.
+// Median time of a few reads spread over the file; 0 if one fails. Buffered reads leave a few pages
+// in the cache.
 std::uint64_t median_read_ns(const File& file, bool direct) {
   Memory buffer(kTimedBytes);
   const std::uint64_t blocks = file.shard().size_bytes / kTimedBytes;
   if (blocks == 0) return 0;
   std::array<std::uint64_t, kTimedReads> took{};
   for (std::size_t i = 0; i < kTimedReads; ++i) {
-    // Different places for the two kinds: what the first brought in must not answer the second.
+    // The two kinds read different offsets, so that pages from the first cannot serve the second.
     const std::uint64_t at =
         (blocks * (2 * i + (direct ? 1 : 0)) / (2 * kTimedReads)) * kTimedBytes;
     const std::uint64_t before = now_ns();
@@ -60,7 +60,7 @@ struct CacheMap::ShardMap {
   std::uint64_t size_bytes;
   std::uint64_t block_bytes;
   std::uint64_t blocks = 0;
-  std::vector<std::atomic<char>> hot;  // 1: served from memory
+  std::vector<std::atomic<char>> hot;  // 1: served from the page cache
   std::atomic<std::uint64_t> cached_bytes{0};
   std::atomic<std::uint64_t> asked_ns{0};
 };
@@ -105,7 +105,7 @@ void CacheMap::update(ShardMap& map, std::uint32_t shard) noexcept try {
   map.cached_bytes = cached ? map.size_bytes : 0;
   for (auto& block : map.hot) block.store(cached ? 1 : 0, std::memory_order_relaxed);
 } catch (...) {
-  // A shard that cannot be opened now is read, and reported, by whoever needs its bytes.
+  // If a shard cannot be opened, the reads that need its bytes report it.
   for (auto& block : map.hot) block.store(0, std::memory_order_relaxed);
 }
 
@@ -116,8 +116,9 @@ void CacheMap::update_blocks(ShardMap& map, const File& file, std::uint64_t cach
     for (auto& block : map.hot) block.store(hot, std::memory_order_relaxed);
     return;
   }
-  // From the end, so that each block knows how far the cached part goes on behind it.
-  std::uint64_t cached_behind = kReadAheadBytes;  // nothing is fetched beyond the end of the file
+  // From the end, so that each block knows how much of what follows it is cached.
+  std::uint64_t cached_behind =
+      kReadAheadBytes;  // read-ahead never goes beyond the end of the file
   for (std::uint64_t i = map.blocks; i-- > 0;) {
     const std::uint64_t offset = i * map.block_bytes;
     const std::uint64_t size = std::min(map.block_bytes, map.size_bytes - offset);
@@ -146,7 +147,7 @@ void CacheMap::refresh() noexcept {
   if (now - refreshed_ns_.load(std::memory_order_relaxed) < good_for_ns_) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  // Where answers are timed reads they cost disk reads themselves: those are not repeated.
+  // Timed reads cost disk reads themselves, so they are not repeated.
   if (unknown_why_.empty()) {
     const auto shards = static_cast<std::uint32_t>(maps_.size());
     std::uint32_t asked = 0;
@@ -183,8 +184,8 @@ std::string CacheMap::reason() const {
         std::lround(std::clamp(percent, between ? 1.0 : 0.0, between ? 99.0 : 100.0)));
     return std::to_string(shown) + " % of the data is in the page cache";
   }
-  return std::string("reads timed as ") + (percent >= 50 ? "cached" : "not cached") + " (" +
-         unknown_why_ + ")";
+  return std::string("timed reads suggest that the data is ") +
+         (percent >= 50 ? "cached" : "not cached") + " (" + unknown_why_ + ")";
 }
 
 }  // namespace lowtide

@@ -1,9 +1,9 @@
 // cache_map.h - which parts of the shards are in the page cache, by blocks of 4 MiB or more.
 //
-// It decides for each read whether a copy from memory or the disk will serve it. Asked of the
-// kernel when a shard is first touched and again by time, never by batch; at most 16384 blocks for
-// one shard, so a question stays cheap for any file. Where the kernel does not tell (cachestat
-// missing or forbidden) a few reads of both kinds are timed. Any thread.
+// It decides for each read whether the page cache or the disk will serve it. It asks the kernel
+// when a shard is first used and again from time to time, never per batch. A shard has at most
+// 16384 blocks, so asking stays cheap for any file. If the kernel does not answer (cachestat is
+// missing or forbidden), a few reads of both kinds are timed instead. Any thread.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class CacheMap {
  public:
   static constexpr std::uint64_t kBlockBytes = 4 * 1024 * 1024;
   static constexpr std::uint64_t kMostBlocks = 16384;
-  // What it holds for each shard that was touched and is no longer than a few blocks.
+  // What it holds per shard that was used and is no longer than a few blocks.
   static constexpr std::uint64_t kShardBytes = 128;
   static constexpr double kHotShare = 0.98;
   static constexpr double kColdShare = 0.02;
@@ -30,20 +30,19 @@ class CacheMap {
   explicit CacheMap(std::shared_ptr<Files> files);
   ~CacheMap();
 
-  // Whether every block that the extent touches is wholly cached, and the next ones up to the reach
-  // of the kernel's read-ahead too: a hit beside the border of the cached part would fetch what
-  // lies behind it.
+  // Whether every block of the extent is completely cached, and also the next ones within the reach
+  // of the kernel's read-ahead: a hit near the end of the cached part would make the kernel fetch
+  // what follows it.
   [[nodiscard]] bool resident(const Extent& extent) noexcept;
 
-  // Share of the shards asked so far (all, or 64 spread evenly where there are more) that is
-  // cached.
+  // The cached share of the shards asked about so far (all, or 64 spread evenly if there are more).
   [[nodiscard]] double share() const;
-  // "97 % of the data is in the page cache (cachestat)", or how it was judged instead.
+  // "97 % of the data is in the page cache", or how it was judged instead.
   [[nodiscard]] std::string reason() const;
 
-  // Asks again for shards, 64 at a time and each in its turn, whose answer is older than a quarter
-  // of a second, or than 64 times what asking took: the kernel looks at every page of a file, and
-  // terabytes in small pages take it long. Cheap when none is.
+  // Asks again about shards whose answer is too old, 64 at a time and in turn. An answer is too old
+  // after a quarter of a second or 64 times the duration of asking: the kernel looks at every page
+  // of a file, which takes long for terabytes in small pages. Cheap if no answer is too old.
   void refresh() noexcept;
 
  private:
@@ -53,12 +52,12 @@ class CacheMap {
   void update_blocks(ShardMap& map, const File& file, std::uint64_t cached_bytes);
 
   std::shared_ptr<Files> files_;
-  std::vector<std::atomic<ShardMap*>> maps_;  // by shard; nullptr until touched
-  mutable std::mutex mutex_;                  // one question at a time
+  std::vector<std::atomic<ShardMap*>> maps_;  // by shard; nullptr until used
+  mutable std::mutex mutex_;                  // only one thread asks at a time
   std::atomic<std::uint64_t> refreshed_ns_{0};
   std::atomic<std::uint64_t> good_for_ns_;
   std::uint32_t next_refreshed_ = 0;  // guarded by mutex_
-  std::string unknown_why_;           // empty where cachestat answers
+  std::string unknown_why_;           // empty if cachestat answers
 };
 
 }  // namespace lowtide

@@ -14,12 +14,12 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kBufferPart = 8;  // of the budget
+constexpr std::uint64_t kBufferPart = 8;  // buffers take 1/8 of the budget
 constexpr std::uint64_t kLeastBufferBytes = 32 * 1024;
 constexpr std::uint64_t kMostBufferBytes = 8 * 1024 * 1024;
 constexpr std::uint64_t kThreadBufferBytes = 3 * 4096;  // the least that one thread of a pool needs
 constexpr unsigned kRingDepth = 128;
-constexpr unsigned kMostColdThreads = 64;  // without a ring, a thread is a read in flight
+constexpr unsigned kMostColdThreads = 64;  // without a ring, each thread is one read in flight
 constexpr unsigned kMostHotThreads = 4;
 
 unsigned hot_threads() {
@@ -44,8 +44,8 @@ std::unique_ptr<Lane> cold_lane(const std::shared_ptr<Files>& files, const Engin
   return make_pread_lane(files, options);
 }
 
-// `rings`: io_uring can be had. `by_name`: the engine uring was asked for: one ring, fed by one
-// thread.
+// `rings`: io_uring is available. `by_name`: the user asked for the engine uring, which is one ring
+// that one thread feeds.
 std::unique_ptr<Lane> hot_lane(const std::shared_ptr<Files>& files, bool rings, bool by_name,
                                std::uint64_t bounce_bytes) {
   LaneOptions options;
@@ -115,9 +115,10 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
   const bool fits = total <= budget.free_bytes();
   if (options.kind == EngineKind::memory) {
     if (!fits) {
-      throw std::invalid_argument("engine memory: the data is " + format_bytes(total) +
+      throw std::invalid_argument("engine memory: the data takes " + format_bytes(total) +
                                   ", but a memory of " + format_bytes(budget.limit_bytes()) +
-                                  " leaves " + format_bytes(budget.free_bytes()) + " for it");
+                                  " leaves " + format_bytes(budget.free_bytes()) +
+                                  " for it; use more memory or another engine");
     }
     auto memory = make_memory_engine(std::move(files), std::move(engine), budget, "asked for");
     memory->expect_all();
@@ -125,7 +126,7 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
   }
   if (options.kind == EngineKind::automatic && options.allow_memory && fits) {
     return make_memory_engine(std::move(files), std::move(engine), budget,
-                              "the data (" + format_bytes(total) + ") fits the memory of " +
+                              "the data (" + format_bytes(total) + ") fits into the memory of " +
                                   format_bytes(budget.limit_bytes()));
   }
   return engine;

@@ -1,9 +1,9 @@
-// engine.h - HOW bytes come: a set of Reads goes in, bytes come out, an Outcome tells what became
-// of it.
+// engine.h - HOW bytes are fetched: a set of Reads goes in, bytes come out, and an Outcome reports
+// the result.
 //
 // Alignment, bounce buffers, sorting, merging, splitting and retries stay inside. Every engine
-// gives the bytes that a plain pread would give. An Engine is opened on the calling thread and may
-// throw then; once open it never throws: errors are data.
+// returns the bytes that a plain pread would return. An Engine is opened on the calling thread and
+// may throw then; once open it never throws, and errors are data.
 #pragma once
 
 #include <atomic>
@@ -22,27 +22,27 @@ namespace lowtide {
 
 class Files;
 
-// What became of one set of reads. A completion queue has no caller to throw to, so the error is
+// The result of one set of reads. A completion queue has no caller to throw to, so the error is
 // data here; the loader turns it into an exception with path and offset.
 struct Outcome {
   int err = 0;             // errno of the first failure; 0 with `ended`: the file ended early
-  bool ended = false;      // a read met the end of the file
-  bool cancelled = false;  // given up because ReadSet::cancel() was called
+  bool ended = false;      // a read reached the end of the file
+  bool cancelled = false;  // abandoned because ReadSet::cancel() was called
   bool no_thread = false;  // `err` says why no thread could be started: nothing was read
-  std::uint32_t read = 0;  // which one failed: its index in the set
-  std::uint64_t found_bytes = 0;  // with `ended`: how far the file goes
+  std::uint32_t read = 0;  // the index in the set of the read that failed
+  std::uint64_t found_bytes = 0;  // with `ended`: where the file ends
 
   [[nodiscard]] bool ok() const { return err == 0 && !ended && !cancelled; }
 };
 
-// One set of reads under way. The caller owns it, its reads and their targets, and leaves all of
-// them alone until done() was called. Reads may come in any order, overlap and repeat.
+// One set of reads in progress. The caller owns it, its reads and their targets, and must not touch
+// any of them until done() is called. Reads may be in any order, overlap and repeat.
 class ReadSet {
  public:
   virtual ~ReadSet() = default;
 
-  // Called exactly once, by a thread of the engine (or inside submit, when nothing had to be waited
-  // for). Must not block or throw; may submit further sets.
+  // Called exactly once, on a thread of the engine, or inside submit if there was nothing to wait
+  // for. Must not block or throw; may submit further sets.
   virtual void done(const Outcome& outcome) noexcept = 0;
 
   void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
@@ -56,8 +56,8 @@ class ReadSet {
   std::atomic<bool> cancelled_{false};
 };
 
-// Counters since the engine was opened; relaxed, so a reading taken while reads fly may be a little
-// behind.
+// Counters since the engine was opened. They are relaxed atomics, so values that are read while
+// reads are in flight may lag a little.
 struct Traffic {
   std::uint64_t bytes_read = 0;
   std::uint64_t reads = 0;
@@ -66,49 +66,49 @@ struct Traffic {
 
 // What the loader needs to know to decide how far ahead it pays to look.
 struct Prospect {
-  bool resident = false;        // coming bytes are in memory: looking far ahead brings nothing
-  bool held = false;            // we hold them ourselves: no order of reads is better than another
-  std::uint32_t gap_bytes = 0;  // neighbours closer than this come together
+  bool resident = false;        // upcoming bytes are in memory: looking far ahead gains nothing
+  bool held = false;            // the engine holds them, so the order of reads does not matter
+  std::uint32_t gap_bytes = 0;  // neighbours closer than this are fetched together
 };
 
 class Engine {
  public:
-  static constexpr std::size_t kMaxReads = 16384;  // in one set
+  static constexpr std::size_t kMaxReads = 16384;  // per set
 
   virtual ~Engine() = default;  // ends its threads; every set must be done
 
   // Requires 0 < set.reads.size() <= kMaxReads. Any thread.
   virtual void submit(ReadSet& set) noexcept = 0;
 
-  // Submits and waits; works on the calling thread where that is faster. Any number of reads. Any
+  // Submits and waits; reads on the calling thread if that is faster. Any number of reads. Any
   // thread.
   [[nodiscard]] virtual Outcome read(std::span<const Read> reads) noexcept;
 
-  // Somebody is about to read most of the data, perhaps more than once.
+  // Announces that most of the data is about to be read, perhaps more than once.
   virtual void expect_all() noexcept {}
 
   [[nodiscard]] virtual Prospect prospect() noexcept = 0;
   [[nodiscard]] virtual Traffic traffic() const noexcept = 0;
-  // Whether all of the data is held, so that giving the engine up frees that much.
+  // Whether the engine holds all of the data, so that destroying it frees that much.
   [[nodiscard]] virtual bool holds_data() const noexcept { return false; }
-  // The words of Stats::engine and Stats::engine_reason as of now.
+  // The current values of Stats::engine and Stats::engine_reason.
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string reason() const = 0;
 };
 
 struct EngineOptions {
   EngineKind kind = EngineKind::automatic;
-  CacheMode cache = CacheMode::keep;  // decided by the caller: keep or drop
+  CacheMode cache = CacheMode::keep;  // keep or drop; the caller has decided
   bool allow_memory = true;           // automatic may hold all of the data if it fits
-  bool past_cache = false;            // as if nothing were in the page cache
-  std::optional<std::uint64_t> gap_bytes = std::nullopt;  // at most; as OpenOptions
+  bool past_cache = false;            // as if the page cache were empty
+  std::optional<std::uint64_t> gap_bytes = std::nullopt;  // the most; as in OpenOptions
 };
 
 // What an engine other than memory claims for its buffers under a budget of this size.
 [[nodiscard]] Budget::Entry engine_buffers(std::uint64_t budget_bytes);
 
-// Throws IoError for an engine asked for by name that is not available here, std::invalid_argument
-// where the budget is too small for it.
+// Throws IoError for an engine that was asked for by name and is not available here, and
+// std::invalid_argument if the budget is too small for it.
 [[nodiscard]] std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files,
                                                   const EngineOptions& options, Budget& budget);
 

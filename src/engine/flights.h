@@ -1,5 +1,5 @@
-// flights.h - the reads that a ring has in flight: a slot each, and how many files they keep open.
-// Of one thread.
+// flights.h - the reads that a ring has in flight, one slot each, and how many files they keep
+// open. Used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct Flight {
   OpenShard shard;
   std::byte* bounce = nullptr;  // nullptr: straight to the target
   std::byte* into = nullptr;
-  std::uint32_t size_bytes = 0;  // as asked, aligned
+  std::uint32_t size_bytes = 0;  // as requested, aligned
   std::uint32_t have_bytes = 0;  // from earlier short completions
   int retries = 0;
 
@@ -43,11 +43,11 @@ struct Flight {
 
 class Flights {
  public:
-  // Reads in flight keep their files open, also those that have left the table of open files: only
-  // `most_files` may be read at a time (0: all), or descriptors run out.
+  // Reads in flight keep their files open, even files that have left the table of open files. So
+  // that descriptors do not run out, at most `most_files` are read at a time (0: no limit).
   explicit Flights(std::size_t most_files) : most_files_(most_files) {}
 
-  // So many slots, all free.
+  // Makes this many slots, all free.
   void reset(unsigned slots) {
     flights_.assign(slots, {});
     files_.clear();
@@ -56,14 +56,14 @@ class Flights {
   }
 
   [[nodiscard]] bool full() const { return free_.empty(); }
-  // Whether a read of this shard may fly beside those that do.
+  // Whether a read of this shard may start now.
   [[nodiscard]] bool may_open(std::uint32_t shard) const {
     return most_files_ == 0 || files_.size() < most_files_ || files_.contains(shard);
   }
   [[nodiscard]] std::uint32_t free_slot() const { return free_.back(); }
   [[nodiscard]] Flight& at(std::uint32_t slot) { return flights_[slot]; }
 
-  // The free slot is one no more.
+  // Occupies free_slot().
   void take_off() {
     if (most_files_ > 0) ++files_[flights_[free_.back()].span.shard];
     free_.pop_back();
@@ -79,7 +79,7 @@ class Flights {
   const std::size_t most_files_;
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_;
-  std::unordered_map<std::uint32_t, std::uint32_t> files_;  // reads in flight by shard
+  std::unordered_map<std::uint32_t, std::uint32_t> files_;  // reads in flight per shard
 };
 
 }  // namespace lowtide

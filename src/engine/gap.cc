@@ -11,8 +11,8 @@ constexpr double kFade = 0.98;                 // about the last 50 sets count
 constexpr std::uint64_t kLeastRequests = 256;  // fewer are mostly latency
 constexpr std::uint32_t kLeastObservations = 8;
 constexpr double kLeastDeterminant =
-    1e-3;                      // of the scaled equations: below, the sets were too alike
-constexpr double kStep = 0.2;  // share of the way to the new estimate
+    1e-3;                      // of the scaled equations; below this the sets were too similar
+constexpr double kStep = 0.2;  // how far to move towards the new estimate
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::uint32_t GapModel::next() {
 
 void GapModel::observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_t busy_ns) {
   if (requests < kLeastRequests || busy_ns == 0) return;
-  // Weighted by 1 / busy: a set that took long because somebody else used the disk counts less.
+  // Weighted by 1 / busy: a set that took long because other programs used the disk counts less.
   const double weight = 1.0 / static_cast<double>(busy_ns);
   const double r = static_cast<double>(requests), b = static_cast<double>(bytes);
   const double t = static_cast<double>(busy_ns);

@@ -1,8 +1,8 @@
-// gap.h - how far apart two reads may lie so that fetching them together is cheaper than apart.
+// gap.h - how far apart two reads may be so that one request is cheaper than two.
 //
-// A disk is modelled as so many nanoseconds a request and so many a byte; the gap at which both
-// ways cost the same is the quotient. Both prices are fitted to what the last requests really took,
-// older ones fading out. Not thread-safe.
+// A disk is modelled by its cost in nanoseconds per request and per byte. The gap at which both
+// ways cost the same is the quotient. Both costs are fitted to the measured time of recent
+// requests; older ones fade out. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@ class GapModel {
   static constexpr std::uint32_t kLeastBytes = 4 * 1024;
   static constexpr std::uint32_t kMostBytes = 128 * 1024;
 
-  // The gap to plan the next set with: the best one known, a little less and a little more in turn,
-  // because two prices cannot be told from requests that are all alike.
+  // The gap for the next set: alternately a little less and a little more than the best one known,
+  // because two costs cannot be fitted to requests that are all alike.
   [[nodiscard]] std::uint32_t next();
   [[nodiscard]] std::uint32_t best() const { return best_bytes_; }
 
-  // A set of `requests` that fetched `bytes` kept a busy disk for `busy_ns`.
+  // Reports that a set of `requests` that fetched `bytes` kept the disk busy for `busy_ns`.
   void observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_t busy_ns);
 
  private:
@@ -34,13 +34,13 @@ class GapModel {
   std::uint32_t best_bytes_ = kStartBytes;
 };
 
-// What a set of requests took.
+// The cost of a set of requests.
 struct Tally {
   std::uint64_t requests = 0, bytes = 0, started_ns = 0;
 };
 
-// The GapModel of a lane, whose sets follow one another on the disk. One thread at a time, but for
-// best().
+// The GapModel of a lane, whose sets follow one another on the disk. One thread at a time, except
+// for best().
 class LaneGap {
  public:
   // A lane that does not `merge` has a gap of 0; `most_bytes` is the caller's bound.
@@ -53,7 +53,7 @@ class LaneGap {
   [[nodiscard]] std::uint32_t best() const noexcept {
     return best_.load(std::memory_order_relaxed);
   }
-  // A set has ended just now; `counts` where it was planned by the gap and went well.
+  // Reports that a set has just ended; `counts` if it was planned with the gap and succeeded.
   void ended(const Tally& tally, bool counts);
 
  private:
@@ -61,7 +61,7 @@ class LaneGap {
   const std::uint32_t most_bytes_;
   GapModel model_;
   std::atomic<std::uint32_t> best_;
-  std::uint64_t ended_ns_ = 0;  // the last set
+  std::uint64_t ended_ns_ = 0;  // when the last set ended
 };
 
 }  // namespace lowtide

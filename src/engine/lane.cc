@@ -11,7 +11,7 @@ namespace lowtide {
 namespace {
 
 constexpr std::uint64_t kLeastSpanBytes = 4096;
-constexpr std::uint64_t kMostSpanBytes = 512 * 1024;  // larger requests bring nothing
+constexpr std::uint64_t kMostSpanBytes = 512 * 1024;  // larger requests gain nothing
 
 }  // namespace
 
@@ -116,15 +116,15 @@ Outcome read_span(const OpenShard& shard, const Plan& plan, const Span& span, st
   if (shard.direct && have == 0) {
     const ReadResult result =
         shard.file->read_direct(begin, {into, round_up(need, shard.alignment_bytes)});
-    // EINVAL: this file system takes O_DIRECT at open and not here; the buffered read below
-    // decides.
+    // EINVAL: this file system accepts O_DIRECT at open but refuses the read; the buffered read
+    // below decides.
     if (result.err != 0 && result.err != EINVAL) {
       return failed(*shard.file, plan, span, result, begin + result.placed_bytes);
     }
     have = result.placed_bytes;
   }
   const bool through_cache = have < need;
-  if (through_cache) {  // the rest, or the tail of a file that does not end on a sector
+  if (through_cache) {  // everything, or the tail of a file that does not end on a sector
     const ReadResult result = shard.file->read(begin + have, {into + have, need - have});
     have += result.placed_bytes;
     if (have < need) return failed(*shard.file, plan, span, result, begin + have);

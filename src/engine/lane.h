@@ -1,5 +1,5 @@
-// lane.h - one way for bytes to come: a pool of preads or a ring, buffered or direct. Engines are
-// made of lanes.
+// lane.h - one way to fetch bytes: a pool of pread threads or a ring, buffered or direct. Engines
+// are made of lanes.
 #pragma once
 
 #include <atomic>
@@ -16,25 +16,25 @@
 
 namespace lowtide {
 
-// A file that asks for more is read through the page cache: bounce buffers have room for this at
-// either end.
+// Bounce buffers have room for this alignment at either end. A file that requires more is read
+// through the page cache.
 constexpr std::uint32_t kMostAlignmentBytes = 4096;
 constexpr std::uint32_t kAlignmentRoomBytes = 2 * kMostAlignmentBytes;
 
-// The longest span for which a bounce buffer of so many bytes has room.
+// The longest span that fits into a bounce buffer of this size.
 [[nodiscard]] std::uint32_t longest_span_bytes(std::uint64_t buffer_bytes);
 
 enum class Access {
   buffered,  // through the page cache
-  direct,    // past it, where the file system can; else buffered and dropped behind
+  direct,    // bypasses it if the file system allows; else buffered, and dropped afterwards
 };
 
 struct LaneOptions {
   Access access = Access::buffered;
-  bool rings = false;  // threads of a pool may read short ones by a ring each
+  bool rings = false;  // each thread of a pool may use a ring for short reads
   bool merge = true;   // sort the set and fetch neighbours together
   std::uint32_t most_gap_bytes = UINT32_MAX;  // between two reads that are fetched together
-  unsigned width = 4;                         // threads of a pool, reads in flight of a ring
+  unsigned width = 4;                         // threads of a pool, or reads in flight of a ring
   std::size_t bounce_bytes = 0;  // room for reads that cannot go straight to their targets
 };
 
@@ -44,9 +44,10 @@ class Lane {
 
   // Threads start with the first set. As Engine::submit.
   virtual void submit(ReadSet& set) noexcept = 0;
-  // Reads on the calling thread if that is faster than handing the reads over; false: submit them.
+  // Reads on the calling thread if that is faster than handing the reads over. False: nothing was
+  // read; submit them.
   [[nodiscard]] virtual bool read_here(std::span<const Read> reads, Outcome* outcome) noexcept = 0;
-  // What the next merging would use; 0 for a lane that does not merge.
+  // The gap that the next merge would use; 0 for a lane that does not merge.
   [[nodiscard]] virtual std::uint32_t gap_bytes() const noexcept = 0;
 
   [[nodiscard]] Traffic traffic() const noexcept;
@@ -70,28 +71,28 @@ struct OpenShard {
   std::shared_ptr<File> file;
   int fd = -1;
   bool direct = false;       // else buffered
-  bool drop_behind = false;  // direct was wanted and cannot be had
+  bool drop_behind = false;  // direct was wanted and is unavailable
   std::uint32_t alignment_bytes = 1;
 
   [[nodiscard]] explicit operator bool() const { return file != nullptr; }
-  // What is asked of the operating system for a span: whole units of the alignment.
+  // The bytes requested from the operating system for a span: whole units of the alignment.
   [[nodiscard]] std::uint64_t aligned_bytes(const Span& span) const noexcept;
 };
 
-// Opens shards for one thread, which mostly wants the same one again.
+// Opens shards for one thread, which mostly uses the same one again.
 class ShardOpener {
  public:
-  // `own`: with a description that no other thread shares, where the only shard stays open anyway.
+  // `own`: uses a file description that no other thread shares, if there is only one shard.
   ShardOpener(std::shared_ptr<Files> files, Access access, bool own = false)
       : files_(std::move(files)), access_(access), own_(own && files_->shards()->size() == 1) {}
 
   // 0 or an errno; `out` points to the shard until the next call.
   [[nodiscard]] int open(std::uint32_t shard, const OpenShard** out) noexcept;
-  // Lets go of a shard that somebody else may want the descriptor of.
+  // Releases the shard, because another thread may need the descriptor.
   void forget() {
     if (!own_) current_ = {};
   }
-  [[nodiscard]] bool keeps() const { return own_; }  // whatever it is told to forget
+  [[nodiscard]] bool keeps() const { return own_; }  // whether forget() has no effect
 
  private:
   std::shared_ptr<Files> files_;
@@ -101,17 +102,17 @@ class ShardOpener {
   OpenShard current_;
 };
 
-// What becomes of reads that never began: `error` says that no thread could be started, or that
+// The outcome of reads that never began; `error` says that no thread could be started, or that
 // there was no memory.
 [[nodiscard]] Outcome not_started(const std::exception& error) noexcept;
 
-// How far a file goes from which nothing could be read at `reached_bytes`.
+// Where a file ends if nothing could be read at `reached_bytes`.
 [[nodiscard]] std::uint64_t end_of(const File& file, std::uint64_t reached_bytes) noexcept;
 
-// Reads a span to its end with plain system calls: `bounce` has room for the span and one alignment
-// unit at either end, or is nullptr when the span has one target and the shard is not direct.
-// `done_bytes` of the span, counted from its first aligned byte, are there already. Returns how it
-// went; on success the bytes are placed.
+// Reads a whole span with plain system calls. `bounce` has room for the span and one alignment unit
+// at either end; it may be nullptr if the span has one target and the shard is not direct.
+// `done_bytes` of the span, counted from its first aligned byte, are already there. On success the
+// bytes are placed.
 [[nodiscard]] Outcome read_span(const OpenShard& shard, const Plan& plan, const Span& span,
                                 std::byte* bounce, std::uint64_t done_bytes = 0) noexcept;
 

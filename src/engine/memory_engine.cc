@@ -21,20 +21,20 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kFirstFetchBytes = 1024 * 1024;  // asked of the source at a time; doubles
+constexpr std::uint64_t kFirstFetchBytes = 1024 * 1024;  // per request to the source; doubles
 constexpr std::uint64_t kFetchBytes = 32 * 1024 * 1024;  // up to this
 constexpr std::uint64_t kFetchReadBytes = 64 * 1024;  // small enough for several threads to share
-constexpr std::uint64_t kWorthShare = 8;              // an eighth asked for: the rest will be too
-// Served by the source before anything waits.
+constexpr std::uint64_t kWorthShare = 8;  // after an eighth was read, the rest will be needed too
+// The source serves this much before any set waits, so that the first batches come at once.
 constexpr std::uint64_t kAtOnceBytes = 8 * 1024 * 1024;
-constexpr std::uint64_t kTrickleNs =
-    50'000'000;                            // while filling, one waiting set goes to the source
+// If no waiting set was served for this long, the source gets one: the consumer must not starve.
+constexpr std::uint64_t kTrickleNs = 50'000'000;
 constexpr std::size_t kPrefetchAhead = 4;  // reads
 constexpr std::size_t kCopiers = 2;
 constexpr std::uint64_t kCacheLineBytes = 64;
-constexpr std::uint64_t kPrefetchBytes = 1024;  // of one read; the hardware follows from there
+constexpr std::uint64_t kPrefetchBytes = 1024;  // per read; the hardware prefetches the rest
 
-// Threads that copy sets, each set by one of them.
+// Threads that copy sets; one thread copies a whole set.
 class Copiers {
  public:
   explicit Copiers(std::function<void(std::span<const Read>)> copy) : copy_(std::move(copy)) {}
@@ -55,7 +55,7 @@ class Copiers {
         threads_.push_back(start_thread("a thread that copies", [this] { run(); }));
       }
       queue_.push_back(&set);
-    } catch (const std::exception&) {  // no thread, no memory: here, then
+    } catch (const std::exception&) {  // no thread or no memory: copies on this thread
       serve(set);
       return;
     }
@@ -109,7 +109,7 @@ class MemoryEngine final : public Engine {
 
   ~MemoryEngine() override {
     stopping_ = true;
-    if (filler_.joinable()) filler_.join();
+    if (filler_.joinable()) filler_.join();  // first, because it submits to the copiers
     copiers_.reset();
   }
 
@@ -152,8 +152,8 @@ class MemoryEngine final : public Engine {
     return starts_bytes_[extent.shard] + extent.offset_bytes;
   }
 
-  // Whether all of the reads can be copied out of memory now. One that leaves its shard cannot: the
-  // source will say what is wrong with it.
+  // Whether all of the reads can be copied from memory now. A read beyond the end of its shard
+  // cannot: the source will report what is wrong with it.
   [[nodiscard]] bool holds(std::span<const Read> reads) const noexcept {
     const std::uint64_t filled = filled_bytes_.load(std::memory_order_acquire);
     return std::all_of(reads.begin(), reads.end(), [&](const Read& read) {
@@ -162,7 +162,7 @@ class MemoryEngine final : public Engine {
     });
   }
 
-  // The same for a set that has just come; when enough was asked for, filling begins.
+  // The same for a set that has just arrived. Starts filling once enough has been requested.
   [[nodiscard]] bool has(std::span<const Read> reads) noexcept {
     if (filled_bytes_.load(std::memory_order_acquire) < store_.size()) {
       std::uint64_t bytes = 0;
@@ -186,8 +186,8 @@ class MemoryEngine final : public Engine {
     for (std::uint64_t at = 0; at < size; at += kCacheLineBytes) __builtin_prefetch(from + at);
   }
 
-  // Random reads would slow the filling down that makes them needless, so a set that comes while it
-  // runs waits for it: true.
+  // Random reads would slow down the filling that makes them unnecessary, so a set that arrives
+  // during it waits. False: the set does not wait.
   bool defer(ReadSet& set) noexcept {
     if (asked_bytes_.load(std::memory_order_relaxed) < kAtOnceBytes) return false;
     const std::lock_guard lock(mutex_);
@@ -204,7 +204,7 @@ class MemoryEngine final : public Engine {
     try {
       fill();
     } catch (const std::bad_alloc&) {
-      // The source goes on serving.
+      // The source continues to serve.
     }
     release_waiting();
   }
@@ -219,8 +219,8 @@ class MemoryEngine final : public Engine {
     for (ReadSet* set : left) submit(*set);
   }
 
-  // Serves the waiting sets that can be served now and lets go of cancelled ones; when none was for
-  // a while, the source gets the oldest.
+  // Serves the waiting sets that can be served now and ends cancelled ones. Calls no set with the
+  // lock held, because its owner may submit another.
   void serve_waiting() {
     std::deque<ReadSet*> ready, gone;
     ReadSet* trickle = nullptr;
@@ -252,7 +252,7 @@ class MemoryEngine final : public Engine {
       const std::uint64_t size = files_->shards()->size_bytes(shard);
       for (std::uint64_t first = 0; first < size;) {
         const std::uint64_t end = std::min(size, first + fetch_bytes);
-        // A failure is met again, and reported, by the read that needs these bytes.
+        // The read that needs these bytes will meet the failure again and report it.
         if (stopping_ || !fetch(shard, first, end)) return;
         filled_bytes_.store(starts_bytes_[shard] + end, std::memory_order_release);
         serve_waiting();
@@ -287,7 +287,7 @@ class MemoryEngine final : public Engine {
   std::mutex mutex_;
   std::atomic<bool> filling_{false};
   std::deque<ReadSet*> waiting_;  // guarded by mutex_
-  std::uint64_t served_ns_ = 0;   // of the filler
+  std::uint64_t served_ns_ = 0;   // used by the filler only
 };
 
 }  // namespace

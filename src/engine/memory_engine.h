@@ -1,5 +1,5 @@
-// memory_engine.h - the data fits the budget: it is read once into anonymous huge pages and served
-// from there. No faults of a mapping, no SIGBUS, no page tables of the file.
+// memory_engine.h - for data that fits the budget: it is read once into anonymous huge pages and
+// served from there, without the page faults, the SIGBUS and the page tables of a mapped file.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace lowtide {
 
-// Claims files->total_bytes() of the budget. A thread of its own fetches the data through `source`
-// from front to back, from the moment that it is clear that most of it will be needed; until a part
-// has come, `source` serves it, so the first batch is not kept waiting.
+// Claims files->total_bytes() of the budget. Once most of the data is going to be needed, a thread
+// of its own fetches it through `source` from front to back. `source` serves the first reads, so
+// that the first batch does not have to wait.
 [[nodiscard]] std::unique_ptr<Engine> make_memory_engine(std::shared_ptr<Files> files,
                                                          std::unique_ptr<Engine> source,
                                                          Budget& budget, std::string reason);

@@ -1,4 +1,4 @@
-// outcome.h - from an Outcome, which is data, to the exception that a user sees.
+// outcome.h - turns an Outcome, which is data, into the exception that a user sees.
 #pragma once
 
 #include <string>

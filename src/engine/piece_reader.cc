@@ -6,8 +6,9 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kLeastTogether = 8;             // a ring brings nothing for fewer
-constexpr std::uint32_t kShortReadBytes = 16 * 1024;  // longer ones are all copying
+constexpr std::size_t kLeastTogether = 8;  // for fewer reads a ring gains nothing
+// In longer reads copying outweighs the system call that a ring saves.
+constexpr std::uint32_t kShortReadBytes = 16 * 1024;
 
 bool worth_a_ring(std::span<const Read> reads) {
   return reads.size() >= kLeastTogether && std::ranges::all_of(reads, [](const Read& read) {
@@ -28,7 +29,7 @@ Outcome PieceReader::read(std::span<const Read> reads) noexcept {
     outcome.read = static_cast<std::uint32_t>(i);
     const OpenShard* shard = nullptr;
     if ((outcome.err = opener_.open(from.shard, &shard)) != 0) return outcome;
-    // All of it, or the rest of what the ring brought in part or not at all: this tells why.
+    // Reads everything, or what the ring left out; pread then reports why the ring failed.
     const ReadResult result =
         shard->file->read(from.offset_bytes + have, {reads[i].into + have, from.size_bytes - have});
     if (have + result.placed_bytes == from.size_bytes) continue;
@@ -40,12 +41,12 @@ Outcome PieceReader::read(std::span<const Read> reads) noexcept {
   return {};
 }
 
-// Asks once: preads do the same work.
+// Tries only once, because pread does the same work.
 bool PieceReader::have_ring() noexcept {
   if (ring_) return true;
   try {
     make_ring();
-  } catch (const std::exception&) {  // there is none
+  } catch (const std::exception&) {  // no ring: not an error
   }
   may_ring_ = ring_ != nullptr;
   return may_ring_;
@@ -53,15 +54,18 @@ bool PieceReader::have_ring() noexcept {
 
 void PieceReader::make_ring() {
   const OpenShard* shard = nullptr;
+  // On a file system without non-blocking reads, io_uring hands each read to another thread, which
+  // is three times slower.
   if (opener_.open(0, &shard) != 0 || !shard->file->answers_at_once()) return;
   auto ring = std::make_unique<Ring>(kMostReads);
+  // Before Linux 5.12 rings count as locked memory, and a ring per thread would exhaust it.
   if (!ring->uncounted()) return;
   fd_ = shard->fd;
   ring->hold(fd_);
   ring_ = std::move(ring);
 }
 
-// What does not come, or not whole, is for the caller to read again.
+// The caller reads again whatever did not arrive or arrived only in part.
 void PieceReader::read_together(std::span<const Read> reads) noexcept {
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const Extent& from = reads[i].from;
@@ -69,7 +73,7 @@ void PieceReader::read_together(std::span<const Read> reads) noexcept {
   }
   while (ring_->in_flight() > 0) {
     if (ring_->submit(ring_->in_flight()) != 0) {
-      ring_.reset();  // waits for what the kernel has already
+      ring_.reset();  // waits for the reads that the kernel has started
       may_ring_ = false;
       return;
     }

@@ -1,7 +1,7 @@
-// piece_reader.h - a piece of a set that is in the page cache, read by the thread that asks.
+// piece_reader.h - reads a piece of a set from the page cache on the calling thread.
 //
-// Of the one file of an array, many short reads are one system call where a ring can be had; all
-// others are a pread each.
+// If an array has only one file and a ring is available, many short reads share one system call.
+// Every other read is a pread.
 #pragma once
 
 #include <array>
@@ -16,16 +16,16 @@
 
 namespace lowtide {
 
-// Used by one thread, on which it is made.
+// Made and used by one thread.
 class PieceReader {
  public:
   static constexpr std::size_t kMostReads = 64;
 
-  // `ring`: whether one may be made, with the first piece that is worth it.
+  // `ring`: whether a ring may be made when the first piece is worth it.
   PieceReader(ShardOpener opener, bool ring)
       : opener_(std::move(opener)), may_ring_(ring && opener_.keeps()) {}
 
-  // Outcome::read counts from the first of these, at most kMostReads.
+  // Takes at most kMostReads. Outcome::read is an index into `reads`.
   [[nodiscard]] Outcome read(std::span<const Read> reads) noexcept;
 
   [[nodiscard]] ShardOpener& opener() { return opener_; }
@@ -37,9 +37,9 @@ class PieceReader {
 
   ShardOpener opener_;
   bool may_ring_;
-  std::unique_ptr<Ring> ring_;  // holds the descriptor that opener_ keeps, so it goes first
-  int fd_ = -1;                 // that one
-  std::array<std::uint32_t, kMostReads> placed_bytes_{};  // of each read, by the ring
+  std::unique_ptr<Ring> ring_;  // holds a descriptor of opener_, so it is destroyed first
+  int fd_ = -1;                 // that descriptor
+  std::array<std::uint32_t, kMostReads> placed_bytes_{};  // what the ring placed, for each read
 };
 
 }  // namespace lowtide

@@ -10,7 +10,7 @@ namespace lowtide {
 namespace {
 
 constexpr std::uint64_t kSplitAlignmentBytes =
-    4096;  // so that two parts of a split share no sector
+    4096;  // so that two parts of a split read never share a sector
 
 bool before(const Extent& a, const Extent& b) {
   return a.shard != b.shard ? a.shard < b.shard : a.offset_bytes < b.offset_bytes;

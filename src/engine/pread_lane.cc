@@ -1,5 +1,5 @@
-// A pool of threads that pread. Sets are served first come first served; the threads share one set
-// piece by piece.
+// A pool of threads that call pread. Sets are served in the order of arrival; the threads share one
+// set piece by piece.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -23,19 +23,19 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kPieceReads = PieceReader::kMostReads;  // taken by a thread at a time
-constexpr std::uint64_t kPieceBytes = 1024 * 1024;            // or fewer, when they are long
+constexpr std::size_t kPieceReads = PieceReader::kMostReads;  // what one ring call can take
+constexpr std::uint64_t kPieceBytes = 1024 * 1024;  // ends a piece early, so that threads share
 constexpr std::size_t kMostSpareJobs = 8;
-constexpr std::size_t kReadHere = 256;   // fewer than this are not worth another thread
-constexpr std::size_t kPieceSpans = 16;  // likewise, of spans, where they are only copied
-constexpr std::uint32_t kTinyGapBytes =
-    2048;  // cached neighbours: copying this beats another system call
+constexpr std::size_t kReadHere = 256;   // up to this many, handing over costs more than reading
+constexpr std::size_t kPieceSpans = 16;  // spans per piece if they are cached, for the same reason
+// Between cached neighbours, copying this many unneeded bytes is cheaper than a system call.
+constexpr std::uint32_t kTinyGapBytes = 2048;
 
-// A set on its way. Guarded by the lane's mutex, but for the reads themselves.
+// A set in progress. Guarded by the lane's mutex, except for the reads themselves.
 struct Job {
   ReadSet* set = nullptr;
   Plan plan;
-  bool planned = false;  // spans of the plan; else the reads one by one
+  bool planned = false;  // read spans of the plan; else the reads one by one
   std::size_t next_read = 0;
   unsigned working = 0;  // pieces taken and not finished
   bool exhausted = false;
@@ -48,6 +48,7 @@ struct Piece {
   std::size_t first = 0, last = 0;      // of the spans, else of the reads
 };
 
+// The two ends are compared first, because that rejects most sets without a pass over them.
 bool dense(std::span<const Read> reads) {
   const Extent &first = reads.front().from, &last = reads.back().from;
   return reads.size() > 1 && first.shard == last.shard && last.offset_bytes > first.offset_bytes &&
@@ -103,9 +104,10 @@ class PreadLane final : public Lane {
         threads_.push_back(start_thread("a reader thread", [this] { run(); }));
       } catch (const IoError&) {
         if (threads_.empty()) throw;
-        break;  // fewer threads do the same work
+        break;  // fewer threads can do the same work
       }
     }
+    // Each wake-up is a futex call, so no more threads are woken than there are pieces.
     const std::size_t wakes = std::min<std::size_t>(pieces_in(*job), options_.width);
     queue_.push_back(job.get());
     (void)job.release();
@@ -126,8 +128,8 @@ class PreadLane final : public Lane {
     job.exhausted = false;
     job.outcome = {};
     job.tally = {.started_ns = now_ns()};
-    // A lane for cached bytes merges only what came sorted and dense, the cells of a column:
-    // sorting would cost more than the calls that it saves.
+    // A lane for cached bytes merges only reads that arrive sorted and dense, such as the cells of
+    // a column: sorting would cost more than the calls that it saves.
     job.planned = options_.merge || (options_.bounce_bytes > 0 && dense(set.reads));
     if (!job.planned) return;
     const std::uint32_t gap = options_.merge ? next_gap() : kTinyGapBytes;
@@ -143,7 +145,7 @@ class PreadLane final : public Lane {
     return job.planned ? job.set->reads.size() : job.set->reads.size() / kPieceReads + 1;
   }
 
-  // Under the lock. False: the job has no more pieces.
+  // With the lock held. False: the job has no more pieces.
   bool take_piece(Job& job, Piece* piece) {
     if (job.set->cancelled()) job.outcome.cancelled = true;
     if (!job.outcome.ok()) return false;
@@ -166,11 +168,14 @@ class PreadLane final : public Lane {
   }
 
   void run() {
+    // For cached bytes each thread opens its own file description: threads that share one contend
+    // for its reference count with every read.
     PieceReader reader(ShardOpener(files_, options_.access, !options_.merge), options_.rings);
     Memory bounce;
     std::unique_lock lock(mutex_);
     for (;;) {
-      if (queue_.empty()) reader.opener().forget();  // an idle thread keeps no shard from others
+      // An idle thread must not occupy a descriptor that others need.
+      if (queue_.empty()) reader.opener().forget();
       work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
       Job* job = queue_.front();
@@ -179,8 +184,8 @@ class PreadLane final : public Lane {
         queue_.pop_front();
         job->exhausted = true;
         if (job->working == 0) finish(job, lock);
-        if (queue_.empty())
-          reader.opener().forget();  // nor does it keep a closed array's files open
+        // Nor must it keep the files of a closed array open.
+        if (queue_.empty()) reader.opener().forget();
         continue;
       }
       ++job->working;
@@ -237,7 +242,8 @@ class PreadLane final : public Lane {
     return outcome;
   }
 
-  // Takes the job out of the lane, then tells its owner, who may destroy the set or submit another.
+  // Takes the job out of the lane before it calls done(), without the lock: the owner may then
+  // destroy the set or submit another one.
   void finish(Job* raw, std::unique_lock<std::mutex>& lock) {
     std::unique_ptr<Job> job(raw);
     const bool counts = job->planned && job->outcome.ok();
@@ -256,7 +262,7 @@ class PreadLane final : public Lane {
   const std::uint32_t max_span_bytes_;
   std::mutex mutex_;
   std::condition_variable work_;
-  std::deque<Job*> queue_;  // owned; a job leaves it when its last piece was taken
+  std::deque<Job*> queue_;  // owned; a job leaves the queue when its last piece is taken
   std::vector<std::unique_ptr<Job>> spare_;
   std::vector<std::thread> threads_;
   bool stopping_ = false;

@@ -11,8 +11,8 @@ constexpr std::size_t kMostSpareSplits = 8;
 
 }  // namespace
 
-// A set of which some reads hit and some miss: two sets, one for each lane, and the whole that
-// waits for both.
+// A set in which some reads hit and some miss: one half for each lane. The whole set is done when
+// both halves are.
 struct RoutedEngine::Split {
   struct Half final : ReadSet {
     Split* split = nullptr;
@@ -46,6 +46,7 @@ struct RoutedEngine::Split {
       total = result;
     }
     if (!last) return;
+    // Recycles first: once the last set is done, the engine may be destroyed.
     ReadSet* set = whole;
     owner->recycle(this);
     set->done(total);
@@ -61,7 +62,7 @@ struct RoutedEngine::Split {
 
 RoutedEngine::RoutedEngine(std::shared_ptr<Files> files, RoutedEngineOptions options)
     : files_(std::move(files)), map_(files_), options_(std::move(options)) {
-  spare_.reserve(kMostSpareSplits);
+  spare_.reserve(kMostSpareSplits);  // recycle() must not allocate, because it must not throw
 }
 
 RoutedEngine::~RoutedEngine() = default;
@@ -83,7 +84,7 @@ void RoutedEngine::submit(ReadSet& set) noexcept {
     try {
       submit_split(set);
     } catch (const std::bad_alloc&) {
-      options_.cold->submit(set);  // right for every read, if not the fastest
+      options_.cold->submit(set);  // correct for every read, if not the fastest
     }
   }
 }
@@ -103,15 +104,18 @@ void RoutedEngine::submit_split(ReadSet& set) {
   split->misses.clear();
   split->result = {};
   for (std::size_t i = 0; i < set.reads.size(); ++i) {
-    // Asked again: the map may have changed since the hits were counted, and either answer is
-    // right.
+    // The map may have changed since the hits were counted. That is harmless: both lanes give the
+    // same bytes, and a half may be empty.
     (map_.resident(set.reads[i].from) ? split->hits : split->misses).add(set.reads[i], i);
   }
   split->hits.reads = split->hits.copies;
   split->misses.reads = split->misses.copies;
   const bool both = !split->hits.reads.empty() && !split->misses.reads.empty();
   split->left = both ? 2 : 1;
-  Split* flying = split.release();  // recycled by the half that ends last
+  // From here on the split belongs to the half that ends last. With only one half, it may be
+  // recycled before submit() returns, so it is not looked at after that. Misses go first: the disk
+  // works while hits are copied.
+  Split* flying = split.release();
   const bool has_misses = !flying->misses.reads.empty();
   const bool has_hits = !flying->hits.reads.empty();
   if (has_misses) options_.cold->submit(flying->misses);
@@ -127,8 +131,8 @@ void RoutedEngine::recycle(Split* split) noexcept {
 Outcome RoutedEngine::read(std::span<const Read> reads) noexcept {
   Outcome outcome;
   const bool hits = count_hits(reads) == reads.size();
-  // A few holes in a cached file are read as the rest is, which closes them: handing a small set
-  // over costs more than one miss.
+  // A few uncached pages in a cached file are read like the rest, which caches them too: handing a
+  // small set to another thread costs more than one miss.
   const double share = hits ? 1.0 : map_.share();
   const double misses = static_cast<double>(reads.size()) * (1 - share);
   const bool nearly =
@@ -161,7 +165,7 @@ std::string RoutedEngine::name() const {
 
 std::string RoutedEngine::reason() const {
   if (!options_.reason.empty()) return options_.reason;
-  std::string text = options_.past_cache ? "past the page cache, as asked for" : map_.reason();
+  std::string text = options_.past_cache ? "bypasses the page cache, as asked for" : map_.reason();
   if (!options_.no_ring.empty()) text += "; no io_uring here (" + options_.no_ring + ")";
   return text;
 }

@@ -1,5 +1,5 @@
-// routed_engine.h - two lanes, one for bytes that are in the page cache and one for those on the
-// disk, and the map that tells which is which. Hits are copied while misses fly.
+// routed_engine.h - two lanes, one for bytes in the page cache and one for bytes on the disk, and
+// the map that decides between them. Hits are copied while misses are in flight.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ struct RoutedEngineOptions {
   Claim claim;  // for the buffers of both lanes
   std::unique_ptr<Lane> hot, cold;
   std::string hot_name, cold_name;
-  std::string reason;        // fixed; empty: what the map says
-  bool fills_cache = false;  // what is read may stay in the page cache
-  bool past_cache = false;   // every read is one of the disk
-  std::string no_ring;       // why there is no ring where one would have been used
+  std::string reason;        // fixed; empty: that of the map
+  bool fills_cache = false;  // pages that are read may stay in the page cache
+  bool past_cache = false;   // treats every read as one of the disk
+  std::string no_ring;       // why no ring is used although one would have been; else empty
 };
 
 class RoutedEngine final : public Engine {

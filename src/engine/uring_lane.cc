@@ -1,5 +1,5 @@
-// One ring, made, fed and reaped by one thread. Sets are fed first come first served; several are
-// in flight at once, so the disk never waits for a set to end.
+// One ring, which a single thread makes, feeds and reaps. Sets are fed in the order of arrival.
+// Several are in flight at once, so that the disk never waits for a set to end.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -24,15 +24,20 @@
 namespace lowtide {
 namespace {
 
-constexpr unsigned kReapShare = 16;  // wakes for a sixteenth of what is in flight
-constexpr int kMostRetries = 100;
+// Waits for a sixteenth of the reads in flight: to wait for one would cost a system call per read,
+// to wait for all would let the disk run idle.
+constexpr unsigned kReapShare = 16;
+constexpr int kMostRetries = 100;  // then a read that the kernel keeps refusing becomes an error
 
 class UringLane final : public Lane {
  public:
   UringLane(std::shared_ptr<Files> files, const LaneOptions& options)
       : opener_(files, options.access),
         options_(options),
+        // Half, so that two of the longest reads fit into the arena.
         max_span_bytes_(longest_span_bytes(options.bounce_bytes / 2)),
+        // Reads in flight keep their files open; half of the descriptors stay free for cached
+        // reads.
         flights_(files->shards()->size() > files->max_open() / 2 ? files->max_open() / 2 : 0),
         gap_(options.merge, options.most_gap_bytes) {}
 
@@ -77,7 +82,9 @@ class UringLane final : public Lane {
         retire();
       }
       if (broken != 0) {
-        ring.reset();  // before the buffers go back to their owners; the next set tries another
+        // The kernel writes into the buffers until their reads are done, and the destructor waits
+        // for that. Only then may the owners have them back. The next set tries a new ring.
+        ring.reset();
         fail_all(broken);
       }
     }
@@ -95,18 +102,18 @@ class UringLane final : public Lane {
     return ENOMEM;
   }
 
-  // Takes the sets that arrived; waits for one when nothing else is to be done. False: the lane
+  // Takes the sets that arrived, and waits for one if there is nothing else to do. False: the lane
   // ends.
   bool accept() {
     std::unique_lock lock(mutex_);
     if (jobs_.empty() && arrived_.empty()) {
-      opener_.forget();
+      opener_.forget();  // an idle lane must not occupy a descriptor
       work_.wait(lock, [&] { return stopping_ || !arrived_.empty(); });
       if (arrived_.empty()) return false;
     }
     std::deque<std::unique_ptr<UringJob>> fresh;
     fresh.swap(arrived_);
-    lock.unlock();
+    lock.unlock();  // plans sort, and submit() must not wait for that
     for (auto& job : fresh) {
       try {
         job->plan.start(
@@ -141,12 +148,12 @@ class UringLane final : public Lane {
     }
   }
 
-  // Puts span_ of the job into the ring; false when there is no room for it now.
+  // Puts span_ of the job into the ring; false if there is no room for it now.
   bool launch(Ring& ring, UringJob& job) {
     if (!flights_.may_open(span_.shard)) return false;
     const OpenShard* shard = nullptr;
     if (const int err = opener_.open(span_.shard, &shard)) {
-      // Descriptors come back when the reads that hold them are done.
+      // Descriptors become free when the reads that hold them are done, so try again later.
       if ((err == EMFILE || err == ENFILE) && ring.in_flight() > 0) return false;
       job.outcome.err = err;
       job.outcome.read = job.plan.culprit(span_, span_.offset_bytes);
@@ -194,11 +201,13 @@ class UringLane final : public Lane {
     const bool again = result == -EAGAIN || result == -EINTR;
     if (again && ++flight.retries <= kMostRetries && relaunch(ring, slot)) return;
     UringJob& job = *flight.job;
+    // EINVAL: some file systems accept O_DIRECT only at open. settle() then reads buffered.
     if (result < 0 && result != -EINVAL) {
       fail(job, flight, -result);
     } else {
       flight.have_bytes += static_cast<std::uint32_t>(std::max(result, 0));
       const bool whole = flight.have_bytes >= flight.need_bytes();
+      // A direct read cannot continue at an unaligned byte, which is where the file ends.
       const bool aligned = flight.have_bytes % flight.shard.alignment_bytes == 0;
       if (!whole && result > 0 && aligned && relaunch(ring, slot)) return;
       settle(job, flight, whole);
@@ -214,9 +223,8 @@ class UringLane final : public Lane {
                      flight.into + flight.have_bytes, flight.size_bytes - flight.have_bytes, slot);
   }
 
-  // Everything has come, or what is missing comes by plain reads: the tail of a file that does not
-  // end on a sector, a file system that refuses this direct read, or the end of a file that was cut
-  // short.
+  // All bytes have arrived, or plain reads fetch the rest: the tail of a file that does not end on
+  // a sector, or everything if the file system refuses direct reads.
   void settle(UringJob& job, const Flight& flight, bool whole) {
     if (whole && flight.bounce == nullptr && !flight.shard.drop_behind) return;
     if (whole && !flight.shard.drop_behind) {
@@ -238,7 +246,8 @@ class UringLane final : public Lane {
     if (flight.bounce != nullptr) arena_->free(flight.bounce, flight.size_bytes);
   }
 
-  // Tells the owners of finished sets, oldest first.
+  // Calls done() for finished sets, oldest first. A job leaves the list before, because the owner
+  // may then destroy the set.
   void retire() {
     for (auto it = jobs_.begin(); it != jobs_.end();) {
       UringJob& job = **it;
@@ -273,11 +282,11 @@ class UringLane final : public Lane {
   bool stopping_ = false;                          // guarded by mutex_
   std::thread thread_;
 
-  // Of the lane's thread alone.
+  // Used by the lane's thread only.
   std::deque<std::unique_ptr<UringJob>> jobs_;
   Flights flights_;
   std::unique_ptr<Arena> arena_;
-  Span span_;  // planned and not yet launched, of the first job that is not fed
+  Span span_;  // planned but not launched, of the first job that is not completely fed
   bool has_span_ = false;
   LaneGap gap_;
 };

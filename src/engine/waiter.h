@@ -1,4 +1,4 @@
-// waiter.h - a set of reads whose owner waits for it.
+// waiter.h - a set of reads that its owner can wait for.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@ class Waiter final : public ReadSet {
     finished_ = true;
     changed_.notify_one();
   }
-  // Once for each time that it was submitted.
+  // Call it once per submission.
   [[nodiscard]] Outcome wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return finished_; });

@@ -19,7 +19,7 @@ std::vector<std::byte*> targets_of(std::byte* out, std::size_t count, std::uint6
   return targets;
 }
 
-// Fortran order: sorted by row, so that the cells of each column come sorted and merge.
+// Fortran order: sorts by row, so that the reads of each column are sorted and can be merged.
 void take_columns(Store& store, const Rows& rows, std::vector<std::uint64_t>& samples,
                   std::byte* out) {
   std::vector<std::size_t> by_row(samples.size());
@@ -122,11 +122,13 @@ void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t si
                       std::byte* out) const {
   const std::shared_ptr<Store> store = impl_->holder->store();
   const Rows& rows = *impl_->rows;
-  if (rows.parts() > 1) throw std::invalid_argument("take_part: the array is in Fortran order");
+  if (rows.parts() > 1) {
+    throw std::invalid_argument("take_part: the array is in Fortran order; it must be in C order");
+  }
   if (offset_bytes > rows.sample_bytes() || size_bytes > rows.sample_bytes() - offset_bytes) {
     throw std::out_of_range("take_part: bytes " + std::to_string(offset_bytes) + " to " +
                             std::to_string(offset_bytes + size_bytes) + " are outside a row of " +
-                            std::to_string(rows.sample_bytes()));
+                            std::to_string(rows.sample_bytes()) + " bytes");
   }
   for_pieces(list, rows.size(), [&](std::size_t first, std::vector<std::uint64_t>& samples) {
     std::vector<Read> reads;
@@ -149,9 +151,9 @@ Stats Array::stats() const {
   const Rows& rows = *impl_->rows;
   stats.layout = rows.parts() == 1
                      ? "C"
-                     : "F: the elements of a row lie a column apart, so gathering rows reads up to "
-                       "all of " +
-                           format_bytes(rows.data_bytes()) + " for each look-ahead";
+                     : "F: the elements of a row are one column apart, so gathering rows reads up "
+                       "to all " +
+                           format_bytes(rows.data_bytes()) + " per look-ahead";
   return stats;
 }
 void Array::close() {

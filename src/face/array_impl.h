@@ -1,4 +1,4 @@
-// array_impl.h - what an open array is made of, shared by its copies and the Batches made from it.
+// array_impl.h - the implementation of an open array, shared by its copies and their Batches.
 #pragma once
 
 #include <memory>

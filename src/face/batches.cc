@@ -50,7 +50,7 @@ Schedule schedule_of(const BatchOptions& options, std::uint64_t rows) {
     throw std::invalid_argument(
         "drop_last leaves no batch: one step needs batch_size * world_size = " +
         std::to_string(schedule.batch_size) + " * " + std::to_string(schedule.world_size) +
-        " rows, and there are " + std::to_string(schedule.size));
+        " rows, but there are " + std::to_string(schedule.size));
   }
   return schedule;
 }
@@ -90,7 +90,7 @@ class Batches::Impl {
   void seek(std::uint64_t step) {
     if (step > run_.turns()) {
       throw std::out_of_range("seek: step " + std::to_string(step) + " is beyond the " +
-                              std::to_string(run_.turns()) + " of the epoch");
+                              std::to_string(run_.turns()) + " steps of the epoch");
     }
     run_.restart(run_.schedule(), step);
   }

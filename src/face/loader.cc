@@ -25,11 +25,11 @@ std::unique_ptr<Order> make_source_order(WindowOrder kind, std::uint64_t positio
 }
 
 void check_options(const LoaderOptions& options) {
-  if (options.prefetch == 0) throw std::invalid_argument("prefetch: must be at least 1");
+  if (options.prefetch == 0) throw std::invalid_argument("prefetch must be at least 1, not 0");
   if (!options.drop_last && options.world_size > 1) {
-    throw std::invalid_argument(
-        "drop_last: False needs world_size 1; with more ranks a short step would not be the same "
-        "for all");
+    throw std::invalid_argument("drop_last must be true with a world_size of " +
+                                std::to_string(options.world_size) +
+                                ": a short last step would not be the same for all ranks");
   }
 }
 
@@ -37,23 +37,23 @@ void check_options(const LoaderOptions& options) {
 
 Loader::Impl::Impl(Sources sources, bool mixture, const LoaderOptions& options)
     : sources_(std::move(sources)), mixed_(mixture), options_(options) {
-  if (sources_.empty()) throw std::invalid_argument("the list of sources is empty");
+  if (sources_.empty()) throw std::invalid_argument("the list of sources is empty; give one");
   check_options(options_);
   std::vector<double> weights;
   for (const auto& [tokens, weight] : sources_) {
-    if (tokens->holder->closed()) (void)tokens->holder->store();  // says so
+    if (tokens->holder->closed()) (void)tokens->holder->store();  // throws
     check_block(options_.block_size, tokens->stream->size());
     weights.push_back(weight);
   }
-  (void)Mixture(weights);  // also of a single source, whose weight is of no use
+  (void)Mixture(weights);  // checks the weight of a single source too, although it has no effect
   holder_ = make_holder();
   make_windows();
   make_schedule();
   run_ = std::make_unique<Run>(inputs(), schedule_);
 }
 
-// One stream without a budget of its own reads through its tokens; else the loader has files and
-// budget for itself.
+// A loader over one stream, without a budget of its own, reads through its tokens. Any other loader
+// has separate files and a separate budget.
 std::shared_ptr<StoreHolder> Loader::Impl::make_holder() const {
   const StoreHolder& first = *sources_.front().first->holder;
   if (sources_.size() == 1 && options_.memory_bytes == 0) {
@@ -83,9 +83,10 @@ void Loader::Impl::make_windows() {
       source.documents = tokens->documents();
       source.eot = tokens->eot;
       if (!source.documents && !source.eot) {
-        throw std::invalid_argument("documents=\"separate\": " + tokens->stream->format() +
-                                    " files do not tell where documents are; give the token "
-                                    "between them as eot= when opening");
+        throw std::invalid_argument("documents: " + tokens->stream->format() +
+                                    " files do not record where documents start, so they cannot "
+                                    "be separated; give eot, the token between documents, when "
+                                    "opening them");
       }
     }
     first_shard += static_cast<std::uint32_t>(tokens->stream->shards()->size());
@@ -97,14 +98,15 @@ void Loader::Impl::make_windows() {
                                          .anywhere = options_.order == WindowOrder::random,
                                          .separate = options_.separate_documents});
   if (windows_->reads_per_part() > Engine::kMaxReads) {
-    throw std::invalid_argument("block_size: a window of " + std::to_string(options_.block_size) +
-                                " + 1 tokens lies in up to " +
-                                std::to_string(windows_->reads_per_part()) + " pieces of files; " +
-                                std::to_string(Engine::kMaxReads) + " are read together at most");
+    throw std::invalid_argument(
+        "block_size: a window of " + std::to_string(options_.block_size) + " + 1 tokens can span " +
+        std::to_string(windows_->reads_per_part()) + " separate places in files, but at most " +
+        std::to_string(Engine::kMaxReads) + " can be read together; use a smaller block_size");
   }
 }
 
-// Positions that a source has in an epoch: as many as it has windows that do not overlap.
+// How many positions a source has in an epoch: one per window, counting windows that do not
+// overlap.
 std::uint64_t Loader::Impl::positions_of(std::size_t source) const {
   const std::uint64_t tokens = sources_[source].first->stream->size();
   return (tokens - 1) / options_.block_size;
@@ -124,10 +126,11 @@ void Loader::Impl::make_schedule() {
   const std::uint64_t step = schedule_.positions_per_step();
   if (positions >= step || !options_.drop_last) return;
   if (options_.order != WindowOrder::random) {
-    throw std::invalid_argument("batch_size: one step of " + std::to_string(options_.world_size) +
-                                " ranks needs " + std::to_string(step) + " windows of block_size " +
-                                std::to_string(options_.block_size) + ", but there are " +
-                                std::to_string(positions));
+    throw std::invalid_argument(
+        "batch_size: one step of " + std::to_string(options_.world_size) +
+        (options_.world_size == 1 ? " rank needs " : " ranks needs ") + std::to_string(step) +
+        " windows of block_size " + std::to_string(options_.block_size) + ", but there are " +
+        std::to_string(positions) + "; use a smaller batch_size or block_size");
   }
   schedule_.size = step;
 }
@@ -142,7 +145,7 @@ std::unique_ptr<Order> Loader::Impl::make_order() const {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     weights.push_back(sources_[i].second);
     limits.push_back(windows_->size_of(i));
-    // Sources of the same size must not be shuffled alike.
+    // Sources of the same size must not be shuffled the same way.
     const std::uint64_t seed = i == 0 ? options_.seed : hash_with(options_.seed, i);
     orders.push_back(make_source_order(options_.order, positions_of(i), limits.back(), seed));
   }

@@ -1,5 +1,5 @@
-// loader_impl.h - what a Loader is made of. Made in loader.cc; where its run is, and how it is
-// moved, is in loader_place.cc.
+// loader_impl.h - the implementation of Loader. loader.cc makes it; loader_place.cc knows how far
+// its run has come and moves it.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ class Loader::Impl {
  public:
   using Sources = std::vector<std::pair<std::shared_ptr<Tokens::Impl>, double>>;
 
-  // A mixture may be of one source: it leaves out nothing between two epochs.
+  // A mixture may have one source; it still leaves out nothing between two epochs.
   Impl(Sources sources, bool mixture, const LoaderOptions& options);
 
   std::optional<TokenBatch> next(std::chrono::milliseconds timeout, bool* timed_out) {
@@ -51,7 +51,7 @@ class Loader::Impl {
   [[nodiscard]] RunInputs inputs() const;
   [[nodiscard]] std::unique_ptr<Order> make_order() const;
   [[nodiscard]] std::uint64_t fingerprint() const;
-  [[nodiscard]] LoaderState place() const;  // the state but for the fingerprint, which reads
+  [[nodiscard]] LoaderState place() const;  // the state without the fingerprint, which needs reads
   void check(const LoaderState& state) const;
   void go_to(const LoaderState& place);
   [[nodiscard]] std::uint64_t positions_of(std::size_t source) const;
@@ -63,7 +63,7 @@ class Loader::Impl {
   const LoaderOptions options_;
   std::shared_ptr<StoreHolder> holder_;
   std::shared_ptr<const Windows> windows_;
-  Schedule schedule_;  // from the start of the first epoch, nothing skipped
+  Schedule schedule_;  // from the start of the first epoch, without skips
   std::unique_ptr<Run> run_;
 };
 

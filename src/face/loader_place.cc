@@ -11,9 +11,9 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kMostSkips = 16;  // a state stays under 1 KB
-// Windows of a mixture before a place that may be asked for: a run from there never comes to the
-// end of what a mixture can have.
+constexpr std::size_t kMostSkips = 16;  // keeps a state under 1 KB
+// The most windows of a mixture before a place that a caller may go to. It leaves as many again, so
+// that a run never reaches the last position of a mixture.
 constexpr std::uint64_t kMostBase = Mixture::kMostPositions / 2;
 
 }  // namespace
@@ -40,14 +40,14 @@ void Loader::Impl::check_epoch(const char* what, std::uint64_t epoch) const {
   const std::uint64_t last = kMostBase / schedule_.size;
   if (!mixed_ || epoch <= last) return;
   throw std::out_of_range(std::string(what) + ": a mixture of this size has no epoch " +
-                          std::to_string(epoch) + "; the last is " + std::to_string(last));
+                          std::to_string(epoch) + "; its last epoch is " + std::to_string(last));
 }
 
 void Loader::Impl::skip(std::uint64_t first, std::uint64_t last, std::uint64_t epoch) {
   const Schedule::Turn next = now();
   if (epoch < next.epoch || (epoch == next.epoch && first < next.step)) {
     throw std::invalid_argument("skip: step " + std::to_string(first) + " of epoch " +
-                                std::to_string(epoch) + " is behind; the next is step " +
+                                std::to_string(epoch) + " has passed; the next is step " +
                                 std::to_string(next.step) + " of epoch " +
                                 std::to_string(next.epoch));
   }
@@ -59,12 +59,12 @@ void Loader::Impl::skip(std::uint64_t first, std::uint64_t last, std::uint64_t e
   const std::uint64_t steps = running.in_epoch(epoch, 0).left;
   const std::uint64_t end = running.in_epoch(epoch, steps).step;
   if (first >= last || last > end) {
-    throw std::invalid_argument("skip: steps " + std::to_string(first) + " to " +
-                                std::to_string(last) + " are not a range within the " +
-                                std::to_string(end) + " of the epoch");
+    throw std::invalid_argument("skip: " + std::to_string(first) + " to " + std::to_string(last) +
+                                " is not a range within the " + std::to_string(end) +
+                                " steps of the epoch");
   }
-  // Where the step of this name starts: by search, because an epoch that was entered under other
-  // sizes, or has skips already, has no plain rule for it.
+  // Where the step with this number starts. It takes a search, because no formula holds for an
+  // epoch that was entered under other sizes or that has skips already.
   const auto start_of = [&](std::uint64_t step) {
     std::uint64_t low = 0, high = steps;
     while (low < high) {
@@ -84,12 +84,12 @@ void Loader::Impl::skip(std::uint64_t first, std::uint64_t last, std::uint64_t e
   go_to(place);
 }
 
-// Positions of a mixture before an epoch; nullopt where that would be before the first.
+// Positions of a mixture before an epoch; nullopt if the epoch would start before position 0.
 std::optional<std::uint64_t> Loader::Impl::base_of(std::uint64_t epoch) const {
   const Schedule& running = run_->schedule();
   if (!mixed_) return 0;
   if (epoch >= running.epoch) return running.in_epoch(epoch, 0).base;
-  // As if the present sizes had held.
+  // Computed as if the current sizes had been in force.
   const std::uint64_t each = schedule_.drop_last
                                  ? schedule_.steps_in_epoch() * schedule_.positions_per_step()
                                  : schedule_.size;
@@ -101,14 +101,18 @@ std::optional<Loader::When> Loader::Impl::when(std::uint64_t token, std::uint64_
                                                std::size_t source) const {
   if (options_.order == WindowOrder::random) {
     throw std::invalid_argument(
-        "when: in random order windows are drawn with replacement, so no one step has a token");
+        "when: random order draws windows with replacement, so a token has no single step; use "
+        "order shuffle or sequential");
   }
-  if (source >= sources_.size()) throw std::out_of_range("when: there is no such source");
+  if (source >= sources_.size()) {
+    throw std::out_of_range("when: source " + std::to_string(source) +
+                            " does not exist; the loader has " + std::to_string(sources_.size()));
+  }
   check_epoch("when", epoch);
   const std::uint64_t tokens = sources_[source].first->stream->size();
   if (token >= tokens) {
-    throw std::out_of_range("when: token " + std::to_string(token) + " is outside the " +
-                            std::to_string(tokens) + " of the stream");
+    throw std::out_of_range("when: token " + std::to_string(token) + " is outside the stream of " +
+                            std::to_string(tokens) + " tokens");
   }
   // The last token of the last window is only ever a target.
   const std::uint64_t windows = positions_of(source);
@@ -127,7 +131,8 @@ std::optional<Loader::When> Loader::Impl::when(std::uint64_t token, std::uint64_
   }
   const auto base = base_of(epoch);
   if (!base) return std::nullopt;
-  // A source that is drawn from often comes round in one epoch: the first that is trained on.
+  // A source with a large weight can start over within one epoch. The answer is the first position
+  // that is delivered.
   const auto& mixture = static_cast<const MixedOrder&>(run_->order());
   const std::uint64_t end = *base + schedule_.size;
   for (std::uint64_t from = *base; from < end; ++from) {
@@ -175,11 +180,11 @@ void Loader::Impl::restore(const LoaderState& state) {
   go_to(state);
 }
 
-// Whether the state is one of such a loader over such data.
+// Throws std::invalid_argument unless the state was saved by such a loader over such data.
 void Loader::Impl::check(const LoaderState& state) const {
   const auto differs = [](const char* what, const auto& saved, const auto& here) {
     throw std::invalid_argument(std::string("state: ") + what + " differs: the state has " + saved +
-                                ", this loader " + here);
+                                ", this loader has " + here);
   };
   const auto text = [](std::uint64_t value) { return std::to_string(value); };
   if (state.format != LoaderState::kFormat) {
@@ -195,23 +200,23 @@ void Loader::Impl::check(const LoaderState& state) const {
   if (state.seed != options_.seed) differs("seed", text(state.seed), text(options_.seed));
   if (state.fingerprint != fingerprint()) {
     throw std::invalid_argument(
-        "state: the data differs: the state was saved with other files, other contents or other "
-        "weights");
+        "state: the data differs: the state was saved with different files, contents or weights");
   }
 }
 
-// Throws std::invalid_argument for a place that is none.
+// Throws std::invalid_argument for a state that does not name a place in this run.
 void Loader::Impl::go_to(const LoaderState& state) {
   const auto text = [](std::uint64_t value) { return std::to_string(value); };
-  // A random epoch is as long as a step needs it: under other sizes it may have been longer.
+  // A random epoch is stretched to at least one step, so it may have been longer under other sizes.
   const bool random = options_.order == WindowOrder::random;
   if (state.position > schedule_.size && !random) {
     throw std::invalid_argument("state: position " + text(state.position) + " is beyond the " +
-                                text(schedule_.size) + " of an epoch");
+                                text(schedule_.size) + " positions of an epoch");
   }
   if (mixed_ && state.base > kMostBase) {
     throw std::invalid_argument("state: " + text(state.base) +
-                                " windows before this epoch are more than a mixture can have");
+                                " windows before this epoch exceed the " + text(kMostBase) +
+                                " that a mixture can have");
   }
   Schedule schedule = schedule_;
   schedule.epoch = state.epoch;
@@ -231,8 +236,8 @@ void Loader::Impl::go_to(const LoaderState& state) {
   while (skips.size() > kMostSkips && skips.front().epoch < state.epoch) skips.erase(skips.begin());
   if (skips.size() > kMostSkips) {
     throw std::invalid_argument("skip: more than " + text(kMostSkips) +
-                                " ranges in this epoch and those to come; ranges that touch are "
-                                "one");
+                                " ranges in the current and later epochs; join some, because "
+                                "adjacent ranges count as one");
   }
   run_->restart(std::move(schedule), 0);
 }

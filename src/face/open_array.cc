@@ -11,16 +11,16 @@ namespace {
 
 using Shape = std::vector<std::uint64_t>;
 
-// A flat file of several that are joined: the given shape tells the further axes, the file how many
-// rows.
+// For one of several raw files that are joined: the given shape says what the other axes are, the
+// file size says how many rows.
 void give_rows(Layout* layout, const Shape& shape, const std::string& path) {
   std::uint64_t inner = 1;
   for (std::size_t axis = 1; axis < shape.size(); ++axis) inner *= shape[axis];
   const std::uint64_t elements = layout->shape.at(0);
   if (inner == 0 || elements % inner != 0) {
     throw FormatError(path + ": " + std::to_string(elements) +
-                      " elements are not a multiple of the " + std::to_string(inner) +
-                      " of a row of shape " + shape_text(shape));
+                      " elements are not a whole number of rows of " + std::to_string(inner) +
+                      " elements, as shape " + shape_text(shape) + " requires");
   }
   layout->shape = shape;
   layout->shape[0] = elements / inner;
@@ -45,7 +45,8 @@ Opened open_one(const std::string& path, const OpenOptions& options, bool severa
       [&](std::uint64_t offset, std::span<std::byte> out) { file.read_exact(offset, out); }, given);
   if (several && options.shape && !options.shape->empty() && opened.layout.format == "raw") {
     if (options.fortran_order.value_or(false)) {
-      throw std::invalid_argument("several raw files in Fortran order: open each by itself");
+      throw std::invalid_argument(
+          "several raw files in Fortran order cannot be joined; open each on its own");
     }
     give_rows(&opened.layout, *options.shape, path);
   }
@@ -60,7 +61,7 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
   const bool several = paths.size() > 1;
   const auto rows = std::make_shared<Rows>();
   std::string format;
-  std::shared_ptr<File> last;  // the file whose header was read is the one that is read on
+  std::shared_ptr<File> last;  // kept open, so that the data comes from the file of the header
   for (const std::string& path : paths) {
     if (several && File(path).shard().size_bytes == 0) continue;
     Opened opened = open_one(path, options, several);
@@ -71,10 +72,10 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
     last = std::move(opened.file);
   }
   if (rows->shards()->size() == 0)
-    throw FormatError("every one of the " + std::to_string(paths.size()) + " files is empty");
+    throw FormatError("all " + std::to_string(paths.size()) + " files are empty");
   if (several && options.shape && *options.shape != rows->shape()) {
-    throw FormatError("shape given is " + shape_text(*options.shape) +
-                      ", but the files together have " + shape_text(rows->shape()));
+    throw FormatError("shape " + shape_text(*options.shape) +
+                      " was given, but the files together have " + shape_text(rows->shape()));
   }
   const auto shard = static_cast<std::uint32_t>(rows->shards()->size() - 1);
   auto impl =

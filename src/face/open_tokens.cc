@@ -27,7 +27,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   for (const std::string& name : names) {
     if (name == "index.json") {
       throw FormatError(folder +
-                        "/index.json: this is a folder in MDS or LitData format, which is "
+                        "/index.json: this folder is in MDS or LitData format, which Lowtide does "
                         "not read; name the token files themselves");
     }
     if (ends_in(name, ".bin")) bins.push_back(folder + "/" + name);
@@ -35,17 +35,17 @@ std::vector<std::string> files_in(const std::string& folder) {
   }
   if (!bins.empty() && !arrays.empty()) {
     throw FormatError(folder +
-                      ": both .bin and .npy files are in this folder; name those of one "
+                      ": this folder contains both .bin and .npy files; name the files of one "
                       "format, for example \"" +
                       folder + "/*.bin\"");
   }
   if (bins.empty() && arrays.empty()) {
-    throw FormatError(folder + ": no token files (.bin or .npy) in this folder");
+    throw FormatError(folder + ": this folder contains no token files (.bin or .npy)");
   }
   return bins.empty() ? arrays : bins;
 }
 
-// A pair that was named twice, by a pattern that matches both of its files, is one.
+// A pattern that matches both files of a Megatron pair names it twice; this keeps one.
 std::vector<std::string> without_twins(const std::vector<std::string>& paths) {
   const std::unordered_set<std::string> all(paths.begin(), paths.end());
   std::vector<std::string> kept;
@@ -62,7 +62,7 @@ std::vector<std::string> expand(const std::string& path) {
   return without_twins(expand_path(path));
 }
 
-// What grows with the number of files.
+// The bytes held that grow with the number of files.
 std::uint64_t held_bytes(const TokenStream& stream, const std::vector<TokenLayout>& layouts,
                          const std::vector<Shard>& index_shards) {
   std::uint64_t bytes = stream.held_bytes();
@@ -107,7 +107,7 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   std::shared_ptr<File> last;
   for (const std::string& path : paths) {
     const auto file = std::make_shared<File>(path);
-    // An empty file whose index is there is not empty by right: it was cut short.
+    // An empty file that has an index was truncated; it must not be skipped as an empty shard.
     const bool empty = file->shard().size_bytes == 0;
     const bool indexed = ends_in(path, ".bin") && path_exists(with_suffix(path, ".idx"));
     if (paths.size() > 1 && empty && !indexed) continue;
@@ -124,7 +124,7 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
     layouts.push_back(std::move(layout));
   }
   if (stream->shards()->size() == 0) {
-    throw FormatError("every one of the " + std::to_string(paths.size()) + " files is empty");
+    throw FormatError("all " + std::to_string(paths.size()) + " files are empty");
   }
   const auto shard = static_cast<std::uint32_t>(stream->shards()->size() - 1);
   auto impl =
@@ -141,7 +141,7 @@ Tokens::Impl::Impl(std::shared_ptr<const TokenStream> of, std::vector<TokenLayou
     : stream(std::move(of)),
       layouts(std::move(with_documents)),
       eot(eot_of),
-      holder(std::make_shared<StoreHolder>("this stream of tokens", stream->shards(), options,
+      holder(std::make_shared<StoreHolder>("the token stream", stream->shards(), options,
                                            Budget::Entry{"one token", stream->item_bytes()},
                                            held_bytes(*stream, layouts, index_shards))),
       index_shards_(std::make_shared<const Shards>(index_shards)) {}

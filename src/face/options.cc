@@ -20,8 +20,8 @@ Kind parse_word(std::string_view what, std::string_view word,
     if (word == name) return kind;
     known += (known.empty() ? "\"" : ", \"") + std::string(name) + "\"";
   }
-  throw std::invalid_argument(std::string(what) + ": unknown word \"" + std::string(word) +
-                              "\"; known are " + known);
+  throw std::invalid_argument(std::string(what) + ": unknown value \"" + std::string(word) +
+                              "\"; use one of " + known);
 }
 
 }  // namespace

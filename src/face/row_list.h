@@ -1,5 +1,5 @@
-// row_list.h - the rows or tokens that a caller names, checked and made 64 bits wide, a piece at a
-// time.
+// row_list.h - checks the row or token numbers of a caller and widens them to 64 bits, one slice at
+// a time.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,9 @@ inline constexpr std::size_t kTakeRows = 4096;  // planned at a time
                           std::to_string(rows));
 }
 
-// Calls `use` with the place in the list and up to kTakeRows entries from there on. Throws
-// std::out_of_range for the first entry that is not below `rows`; pieces before it were used.
+// Calls `use` with an index into the list and up to kTakeRows entries from there. Throws
+// std::out_of_range for the first entry that is not below `rows`; by then `use` was called for the
+// slices before it.
 template <typename Use>
 void for_pieces(const RowList& list, std::uint64_t rows, const Use& use) {
   std::visit(
@@ -31,7 +32,7 @@ void for_pieces(const RowList& list, std::uint64_t rows, const Use& use) {
         for (std::size_t first = 0; first < all.size(); first += kTakeRows) {
           piece.clear();
           for (const auto row : all.subspan(first, std::min(kTakeRows, all.size() - first))) {
-            // A negative number becomes a huge one.
+            // A negative number becomes a huge one and fails this test too.
             if (static_cast<std::uint64_t>(row) >= rows)
               throw_out_of_bounds(std::to_string(row), rows);
             piece.push_back(static_cast<std::uint64_t>(row));

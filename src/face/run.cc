@@ -32,13 +32,13 @@ std::optional<Lease> Run::next(std::chrono::milliseconds timeout, bool* timed_ou
   notice_fork();
   if (!lookahead_) {
     if (turn_ == turns_ || cancelled_) return std::nullopt;
-    start();  // in a forked child, or where a restart could not
+    start();  // in a forked child, or after a restart that failed to start
   }
   const std::uint64_t before = now_ns();
   std::optional<Lease> lease = lookahead_->next(timeout, timed_out);
   const std::uint64_t waited = now_ns() - before;
   if (!lease) {
-    // What it claimed is free for others as soon as the last batch was taken.
+    // Its claims become free for others as soon as the last batch was taken.
     if (!*timed_out && turn_ == turns_) end();
     return std::nullopt;
   }
@@ -114,7 +114,7 @@ void Run::notice_fork() {
   pid_ = process_id();
 }
 
-// Its threads do not exist in this process: nothing of it can be ended here.
+// Leaks on purpose: the threads do not exist in this process, so nothing can be shut down here.
 void Run::leave_to_parent() {
   new (&mutex_) std::mutex;
   (void)lookahead_.release();

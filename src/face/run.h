@@ -1,5 +1,5 @@
-// run.h - batches on their way to one consumer, of an array or of tokens: started, moved and
-// ended, and begun again in a forked child.
+// run.h - a sequence of batches for one consumer, of an array or of tokens. It can be moved to
+// another place, and it starts again in a forked child.
 #pragma once
 
 #include <atomic>
@@ -23,28 +23,28 @@ struct RunInputs {
   std::shared_ptr<const Dataset> dataset;
   std::shared_ptr<StoreHolder> holder;
   std::function<std::unique_ptr<Order>()> make_order;  // called again in a forked child
-  std::uint64_t most_ahead = 0;                        // batches; 0: as many as pay
-  std::vector<Budget::Entry> holds = {};               // by the caller, for this run: claimed
+  std::uint64_t most_ahead = 0;                        // batches; 0: as many as pay off
+  std::vector<Budget::Entry> holds = {};               // held by the caller for this run; claimed
 };
 
 // One consumer at a time; cancel() from any thread.
 class Run {
  public:
-  // Starts reading at once. Throws std::invalid_argument where the budget is too small; what a
-  // file that changed since it was opened deserves.
+  // Starts reading at once. Throws std::invalid_argument if the budget is too small, FormatError
+  // or IoError if a file changed since it was opened.
   Run(RunInputs inputs, Schedule schedule);
   ~Run();
 
-  // The next batch; nullopt at the end, after cancel(), or with *timed_out after `timeout`.
+  // The next batch; nullopt at the end, after cancel(), or, with *timed_out set, after `timeout`.
   [[nodiscard]] std::optional<Lease> next(std::chrono::milliseconds timeout, bool* timed_out);
 
-  // Goes on from a turn of another schedule, or of the same one. O(1): nothing is replayed.
+  // Continues from a turn of the same or another schedule. O(1): nothing is replayed.
   void restart(Schedule schedule, std::uint64_t turn);
   void cancel() noexcept;
 
   [[nodiscard]] const Schedule& schedule() const { return schedule_; }
   [[nodiscard]] std::uint64_t turn() const { return turn_; }    // delivered so far
-  [[nodiscard]] std::uint64_t turns() const { return turns_; }  // in all
+  [[nodiscard]] std::uint64_t turns() const { return turns_; }  // in total
   [[nodiscard]] Store& store();
   [[nodiscard]] const Order& order();
 
@@ -63,9 +63,9 @@ class Run {
   Schedule schedule_;
   std::uint64_t turns_ = 0;
   std::uint64_t turn_ = 0;
-  std::mutex mutex_;  // lookahead_ and cancelled_: cancel comes from another thread
+  std::mutex mutex_;  // guards lookahead_ and cancelled_, because any thread may cancel
   std::atomic<bool> cancelled_ = false;
-  std::unique_ptr<Lookahead> lookahead_;  // nullptr: all turns are done
+  std::unique_ptr<Lookahead> lookahead_;  // nullptr: all turns are done, or not started here yet
 };
 
 }  // namespace lowtide

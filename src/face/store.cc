@@ -31,9 +31,9 @@ Store::Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, 
   const std::size_t count = files_->shards()->size();
   if (count > 1) {
     shards_claim_ = budget_.claim(held_bytes + count * (Files::kShardBytes + CacheMap::kShardBytes),
-                                  "names and places of " + std::to_string(count) + " files");
+                                  "the table of " + std::to_string(count) + " files");
   }
-  // Checked and given back: what is read by index lies in the caller's memory.
+  // Checked, then released: rows that are read by index go to the caller's memory.
   (void)budget_.claim_all({std::move(least), engine_buffers(budget_.limit_bytes())});
   decide_cache();
   engine_ = open_engine(files_,
@@ -51,10 +51,11 @@ void Store::decide_cache() {
   const std::uint64_t total = files_->total_bytes();
   const auto available = available_bytes();
   cache_ = available && total < *available / 2 ? CacheMode::keep : CacheMode::drop;
-  cache_reason_ =
-      !available ? "the available memory is unknown"
-                 : format_bytes(total) + (cache_ == CacheMode::keep ? " are under" : " are over") +
-                       " half of the available memory (" + format_bytes(*available) + ")";
+  cache_reason_ = !available
+                      ? "the available memory is unknown"
+                      : format_bytes(total) +
+                            (cache_ == CacheMode::keep ? " is less than" : " is at least") +
+                            " half of the available memory (" + format_bytes(*available) + ")";
 }
 
 std::shared_ptr<Engine> Store::engine() {
@@ -73,7 +74,8 @@ std::shared_ptr<Engine> Store::begin_run(const std::vector<Budget::Entry>& needs
   std::uint64_t bytes = 0;
   for (const Budget::Entry& need : needs) bytes += need.bytes;
   const bool own_choice = options_.engine == EngineKind::automatic;
-  // A run that has it would not give it back; a plain read is over soon.
+  // Another run would keep the engine that holds the data alive, so nothing would be freed. A plain
+  // read ends soon.
   const bool others = runs_.fetch_add(1, std::memory_order_relaxed) > 0;
   try {
     if (own_choice && !others && budget_.claimable_bytes() < bytes) make_way();
@@ -163,8 +165,8 @@ StoreHolder::~StoreHolder() {
   notice_fork();
 }
 
-// The parent's store is leaked on purpose: its threads do not run in this process, so nothing of
-// it can be ended, and the lock may have been held by one of them.
+// The parent's store is leaked on purpose. Its threads do not exist in this process, so it cannot
+// be shut down, and one of them may have held the lock at the fork.
 void StoreHolder::notice_fork() {
   fork_.look([this] {
     new (&mutex_) std::mutex;

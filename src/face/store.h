@@ -1,5 +1,5 @@
-// store.h - some open files with one budget and one engine: what an Array, a Tokens and a Loader
-// read from. Shared with the batches made from it, so that each may be the last to go.
+// store.h - open files with one budget and one engine: what an Array, a Tokens or a Loader reads
+// from. It is shared with the batches made from it, so any of them may outlive the others.
 #pragma once
 
 #include <atomic>
@@ -31,9 +31,9 @@ struct StoreOptions {
 // Any thread.
 class Store {
  public:
-  // Throws std::invalid_argument where `least`, which is given back, and the engine's buffers do
-  // not fit; IoError for an engine that is not available here.
-  // `held_bytes`: what the data set holds for its files; claimed with the tables made here.
+  // Throws std::invalid_argument if `least` and the engine's buffers do not fit (`least` is only
+  // checked, not kept), and IoError for an engine that is not available here. `held_bytes` is what
+  // the data set holds for its files; it is claimed together with the tables made here.
   Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, Budget::Entry least,
         std::uint64_t held_bytes);
 
@@ -42,16 +42,16 @@ class Store {
   [[nodiscard]] const StoreOptions& options() const { return options_; }
 
   [[nodiscard]] std::shared_ptr<Engine> engine();
-  // The engine for a run that needs `needs`, until end_run(): one that holds all of the data by its
-  // own choice makes way if both do not fit and no other run has it.
+  // The engine for a run that needs `needs`, until end_run(). If the automatic engine holds all of
+  // the data, both do not fit and no other run uses it, a smaller engine replaces it.
   [[nodiscard]] std::shared_ptr<Engine> begin_run(const std::vector<Budget::Entry>& needs);
   void end_run() { runs_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // Reads and waits; turns a failure into an exception. Counts.
+  // Reads, waits, and updates the counters. Turns a failure into an exception.
   void read(std::span<const Read> reads);
 
   void count_delivered(std::uint64_t bytes, std::uint64_t wait_ns);
-  void watch(std::shared_ptr<const Pool> pool);  // its kept batches are the user's
+  void watch(std::shared_ptr<const Pool> pool);  // for Stats::held_by_you_bytes
   [[nodiscard]] Stats stats();
 
  private:
@@ -66,23 +66,24 @@ class Store {
   std::string cache_reason_;
   mutable std::mutex mutex_;
   std::shared_ptr<Engine> engine_;
-  Traffic past_;  // of an engine that made way
+  Traffic past_;  // of an engine that was replaced
   std::vector<std::weak_ptr<const Pool>> pools_;
   std::atomic<std::uint64_t> bytes_asked_{0}, wait_ns_{0};
   std::atomic<int> runs_{0};
 };
 
-// A Store, opened again in a forked child, where the parent's threads do not exist. Any thread.
+// A Store that is opened again in a forked child, where the parent's threads do not exist. Any
+// thread.
 class StoreHolder {
  public:
-  // `what` is what a user calls it: "the array".
+  // `what` is the user's name for it in messages: "the array".
   StoreHolder(std::string what, std::shared_ptr<const Shards> shards, const StoreOptions& options,
               Budget::Entry least, std::uint64_t held_bytes);
   ~StoreHolder();
 
   // The store of this process. Throws std::invalid_argument when closed.
   [[nodiscard]] std::shared_ptr<Store> store();
-  // The same for what was begun before it was closed.
+  // The same for a run that began before it was closed.
   [[nodiscard]] std::shared_ptr<Store> store_of_run();
   void close();
   [[nodiscard]] bool closed();

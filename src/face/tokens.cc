@@ -23,15 +23,15 @@ TokenType parse_token_type(std::string_view name) {
     known += (i == 0 ? "" : ", ") + std::string(token_type_name(static_cast<TokenType>(i)));
   }
   throw std::invalid_argument("dtype: tokens cannot be delivered as \"" + std::string(name) +
-                              "\"; known are " + known);
+                              "\"; use one of " + known);
 }
 
 void check_block(std::uint64_t block_size, std::uint64_t tokens) {
-  if (block_size == 0) throw std::invalid_argument("block_size: must be at least 1");
+  if (block_size == 0) throw std::invalid_argument("block_size must be at least 1, not 0");
   if (block_size >= tokens) {
     throw std::invalid_argument("block_size: a window of " + std::to_string(block_size) +
                                 " + 1 tokens does not fit into a stream of " +
-                                std::to_string(tokens));
+                                std::to_string(tokens) + " tokens");
   }
 }
 
@@ -60,8 +60,8 @@ void Tokens::read(std::uint64_t first, std::uint64_t count, std::byte* out) cons
   const TokenStream& stream = *impl_->stream;
   if (first > stream.size() || count > stream.size() - first) {
     throw std::out_of_range("tokens " + std::to_string(first) + " to " +
-                            std::to_string(first + count) + " are outside the " +
-                            std::to_string(stream.size()) + " of the stream");
+                            std::to_string(first + count) + " are outside the stream of " +
+                            std::to_string(stream.size()) + " tokens");
   }
   std::vector<Read> reads;
   stream.locate(first, count, 0, out, reads);
@@ -74,8 +74,8 @@ void Tokens::take(RowList list, std::byte* out) const {
   std::vector<std::size_t> by_place;
   std::vector<Read> reads;
   for_pieces(list, stream.size(), [&](std::size_t first, const std::vector<std::uint64_t>& tokens) {
-    // Sorted, because tokens are so small that one read for neighbours pays also where they are
-    // cached.
+    // Sorted because tokens are so small that one read for several neighbours is cheaper even if
+    // they are cached.
     by_place.resize(tokens.size());
     std::iota(by_place.begin(), by_place.end(), std::size_t{0});
     std::ranges::sort(by_place, {}, [&](std::size_t i) { return tokens[i]; });
@@ -95,15 +95,15 @@ TokenBatch Tokens::windows(RowList starts, std::uint64_t block_size, std::string
   return std::visit(
       [&](const auto& all) {
         for (std::size_t i = 0; i < all.size(); ++i) {
-          // A negative number becomes a huge one.
+          // A negative number becomes a huge one and fails this test too.
           if (static_cast<std::uint64_t>(all[i]) <= last) continue;
           throw std::out_of_range("starts: entry " + std::to_string(i) + " is " +
                                   std::to_string(all[i]) + "; a window of " +
-                                  std::to_string(block_size) + " + 1 tokens starts from 0 to " +
+                                  std::to_string(block_size) + " + 1 tokens can start at 0 to " +
                                   std::to_string(last));
         }
         const auto fill = [&](std::uint64_t first, std::span<std::uint64_t> out) {
-          // Clamped, because another thread may write to the list meanwhile.
+          // Clamped because another thread may write to the list after it was checked.
           std::ranges::transform(all.subspan(first, out.size()), out.begin(), [last](auto start) {
             return std::min(static_cast<std::uint64_t>(start), last);
           });
@@ -117,7 +117,7 @@ TokenBatch Tokens::batch(std::uint64_t batch_size, std::uint64_t block_size, std
                          std::string_view dtype, const std::function<void()>& between) const {
   const TokenType to = parse_token_type(dtype);
   check_block(block_size, size());
-  if (batch_size == 0) throw std::invalid_argument("batch_size: must be at least 1");
+  if (batch_size == 0) throw std::invalid_argument("batch_size must be at least 1, not 0");
   const auto order = make_random(batch_size, size() - block_size, seed);
   return impl_->windows(
       batch_size,
@@ -134,11 +134,13 @@ std::optional<std::uint64_t> Tokens::documents() const {
 
 void Tokens::document_offsets(std::uint64_t first, std::uint64_t count, std::int64_t* out) const {
   const auto documents = impl_->documents();
-  if (!documents) throw std::invalid_argument(format() + " files do not tell their documents");
+  if (!documents) {
+    throw std::invalid_argument(format() + " files do not record where documents start");
+  }
   if (first > documents->size() + 1 || count > documents->size() + 1 - first) {
     throw std::out_of_range("documents " + std::to_string(first) + " to " +
-                            std::to_string(first + count) + " are outside the " +
-                            std::to_string(documents->size()) + " of the stream");
+                            std::to_string(first + count) + " are outside the stream of " +
+                            std::to_string(documents->size()) + " documents");
   }
   std::vector<std::uint64_t> offsets(std::min<std::uint64_t>(count, 8192));
   for (std::uint64_t done = 0; done < count; done += offsets.size()) {

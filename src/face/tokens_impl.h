@@ -1,6 +1,6 @@
-// tokens_impl.h - what an open token stream is made of, shared by its copies and the Loaders made
-// from it. Opened in open_tokens.cc; what it holds in one process is in tokens_live.cc, a batch of
-// it in token_batch.cc.
+// tokens_impl.h - the implementation of an open token stream, shared by its copies and its Loaders.
+// open_tokens.cc opens it, tokens_live.cc has what it holds in one process, token_batch.cc has its
+// batches.
 #pragma once
 
 #include <functional>
@@ -22,15 +22,16 @@
 
 namespace lowtide {
 
-// Anything but the name of an integer type: std::invalid_argument that lists them.
+// Throws std::invalid_argument, which lists the names, for anything but the name of an integer
+// type.
 [[nodiscard]] TokenType parse_token_type(std::string_view name);
 
-// Throws std::invalid_argument unless a stream of so many tokens has a window of this size.
+// Throws std::invalid_argument unless a stream of this many tokens has a window of this size.
 void check_block(std::uint64_t block_size, std::uint64_t tokens);
 
-// What a format sees of a file; keeps it open.
+// A file as a format sees it. The result keeps the file open.
 [[nodiscard]] TokenFile token_file(const std::shared_ptr<File>& file);
-// nullopt where there is no such file. Throws IoError.
+// nullopt if there is no such file. Throws IoError.
 [[nodiscard]] std::optional<TokenFile> open_beside(const std::string& path);
 
 class TokenBatch::Impl {
@@ -56,9 +57,9 @@ class Tokens::Impl {
        const StoreOptions& options);
   ~Impl() { notice_fork(); }
 
-  // Made when first asked for; nullptr where the format has none. Claims its table.
+  // Made on first use, and claims its table; nullptr if the format does not record documents.
   [[nodiscard]] std::shared_ptr<const Documents> documents();
-  // `fill` gives the starts of windows first, first + 1, ...; it and `between` may throw.
+  // `fill` writes the starts of windows first, first + 1, ...; it and `between` may throw.
   using FillStarts = std::function<void(std::uint64_t first, std::span<std::uint64_t> starts)>;
   [[nodiscard]] TokenBatch windows(std::uint64_t rows, const FillStarts& fill,
                                    std::uint64_t block_size, TokenType to, bool keep_starts,
@@ -67,12 +68,12 @@ class Tokens::Impl {
   void close();
 
   const std::shared_ptr<const TokenStream> stream;
-  const std::vector<TokenLayout> layouts;  // of all files if they tell their documents, else none
+  const std::vector<TokenLayout> layouts;  // of all files if they record documents, else empty
   const std::optional<std::uint64_t> eot;
   const std::shared_ptr<StoreHolder> holder;
 
  private:
-  // What a call of windows() asks for, but for the starts.
+  // The arguments of a call of windows() without the starts.
   struct Call {
     std::uint64_t rows = 0;
     std::uint64_t block_size = 0;
@@ -80,22 +81,22 @@ class Tokens::Impl {
     bool keep_starts = false;
     [[nodiscard]] bool operator==(const Call& other) const = default;
   };
-  // What the next call like it uses again.
+  // What the next call with the same arguments reuses.
   struct Buffers {
     Call call;
     std::shared_ptr<const Windows> windows = nullptr;
     std::shared_ptr<Pool> pool = nullptr;
-    std::unique_ptr<Share> share = nullptr;  // of the buffers that wait
-    std::uint64_t bytes = 0;                 // of one of them
-    std::uint64_t piece_rows = 0;            // read at a time
+    std::unique_ptr<Share> share = nullptr;  // of the spare buffers
+    std::uint64_t bytes = 0;                 // of one buffer
+    std::uint64_t piece_rows = 0;            // windows read at a time
 
     explicit Buffers(const Call& asked) : call(asked) {}
     Buffers(Buffers&&) = default;
     ~Buffers() {
-      if (pool) pool->keep(0);  // a batch that is kept must not keep the rest of it
+      if (pool) pool->keep(0);  // a batch that the user keeps must not keep the spare buffers
     }
   };
-  // What belongs to one process, and ends with close().
+  // What belongs to one process and ends with close().
   struct Live {
     std::shared_ptr<Store> store;
     Claim documents_claim;

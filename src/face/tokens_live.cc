@@ -9,16 +9,16 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kDocumentsShare = 8;  // of the budget for the table of documents, at most
-constexpr std::uint64_t kPoolShare = 4;       // of the budget for the buffers of windows()
+constexpr std::uint64_t kDocumentsShare = 8;  // at most 1/8 of the budget for the document table
+constexpr std::uint64_t kPoolShare = 4;       // 1/4 of the free budget for the buffers of windows()
 constexpr std::uint64_t kPoolBuffers = 4;
-constexpr std::uint64_t kPieceShare = 16;  // of the budget for windows as read, of one call
+constexpr std::uint64_t kPieceShare = 16;  // 1/16 of the budget for windows as stored, per call
 constexpr std::uint64_t kLeastPieceBytes = 64 * 1024;
 constexpr std::uint64_t kMostPieceBytes = 16 * 1024 * 1024;
 constexpr std::uint64_t kFingerprintReads = 64;
-constexpr std::uint64_t kFingerprintTokens = 32;  // in each
+constexpr std::uint64_t kFingerprintTokens = 32;  // per read
 
-// Lets the pool keep as many buffers as `most_bytes` hold, never fewer than the share says.
+// Lets the pool keep as many buffers as fit into `most_bytes`, and sizes the share to match.
 void keep_buffers(Share& share, Pool& pool, std::uint64_t each_bytes, std::uint64_t most_bytes) {
   const std::uint64_t buffers =
       std::min(kPoolBuffers, most_bytes / std::max<std::uint64_t>(1, each_bytes));
@@ -30,7 +30,7 @@ void keep_buffers(Share& share, Pool& pool, std::uint64_t each_bytes, std::uint6
 
 }  // namespace
 
-// The parent's live part, whose locks may have been held at the fork, is left alone.
+// Leaks the parent's live part on purpose: its locks may have been held at the fork.
 void Tokens::Impl::notice_fork() {
   fork_.look([this] {
     new (&mutex_) std::mutex;
@@ -62,13 +62,13 @@ std::shared_ptr<const Documents> Tokens::Impl::documents() {
   return live.documents;
 }
 
-// Buffers come back and are used again: fresh pages cost several times what the read costs.
+// Buffers are reused because fresh pages cost several times as much as the read.
 Tokens::Impl::Buffers Tokens::Impl::make_buffers(Store& store, const Call& call) const {
   Buffers made(call);
   made.windows = std::make_shared<const Windows>(
       std::vector<WindowsSource>{{.stream = stream}},
       WindowsOptions{.block_size = call.block_size, .to = call.to, .anywhere = true});
-  // Long lists are read and widened a piece at a time: the result is all that grows with them.
+  // Long lists are read and widened in slices, so that only the result grows with them.
   const std::uint64_t piece_bytes =
       std::clamp(store.budget().limit_bytes() / kPieceShare, kLeastPieceBytes, kMostPieceBytes);
   const std::uint64_t each = made.windows->sample_bytes();
@@ -103,7 +103,7 @@ TokenBatch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill,
       live.buffers.emplace(make_buffers(*live.store, call));
     }
     Buffers& buffers = *live.buffers;
-    // Room may have come since the last call, or have been given back.
+    // The room may have grown or been given back since the last call.
     if (buffers.share->bytes() < kPoolBuffers * buffers.bytes) {
       keep_buffers(*buffers.share, *buffers.pool, buffers.bytes,
                    std::max(buffers.share->bytes(), buffers.share->most_bytes() / kPoolShare));
@@ -149,7 +149,7 @@ std::uint64_t Tokens::Impl::fingerprint() {
   const std::uint64_t count = std::min(kFingerprintTokens, stream->size());
   const std::uint64_t last = stream->size() - count;
   for (std::uint64_t i = 0; i < kFingerprintReads; ++i) {
-    // The first tokens, the last ones, and some between; last * i could overflow.
+    // The first tokens, the last ones and some between. Not last * i / kSteps, which can overflow.
     constexpr std::uint64_t kSteps = kFingerprintReads - 1;
     const std::uint64_t first = last / kSteps * i + last % kSteps * i / kSteps;
     stream->locate(first, count, 0, sampled.data() + i * count * stream->item_bytes(), reads);

@@ -95,7 +95,7 @@ Field field_from_literal(const Literal& literal) {
   }
   field.type = dtype_from_descr(literal.items[1]);
   if (literal.items.size() == 3) field.type = subarray(std::move(field.type), literal.items[2]);
-  // As NumPy has it: without a name a sub-array, too, is padding.
+  // As in NumPy, an unnamed sub-array is padding too.
   const bool padded = name.kind == Kind::string && field.name.empty();
   if (padded && !field.type.element.empty()) field.type = padding(field.type.itemsize_bytes);
   return field;
@@ -109,13 +109,13 @@ DType structured(const Literal& list) {
     if (field.is_padding() && field.type.itemsize_bytes == 0) continue;
     const bool fresh = field.is_padding() || (taken.insert(field.name).second &&
                                               (!field.title || taken.insert(*field.title).second));
-    if (!fresh) fail("every field name and title once", item);
+    if (!fresh) fail("each field name and title only once", item);
     field.offset_bytes = type.itemsize_bytes;
     type.itemsize_bytes += field.type.itemsize_bytes;  // both below 2^31
     if (type.itemsize_bytes > kMaxItemBytes) fail("a dtype of less than 2^31 bytes", item);
     type.fields.push_back(std::move(field));
   }
-  // NumPy's dtype([]) has no field; a padding of no bytes keeps it apart from '|V0'.
+  // NumPy's dtype([]) has no fields; padding of 0 bytes distinguishes it from '|V0'.
   if (type.fields.empty()) type.fields.push_back({"", std::nullopt, padding(0), 0});
   return type;
 }

@@ -1,5 +1,4 @@
-// descr.h - NumPy's `descr`, the Python literal in which a .npy header and our own calls name a
-// dtype.
+// descr.h - NumPy's `descr`, the Python literal that names a dtype in .npy headers and in options.
 #pragma once
 
 #include <string>
@@ -12,15 +11,16 @@
 namespace lowtide {
 
 // "'<f4'", "<f4", "float32", "[('x', '<f4'), ('', '|V4'), ('y', '<i8', (2,))]", "('<f4', (3,))".
-// Throws FormatError; object anywhere, also nested, is refused by name.
+// Throws FormatError; an object dtype, also a nested one, is refused by name.
 [[nodiscard]] DType parse_descr(std::string_view text);
 
-// The same, of a literal that is already parsed: what numpy.lib.format.descr_to_dtype makes of it,
-// with padding kept as fields without a name. Refused although NumPy reads them: several types in
-// one text ('f4,i4'), which it never writes, and titles that are not text.
+// The same for a literal that is already parsed. The result is that of
+// numpy.lib.format.descr_to_dtype, with padding kept as unnamed fields. Two things that NumPy reads
+// are refused: several types in one text ('f4,i4'), which NumPy never writes, and titles that are
+// not text.
 [[nodiscard]] DType dtype_from_descr(const Literal& descr);
 
-// A tuple of integers from 0 to 2^63 - 1; bool is not an integer. Throws FormatError.
+// Accepts a tuple of integers from 0 to 2^63 - 1; bool is not an integer. Throws FormatError.
 [[nodiscard]] std::vector<std::uint64_t> shape_from_literal(const Literal& shape);
 
 }  // namespace lowtide

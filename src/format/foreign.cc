@@ -21,8 +21,8 @@ std::uint64_t number_at(std::string_view start, std::size_t at, std::size_t byte
   return value;
 }
 
-// Of the first file in a zip archive: a .npz starts with an array, a file of torch.save with its
-// pickle.
+// The name of the first file in a zip archive. A .npz starts with an array, a torch.save file with
+// its pickle.
 std::string_view first_name_in_zip(std::string_view start) {
   constexpr std::size_t kLengthAt = 26, kNameAt = 30;
   const std::uint64_t length = number_at(start, kLengthAt, 2);
@@ -50,8 +50,8 @@ bool is_lz4(std::string_view start, std::uint64_t) {
   return start.size() > 4 && (start[4] & 0xc0) == 0x40;  // version 1
 }
 
-// The stream format, in which Hugging Face datasets write their .arrow files: the size of the
-// schema, then a flatbuffer whose root lies 16 bytes behind its start.
+// The stream format of the .arrow files of Hugging Face datasets: the size of the schema, then a
+// flatbuffer whose root is 16 bytes after its start.
 bool is_arrow_stream(std::string_view start, std::uint64_t file_bytes) {
   const std::uint64_t size_bytes = number_at(start, 4, 4);
   return size_bytes >= 16 && size_bytes % 8 == 0 && size_bytes < file_bytes &&
@@ -74,8 +74,8 @@ bool is_module_name(std::string_view name) {
   });
 }
 
-// Two bytes would be too little to tell: protocols from 4 on begin with the size of a frame, the
-// older ones mostly with the module of a class, or with a dict or a list.
+// The first two bytes alone prove too little. Protocols 4 and later begin with the size of a frame,
+// older ones mostly with the module of a class, a dict or a list.
 bool is_pickle(std::string_view start, std::uint64_t file_bytes) {
   if (start.size() < 5) return false;
   const char protocol = start[1];
@@ -92,8 +92,8 @@ bool is_pickle(std::string_view start, std::uint64_t file_bytes) {
   return rest.starts_with("}q\0"sv) || rest.starts_with("]q\0"sv);
 }
 
-// Long enough, and UTF-8 without a control character from beginning to end: numbers of two bytes
-// and more are not.
+// Long enough, and UTF-8 without control characters from beginning to end. Numbers of two bytes or
+// more do not look like that.
 bool is_text(std::string_view start, std::uint64_t file_bytes) {
   constexpr std::size_t kLeastBytes = 64, kLongestCharacter = 4;
   if (start.size() < kLeastBytes || start.find_first_of(" \n") == std::string_view::npos) {
@@ -112,9 +112,9 @@ bool is_text(std::string_view start, std::uint64_t file_bytes) {
 }
 
 struct Kind {
-  std::size_t at;  // where the magic stands
+  std::size_t at;  // the offset of the magic
   std::string_view magic;
-  bool (*agrees)(std::string_view start, std::uint64_t file_bytes);  // nullptr: the magic will do
+  bool (*agrees)(std::string_view start, std::uint64_t file_bytes);  // nullptr: the magic suffices
   Foreign foreign;
 };
 
@@ -123,8 +123,7 @@ constexpr Foreign kHdf5{"an HDF5 file", "read it with h5py and np.save each data
 constexpr Foreign kZip{"a zip archive", "unzip it and open the files in it"};
 constexpr Foreign kArrow{"an Arrow file", "read it with pyarrow and np.save each column as .npy"};
 
-// The first that matches names the file, so what is told by more stands before what is told by
-// less.
+// The first match names the file, so more specific kinds come before less specific ones.
 constexpr Kind kKinds[] = {
     {0,
      "PK\x03\x04"sv,
@@ -153,7 +152,7 @@ constexpr Kind kKinds[] = {
     {0, "ARROW1\0\0"sv, nullptr, kArrow},
     {0, "\xff\xff\xff\xff"sv, is_arrow_stream, kArrow},
     {0, kHdf5Magic, nullptr, kHdf5},
-    {512, kHdf5Magic, nullptr, kHdf5},  // behind a user block; MATLAB 7.3 writes one
+    {512, kHdf5Magic, nullptr, kHdf5},  // after a user block; MATLAB 7.3 writes one
     {1024, kHdf5Magic, nullptr, kHdf5},
     {2048, kHdf5Magic, nullptr, kHdf5},
     {4096, kHdf5Magic, nullptr, kHdf5},
@@ -196,7 +195,7 @@ void refuse_foreign(const std::string& path, std::uint64_t file_bytes, const Rea
   if (!found) return;
   throw FormatError(path + ": expected " + std::string(expected) + ", found " +
                     std::string(found->what) + ": " + std::string(found->advice) +
-                    ". To read its bytes as raw data nevertheless, give their dtype");
+                    ". To read its bytes as raw data anyway, give their dtype");
 }
 
 }  // namespace lowtide

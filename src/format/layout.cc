@@ -15,7 +15,7 @@ constexpr std::uint64_t kMaxDataBytes = std::numeric_limits<std::int64_t>::max()
 
 void unfold_subarray(Layout& layout, const std::string& path) {
   while (!layout.dtype.element.empty()) {
-    // The axes of a sub-array are always the innermost, which is not Fortran order.
+    // The axes of a sub-array are always the innermost ones, which contradicts Fortran order.
     if (layout.fortran_order && layout.shape.size() > 1) {
       throw FormatError(path +
                         ": expected C order for a sub-array dtype, found Fortran order with " +
@@ -37,7 +37,7 @@ Layout make_layout(Layout layout, const std::string& path) {
     throw FormatError(path + ": expected a shape of at most " + std::to_string(kMaxAxes) +
                       " axes, found " + std::to_string(layout.shape.size()));
   }
-  // Axes of length 0 are left out, so that the product of any of the others cannot wrap either.
+  // Axes of length 0 are left out, so that no product of the other axes can wrap either.
   std::uint64_t extent_bytes = std::max<std::uint64_t>(layout.dtype.itemsize_bytes, 1);
   for (const std::uint64_t length : layout.shape) {
     if (length == 0) continue;
@@ -60,7 +60,7 @@ void check_fits(const Layout& layout, std::uint64_t file_bytes, const std::strin
       path + ": expected " + std::to_string(layout.data_bytes) + " bytes of data at byte " +
       std::to_string(layout.data_offset_bytes) + " for shape " + shape_text(layout.shape) + " of " +
       std::to_string(layout.dtype.itemsize_bytes) + "-byte items, found " + std::to_string(found) +
-      " bytes (the file has " + std::to_string(file_bytes) + ")");
+      " bytes (the file has " + std::to_string(file_bytes) + " bytes)");
 }
 
 std::string shape_text(std::span<const std::uint64_t> shape) {

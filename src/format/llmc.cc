@@ -78,7 +78,7 @@ TokenLayout open(const TokenSource& source) {
   if (source.file.file_bytes != expected_bytes) {
     throw FormatError(path + ": expected 1024 + " + std::to_string(dtype.itemsize_bytes) + " * " +
                       std::to_string(tokens) + " = " + std::to_string(expected_bytes) +
-                      " bytes by the count in the llm.c header, found " +
+                      " bytes according to the count in the llm.c header, found " +
                       std::to_string(source.file.file_bytes));
   }
   check_given_dtype(source.given, dtype, path);

@@ -11,7 +11,7 @@ namespace lowtide::megatron {
 namespace {
 
 constexpr std::string_view kMagic("MMIDIDX\0\0", 9);
-constexpr std::string_view kMagicWord = kMagic.substr(0, 7);  // tells what is meant
+constexpr std::string_view kMagicWord = kMagic.substr(0, 7);  // enough to recognise the intent
 constexpr std::string_view kLegacyMagic = "TNTIDX";
 
 constexpr std::size_t kVersionAt = 9;
@@ -113,7 +113,7 @@ void check_size(const Header& header, const TokenFile& index) {
   const std::uint64_t rest_bytes = fits ? index.file_bytes - bytes : 0;
   if (fits && (rest_bytes == 0 || rest_bytes == header.sequences)) return;
   throw FormatError(
-      index.path + ": expected 34 + 12 * S + 8 * D bytes (with modes S more) for S = " +
+      index.path + ": expected 34 + 12 * S + 8 * D bytes (plus S with modes) for S = " +
       std::to_string(header.sequences) + " sequences and D = " + std::to_string(header.boundaries) +
       " document boundaries, found " + std::to_string(index.file_bytes));
 }
@@ -142,7 +142,7 @@ Header read_header(const TokenFile& index) {
   return header;
 }
 
-// Joins the sequences of an index into runs, and checks each on the way.
+// Joins the sequences of an index into runs and checks each of them.
 class RunMaker {
  public:
   RunMaker(const Pair& pair, std::uint64_t item_bytes) : pair_(pair), item_bytes_(item_bytes) {}
@@ -183,10 +183,8 @@ class RunMaker {
 
   void begin_run(std::uint64_t sequence, std::uint64_t at_bytes, std::uint64_t tokens) {
     if (runs_.size() == kMostRuns) {
-      fail(sequence,
-           "at most " + std::to_string(kMostRuns) +
-               " runs of sequences that lie one behind the other",
-           "one more; put the data into the order of the index");
+      fail(sequence, "at most " + std::to_string(kMostRuns) + " contiguous runs of sequences",
+           "more; rewrite the data in the order of the index");
     }
     const std::uint64_t first = waiting_ ? waiting_->first_sequence : sequence;
     waiting_.reset();
@@ -209,7 +207,7 @@ class RunMaker {
   const std::uint64_t item_bytes_;
   std::vector<TokenRun> runs_;
   std::uint64_t end_bytes_ = 0;      // of the last run
-  std::optional<TokenRun> waiting_;  // empty sequences that must stand at the start of the next run
+  std::optional<TokenRun> waiting_;  // empty sequences that must be at the start of the next run
 };
 
 std::vector<TokenRun> read_runs(const Header& header, const Pair& pair) {
@@ -237,7 +235,7 @@ std::vector<TokenRun> read_runs(const Header& header, const Pair& pair) {
                     expected + ", found " + std::to_string(found));
 }
 
-// From 0 up to the number of sequences, never down.
+// Boundaries go from 0 to the number of sequences and never decrease.
 void check_boundaries(const Header& header, const TokenFile& index) {
   const std::uint64_t most = std::min(header.boundaries, kPieceEntries);
   std::vector<std::byte> piece(most * kPointerBytes);

@@ -8,11 +8,11 @@ namespace lowtide::nanogpt {
 namespace {
 
 constexpr std::uint64_t kSampleBytes = 64 * 1024;
-constexpr std::uint16_t kMostHighWord = 8;  // of a uint32 token below 8 * 65536: every vocabulary
+constexpr std::uint16_t kMostHighWord = 8;  // tokens stay below 8 * 65536 in every vocabulary
 
-// Read as uint16, uint32 tokens are a number and a number next to zero in turn. Text in uint16
-// never looks so for 64 KiB. Where all is next to zero, both readings are possible and uint16
-// stays.
+// Read as uint16, every second word of uint32 tokens is close to zero. Text stored as uint16 never
+// looks like that for 64 KiB. If all words are close to zero, both readings are possible and uint16
+// wins.
 bool looks_like_uint32(const TokenFile& file) {
   if (file.file_bytes % sizeof(std::uint32_t) != 0) return false;
   std::vector<std::byte> sample(std::min(file.file_bytes, kSampleBytes));
@@ -45,8 +45,7 @@ TokenLayout open_as(std::string_view format, const TokenSource& source) {
   if (!source.given.dtype && looks_like_uint32(file)) {
     throw FormatError(file.path +
                       ": expected uint16 tokens, found what looks like uint32 (every second 16-bit "
-                      "word at the start is below 8); give the dtype: uint32, or uint16 if "
-                      "they are");
+                      "word at the start is below 8); give the dtype explicitly, uint32 or uint16");
   }
   return one_run(format, file.path, dtype, 0, file.file_bytes / dtype.itemsize_bytes);
 }

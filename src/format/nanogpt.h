@@ -1,19 +1,19 @@
-// nanogpt.h - tokens and nothing else, as nanoGPT's prepare.py writes them: no header, so the
-// caller says what they are, or they are uint16.
+// nanogpt.h - plain tokens without a header, as nanoGPT's prepare.py writes them. They are uint16
+// unless the caller gives another dtype.
 #pragma once
 
 #include "format/token_source.h"
 
 namespace lowtide::nanogpt {
 
-// Any file: this format takes what no other knows.
+// Always true: this format takes every file that no other format recognises.
 [[nodiscard]] bool matches(const TokenSource& source);
 
-// Throws FormatError: a size that is not a multiple of the token; without a dtype given, a first
-// 64 KiB that only uint32 tokens explain.
+// Throws FormatError for a size that is not a multiple of the token size, and, without a dtype, for
+// a file whose first 64 KiB look like uint32 tokens.
 [[nodiscard]] TokenLayout open(const TokenSource& source);
 
-// The same under another format word.
+// The same under another format name.
 [[nodiscard]] TokenLayout open_as(std::string_view format, const TokenSource& source);
 
 }  // namespace lowtide::nanogpt

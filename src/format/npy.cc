@@ -6,6 +6,7 @@
 #include "core/quote.h"
 #include "format/descr.h"
 #include "format/python_literal.h"
+#include "lowtide/bytes.h"
 #include "lowtide/error.h"
 
 namespace lowtide::npy {
@@ -51,7 +52,7 @@ void check_version(std::span<const std::byte> start, const std::string& path) {
                     ", found the end at byte " + std::to_string(found));
 }
 
-// Exactly these three keys, each once, in any order.
+// A header has exactly these three keys, each once, in any order.
 struct Header {
   const Literal* descr = nullptr;
   const Literal* fortran_order = nullptr;
@@ -74,7 +75,7 @@ Header header_of(const Literal& dict) {
                                                      : nullptr;
     if (slot == nullptr || *slot != nullptr) {
       throw FormatError("expected " + std::string(kExpected) + ", found " +
-                        (slot == nullptr ? "another key " : "twice the key ") +
+                        (slot == nullptr ? "the unknown key " : "a second key ") +
                         excerpt(key.source));
     }
     *slot = &dict.items[i + 1];
@@ -84,8 +85,7 @@ Header header_of(const Literal& dict) {
                                    : header.shape == nullptr         ? "shape"
                                                                      : "";
   if (!missing.empty()) {
-    throw FormatError("expected " + std::string(kExpected) + ", found none named " +
-                      excerpt(missing));
+    throw FormatError("expected " + std::string(kExpected) + ", found no key " + excerpt(missing));
   }
   return header;
 }
@@ -122,8 +122,8 @@ std::uint64_t header_bytes(std::span<const std::byte> start, const std::string& 
   if (start.size() < preamble) fail_truncated(path, preamble, start.size());
   const std::uint64_t length = little_endian(start.subspan(kLengthAt, preamble - kLengthAt));
   if (length > kMaxHeaderBytes) {
-    throw FormatError(path + ": expected a header of at most " + std::to_string(kMaxHeaderBytes) +
-                      " bytes, found one of " + std::to_string(length));
+    throw FormatError(path + ": expected a header of at most " + format_bytes(kMaxHeaderBytes) +
+                      ", found one of " + std::to_string(length) + " bytes");
   }
   return preamble + length;
 }

@@ -1,15 +1,15 @@
-// olmo.h - OLMo's and Dolma's token files: named .npy, but written by np.memmap, so without NumPy's
-// header. The bytes are nanoGPT's.
+// olmo.h - the token files of OLMo and Dolma. They are named .npy, but np.memmap writes them
+// without NumPy's header; the bytes are as in nanoGPT's files.
 #pragma once
 
 #include "format/token_source.h"
 
 namespace lowtide::olmo {
 
-// By its name, once no format knows its bytes.
+// Recognises the name; asked only after no format recognised the bytes.
 [[nodiscard]] bool matches(const TokenSource& source);
 
-// As nanogpt::open.
+// Works as nanogpt::open.
 [[nodiscard]] TokenLayout open(const TokenSource& source);
 
 }  // namespace lowtide::olmo

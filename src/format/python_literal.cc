@@ -104,7 +104,7 @@ class Parser {
     return literal;
   }
 
-  // Items between brackets, with a comma between them and perhaps behind the last.
+  // Items between brackets, separated by commas, with an optional comma after the last.
   Literal sequence(Literal::Kind kind, char close, std::size_t depth) {
     Literal literal;
     literal.kind = kind;
@@ -119,7 +119,7 @@ class Parser {
       }
       comma = accept(',');
     }
-    // Python's tuple is made by its comma: (3) is the number.
+    // In Python the comma makes the tuple: (3) is a number.
     if (kind == Literal::Kind::tuple && literal.items.size() == 1 && !comma) {
       Literal inner = std::move(literal.items.front());
       return inner;
@@ -152,7 +152,7 @@ class Parser {
     return literal;
   }
 
-  // The escapes that repr() writes, and their kin.
+  // The escapes that repr() writes, and similar ones.
   std::uint32_t escape() {
     ++pos_;
     const char c = peek();
@@ -217,7 +217,7 @@ class Parser {
     return literal;
   }
 
-  // NUL stands for the end too: it is valid nowhere, so nobody confuses the two.
+  // Returns NUL at the end of the text too. NUL is valid nowhere, so the two cannot be confused.
   [[nodiscard]] char peek() const { return pos_ < text_.size() ? text_[pos_] : '\0'; }
 
   void skip_space() {

@@ -7,7 +7,7 @@
 namespace lowtide::raw {
 namespace {
 
-// All elements from the offset to the end, on one axis.
+// Counts all elements from the offset to the end.
 std::uint64_t count_elements(std::uint64_t itemsize_bytes, std::uint64_t offset_bytes,
                              std::uint64_t file_bytes, const std::string& path) {
   if (offset_bytes >= file_bytes) {
@@ -15,7 +15,7 @@ std::uint64_t count_elements(std::uint64_t itemsize_bytes, std::uint64_t offset_
                       ", found the end at byte " + std::to_string(file_bytes));
   }
   if (itemsize_bytes == 0) {
-    throw FormatError(path + ": expected a shape with a dtype of 0 bytes, found none");
+    throw FormatError(path + ": expected a shape for a dtype of 0 bytes, found none; give one");
   }
   const std::uint64_t data_bytes = file_bytes - offset_bytes;
   if (data_bytes % itemsize_bytes != 0) {
@@ -34,9 +34,8 @@ Layout describe(const Description& description, std::uint64_t file_bytes, const 
   if (file_bytes == 0) throw FormatError(path + ": expected data, found an empty file");
   if (!description.dtype) {
     const bool named_npy = path.ends_with(".npy");
-    throw FormatError(
-        path + ": has no header, so its dtype must be given: float32, for example" +
-        (named_npy ? " (the name ends in .npy, but the .npy magic is not there)" : ""));
+    throw FormatError(path + ": the file has no header; give its dtype, for example float32" +
+                      (named_npy ? " (the name ends in .npy, but the .npy magic is missing)" : ""));
   }
   Layout layout;
   layout.format = "raw";

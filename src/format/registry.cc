@@ -21,7 +21,7 @@ constexpr std::uint64_t kStartBytes = npy::kPreambleBytes;  // enough for every 
 
 [[noreturn]] void fail_given(const std::string& path, const std::string& what,
                              const std::string& given, const std::string& header) {
-  throw FormatError(path + ": " + what + " given is " + given + " but the header says " + header);
+  throw FormatError(path + ": " + what + " " + given + " was given, but the header says " + header);
 }
 
 void check_agrees(const Layout& layout, const raw::Description& given, const std::string& path) {
@@ -32,6 +32,7 @@ void check_agrees(const Layout& layout, const raw::Description& given, const std
   if (given.shape && *given.shape != layout.shape) {
     fail_given(path, "shape", shape_text(*given.shape), shape_text(layout.shape));
   }
+  // On one axis both orders are the same bytes, so either word is true.
   const bool has_order = layout.shape.size() > 1;
   if (has_order && given.fortran_order && *given.fortran_order != layout.fortran_order) {
     fail_given(path, "order", order(*given.fortran_order), order(layout.fortran_order));
@@ -44,6 +45,7 @@ void check_agrees(const Layout& layout, const raw::Description& given, const std
 
 Layout open_npy(const Source& source, const raw::Description& given) {
   const std::uint64_t header_bytes = npy::header_bytes(source.start, source.path);
+  // A truncated file is read as far as it goes: npy::parse then names the byte where it ends.
   std::vector<std::byte> header(std::min(header_bytes, source.file_bytes));
   source.read(0, header);
   Layout layout = npy::parse(header, source.file_bytes, source.path);
@@ -52,6 +54,7 @@ Layout open_npy(const Source& source, const raw::Description& given) {
 }
 
 Layout open_raw(const Source& source, const raw::Description& given) {
+  // A dtype is the caller's statement that the bytes are raw data, whatever they look like.
   if (!given.dtype) refuse_foreign(source.path, source.file_bytes, source.read, "an array");
   return raw::describe(given, source.file_bytes, source.path);
 }
@@ -65,7 +68,7 @@ struct Format {
   Layout (*open)(const Source& source, const raw::Description& given);
 };
 
-// The first that matches opens the file; raw takes what nobody knows, so it stays last.
+// The first format that matches opens the file. raw accepts every file, so it must stay last.
 constexpr Format kFormats[] = {
     {npy::has_magic, open_npy},
     {always, open_raw},

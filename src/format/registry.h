@@ -1,4 +1,4 @@
-// registry.h - which format a file is in, told by its first bytes and never by its name.
+// registry.h - which format a file is in, recognised by its first bytes and never by its name.
 //
 // A format is one file in this room and one line in the table of registry.cc.
 #pragma once
@@ -15,12 +15,12 @@
 namespace lowtide {
 
 // Fills all of `out` from byte `offset_bytes` of the file. Called only for bytes inside the file,
-// and for at most npy::kMaxHeaderBytes and a few more; what it throws passes through.
+// and for at most a few bytes more than npy::kMaxHeaderBytes. Its exceptions pass through.
 using ReadStart = std::function<void(std::uint64_t offset_bytes, std::span<std::byte> out)>;
 
-// The layout of the file, by its header or, where it has none, by what the caller says. `given`
-// must agree with a header. Throws FormatError that names `path`, what was expected and what was
-// found; an empty file is one, and so is a file of another tool (foreign.h) without a dtype given.
+// The layout of the file according to its header or, if it has none, to the caller. `given` must
+// agree with a header. Throws FormatError, which names `path`, what was expected and what was
+// found, also for an empty file and, without a dtype, for a file of another tool (foreign.h).
 [[nodiscard]] Layout open_layout(const std::string& path, std::uint64_t file_bytes,
                                  const ReadStart& read, const raw::Description& given);
 

@@ -22,7 +22,7 @@ void check_token_dtype(const DType& dtype, const std::string& path) {
 
 void check_given_dtype(const TokenGiven& given, const DType& header, const std::string& path) {
   if (!given.dtype || *given.dtype == header) return;
-  throw FormatError(path + ": dtype given is " + given.dtype->descr() + " but the header says " +
+  throw FormatError(path + ": dtype " + given.dtype->descr() + " was given, but the header says " +
                     header.descr());
 }
 

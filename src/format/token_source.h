@@ -1,4 +1,4 @@
-// token_source.h - what a token format is given, and the checks that all of them share.
+// token_source.h - the input of a token format, and the checks that all token formats share.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace lowtide {
 
 constexpr std::size_t kTokenStartBytes = 12;  // enough for every format's magic
 
-// Borrows all of it, for one call of a format.
+// Everything is borrowed for one call of a format.
 struct TokenSource {
   const TokenFile& file;
   std::span<const std::byte> start;  // the first kTokenStartBytes, or all of a shorter file
@@ -25,7 +25,7 @@ struct TokenSource {
   const TokenGiven& given;
 };
 
-// The first kTokenStartBytes of a file, or all of a shorter one, in `room`.
+// Reads the first kTokenStartBytes of a file, or all of a shorter one, into `room`.
 [[nodiscard]] std::span<const std::byte> read_token_start(
     const TokenFile& file, std::array<std::byte, kTokenStartBytes>* room);
 
@@ -42,13 +42,14 @@ template <typename Integer>
   return std::bit_cast<Integer>(bytes);
 }
 
-// Throws FormatError unless tokens can have this type: a little-endian integer, or one of one byte.
+// Throws FormatError unless tokens can have this type: a little-endian or one-byte integer.
 void check_token_dtype(const DType& dtype, const std::string& path);
 
-// Throws FormatError unless the caller said nothing or the same as the header.
+// Throws FormatError if the caller gave a dtype that differs from the header's.
 void check_given_dtype(const TokenGiven& given, const DType& header, const std::string& path);
 
-// `tokens` of `dtype` from `offset_bytes` on, one run or none. The total is left to the registry.
+// A layout of `tokens` tokens of `dtype` from `offset_bytes` on, in one run, or none if there are
+// no tokens. open_token_layout sets the total.
 [[nodiscard]] TokenLayout one_run(std::string_view format, const std::string& path,
                                   const DType& dtype, std::uint64_t offset_bytes,
                                   std::uint64_t tokens);

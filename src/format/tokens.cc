@@ -45,8 +45,8 @@ struct Format {
   TokenLayout (*open)(const TokenSource& source);
 };
 
-// The first that matches opens the file: headers before names, and nanogpt, which takes every file,
-// last.
+// The first format that matches opens the file. Headers come before names; nanogpt accepts every
+// file and comes last.
 constexpr Format kFormats[] = {
     {"megatron", false, megatron::matches, megatron::open},
     {"llmc", false, llmc::matches, llmc::open},
@@ -61,10 +61,10 @@ const Format& format_named(std::string_view word) {
   if (known != std::end(kFormats)) return *known;
   std::string text = "format: expected one of ";
   for (const Format& format : kFormats) text += std::string(format.word) + ", ";
-  throw std::invalid_argument(text + "raw (another word for nanogpt), found " + excerpt(word));
+  throw std::invalid_argument(text + "raw (an alias of nanogpt), found " + excerpt(word));
 }
 
-// A headerless format could read any bytes, also a header as if it were tokens.
+// A headerless format accepts any bytes and would read a header as if it were tokens.
 void check_no_header(const Format& asked, const TokenSource& source) {
   const OpenBeside nothing = [](const std::string&) { return std::nullopt; };
   const TokenSource alone{source.file, source.start, nothing, source.given};
@@ -87,7 +87,7 @@ std::uint64_t sum_of(const std::vector<TokenRun>& runs, const std::string& path)
   std::uint64_t sum = 0;
   for (const TokenRun& run : runs) {
     if (checked_add(sum, run.tokens, &sum) && sum < kMostTokens) continue;
-    throw FormatError(path + ": expected less than 2^60 tokens, found more");
+    throw FormatError(path + ": expected fewer than 2^60 tokens, found more");
   }
   return sum;
 }

@@ -15,11 +15,13 @@ void Direct::plan(std::span<Buffer* const> buffers, std::uint64_t offset_bytes, 
     rows_.push_back(buffer->memory.data() + offset_bytes);
     keys_.insert(keys_.end(), buffer->samples.begin(), buffer->samples.end());
   }
+  // With nothing to read the group is exhausted at once.
   part_ = dataset_.sample_bytes() == 0 || keys_.empty() ? dataset_.parts() : 0;
   submitted_ = 0;
 
   const auto sample_bits = static_cast<unsigned>(std::bit_width(dataset_.size()));
   place_bits_ = static_cast<unsigned>(std::bit_width(keys_.size()));
+  // Sorting only saves time, so a data set too large for 64-bit keys is read in its own order.
   if (!sort || order_.sequential() || sample_bits + place_bits_ > 64) {
     place_bits_ = 0;
     return;
@@ -27,6 +29,7 @@ void Direct::plan(std::span<Buffer* const> buffers, std::uint64_t offset_bytes, 
   for (std::size_t place = 0; place < keys_.size(); ++place) {
     keys_[place] = keys_[place] << place_bits_ | place;
   }
+  // The sort is stable and the places ascend already, so only the bits of the sample are sorted.
   radix_sort(place_bits_, sample_bits, &keys_, &scratch_);
 }
 
@@ -35,7 +38,8 @@ void Direct::take_piece(std::uint64_t most, std::vector<std::uint64_t>* samples,
   samples->clear();
   targets->clear();
   reads->clear();
-  // A batch of few rows in many parts: as many parts as make a set that is worth its hand-over.
+  // Rows in Fortran order have many parts. A set per part would cost a hand-over per column, so
+  // several parts go into one set.
   while (!exhausted() && samples->size() < most) {
     const std::size_t first = samples->size();
     take_rows(most - first, samples, targets);
@@ -49,7 +53,7 @@ void Direct::take_piece(std::uint64_t most, std::vector<std::uint64_t>* samples,
   }
 }
 
-// Appends the next rows of the part, at most so many.
+// Appends the next rows of the part, at most `most`.
 void Direct::take_rows(std::uint64_t most, std::vector<std::uint64_t>* samples,
                        std::vector<std::byte*>* targets) const {
   const std::uint64_t place_mask = (std::uint64_t{1} << place_bits_) - 1;

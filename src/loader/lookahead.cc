@@ -24,6 +24,8 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
   try {
     start();
   } catch (...) {
+    // A claim on another thread may be inside give_back(), which uses the members: it is let out,
+    // and the share, whose destructor waits for it, goes before them.
     {
       const std::lock_guard lock(mutex_);
       ended_ = true;
@@ -44,17 +46,18 @@ void Lookahead::start() {
   direct_.emplace(in_.dataset, in_.order);
   {
     const std::lock_guard lock(mutex_);
-    // A claim on another thread may take the room first: then it grows later.
+    // If a claim on another thread takes the room first, grow() tries again later.
     if (!fit(share_->most_bytes())) (void)fit(0);
   }
   const std::uint64_t steps_left = last_step_ - std::min(first_step_, last_step_);
+  // Holding the data in memory pays off only if this run reads most of it.
   const bool most = steps_left > in_.dataset.size() / schedule_.batch_size / 2;
   if (steps_left > 1 && most) in_.engine.expect_all();
   planner_ = start_thread("the thread that reads ahead", [this] { run(); });
 }
 
-// Takes a share of at most so many bytes and looks ahead as far as they allow. False: the share
-// could not be had.
+// Takes a share of at most this many bytes and looks ahead as far as it allows. False: the share
+// was refused, and nothing changed.
 bool Lookahead::fit(std::uint64_t most_bytes) {
   const Room room = plan_room(in_.dataset, in_.order, schedule_, most_bytes, most_ahead_);
   if (!share_->resize(room.elastic_bytes)) return false;
@@ -72,7 +75,7 @@ bool Lookahead::fit(std::uint64_t most_bytes) {
   return true;
 }
 
-// Others may have gone since the share was taken. Less than twice of it would not pay.
+// Other loaders may have ended. Less than twice the share is not worth a new set of slots.
 void Lookahead::grow() {
   const std::uint64_t most_bytes = share_->most_bytes();
   if (most_bytes / 2 < std::max<std::uint64_t>(1, share_bytes_)) return;
@@ -80,6 +83,7 @@ void Lookahead::grow() {
   if (room.elastic_bytes / 2 >= std::max<std::uint64_t>(1, share_bytes_)) (void)fit(most_bytes);
 }
 
+// Waits for the planner, because only the planner knows when no read writes into the buffers.
 void Lookahead::give_back(std::uint64_t most_bytes) {
   std::unique_lock lock(mutex_);
   give_back_to_ = most_bytes;
@@ -93,7 +97,7 @@ void Lookahead::cancel_reads() {
   for (const auto& piece : pieces_) piece->cancel();
 }
 
-// Nothing may be flying.
+// Requires that no reads are in flight.
 void Lookahead::drop() {
   coming_.clear();
   pieces_.clear();
@@ -112,7 +116,7 @@ Lookahead::~Lookahead() {
   cancel();
   planner_.join();
   share_.reset();
-  pool_->keep(0);  // batches that are kept must not keep the rest of it
+  pool_->keep(0);  // batches that the user keeps must not keep the spare buffers
 }
 
 void Lookahead::cancel() noexcept {
@@ -146,14 +150,14 @@ std::optional<Lease> Lookahead::next(std::chrono::milliseconds timeout, bool* ti
   }
   if (stopping_ || next_step_ >= last_step_) return std::nullopt;
   const bool have = !coming_.empty() && coming_.front()->ready();
-  if (error_ && !have) {
+  if (error_ && !have) {  // batches that were read before the error are delivered first
     error_told_ = true;
     std::rethrow_exception(error_);
   }
   Lease lease = std::move(coming_.front()->lease);
   coming_.pop_front();
   ++next_step_;
-  const bool planner_waits_for_this = coming_.size() <= wake_at_;
+  const bool planner_waits_for_this = coming_.size() <= wake_at_;  // each wake is a futex call
   lock.unlock();
   if (planner_waits_for_this) planner_wakes_.notify_one();
   lease.deliver();
@@ -176,14 +180,14 @@ void Lookahead::run() {
   try {
     drop();
   } catch (const std::bad_alloc&) {
-    // What is left goes with the members.
+    // The destructor frees what is left.
   }
   (void)share_->resize(0);
   ended_ = true;
   given_back_.notify_all();
 }
 
-// Does one thing, or waits until there is something to do.
+// Does one piece of work, or waits until there is some.
 void Lookahead::work(std::unique_lock<std::mutex>& lock) {
   if (start_over_ && !reads_flying()) {
     start_over();
@@ -191,7 +195,7 @@ void Lookahead::work(std::unique_lock<std::mutex>& lock) {
     planner_wakes_.wait(lock);
   } else {
     lock.unlock();
-    const Prospect prospect = in_.engine.prospect();  // may ask the kernel about many files
+    const Prospect prospect = in_.engine.prospect();  // unlocked: it may ask about many files
     lock.lock();
     prospect_ = prospect;
     if (stopping_ || start_over_ || error_) return;
@@ -199,7 +203,8 @@ void Lookahead::work(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// Without room for more than the least if memory is so short that even this fails: a claim waits.
+// If memory is so short that even this fails, it keeps only the least room and returns the share
+// anyway, because a claim waits for it.
 void Lookahead::start_over() {
   start_over_ = false;
   const std::optional<std::uint64_t> most_bytes = std::exchange(give_back_to_, std::nullopt);
@@ -230,8 +235,8 @@ void Lookahead::fail(std::unique_lock<std::mutex>& lock, std::exception_ptr erro
   consumer_wakes_.notify_all();
 }
 
-// Does one thing that can be done now, in the order of urgency; false: there is nothing to do until
-// something changes.
+// Does one piece of work, first what the consumer may be waiting for, then what keeps the disk
+// busy. False: there is nothing to do until something changes.
 bool Lookahead::advance(std::unique_lock<std::mutex>& lock) {
   wake_at_ = 0;
   if (finish(lock)) return true;
@@ -253,8 +258,8 @@ bool Lookahead::advance(std::unique_lock<std::mutex>& lock) {
   return between && read_direct(lock);
 }
 
-// Nothing to do until the consumer has taken all but so many batches: it need not wake the planner
-// before.
+// There is nothing to do until the consumer has taken all but this many batches, so it need not
+// wake the planner before.
 bool Lookahead::wait_until_left(std::size_t batches) {
   wake_at_ = std::max(wake_at_, batches);
   return false;
@@ -272,12 +277,12 @@ std::unique_ptr<Lookahead::Coming> Lookahead::make_batch(std::uint64_t step) {
   return batch;
 }
 
-// Makes the next batch of samples that have come as they were stored.
+// Makes the next batch whose samples have arrived as they were stored.
 bool Lookahead::finish(std::unique_lock<std::mutex>& lock) {
   const auto next = std::find_if(coming_.begin(), coming_.end(),
                                  [](const auto& batch) { return batch->landed() && !batch->made; });
   if (next == coming_.end()) return false;
-  Coming& batch = **next;  // stays where it is: the consumer takes only what is made
+  Coming& batch = **next;  // safe without the lock: the consumer takes only batches that are made
   lock.unlock();
   const std::byte* const raw = batch.lease->memory.data() + raw_offset_bytes_;
   staged_.clear();

@@ -1,14 +1,14 @@
-// lookahead.h - WHEN: a data set, an order and an engine meet here and become batches, ahead of the
-// consumer and under the budget.
+// lookahead.h - WHEN: turns a data set, an order and an engine into batches, ahead of the consumer
+// and within the budget.
 //
-// One thread plans. Bytes in memory are read straight into the batches to come, a few ahead (enough
-// to keep the engine busy). Bytes on a disk are read through Staging, as far ahead as the budget
-// allows, where the coming reads lie so dense that neighbours merge. It starts with one batch and
-// doubles, so that the first comes at once. It does not stop between two epochs.
+// One thread plans. Bytes in memory are read directly into the upcoming batches, only as many ahead
+// as keep the engine busy. Bytes on a disk are read through Staging, as far ahead as the budget
+// allows, if the upcoming reads are so close together that neighbours can be merged. It starts with
+// one batch and doubles, so that the first batch comes at once. It does not stop between epochs.
 //
-// What it holds beyond the least is a Share of the budget. Asked to give it back, the planner drops
-// what was read ahead and starts over at the consumer's step with less room; it takes more again
-// when there is some. After a failed read it starts over likewise, when the consumer tries again.
+// What it holds beyond the least is a Share of the budget. When it must give some back, the planner
+// drops what was read ahead and starts over at the consumer's step with less room. It takes more
+// again when there is some. After a failed read it starts over too, when the consumer tries again.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@
 
 namespace lowtide {
 
-// What a loader works on. All of it stays alive for as long as the loader.
+// What a Lookahead works on. All of it must outlive the Lookahead.
 struct LookaheadInputs {
   const Dataset& dataset;
   const Order& order;
@@ -48,16 +48,16 @@ struct LookaheadInputs {
 // One consumer at a time; cancel() from any thread.
 class Lookahead {
  public:
-  // Claims its memory: at least one batch, else std::invalid_argument that says what was needed;
-  // beyond that it shares what is free, as look-ahead, but for at most `most_ahead` batches (0: as
-  // many as pay). Starts at the turn `first_step` of the schedule; a step is a turn in here.
+  // Claims memory for at least one batch; otherwise throws std::invalid_argument, which says what
+  // was needed. Uses what is free for at most `most_ahead` batches ahead (0: as many as pay off).
+  // Starts at schedule turn `first_step`; in this class a step is a turn of the schedule.
   Lookahead(const LookaheadInputs& inputs, const Schedule& schedule, std::uint64_t first_step,
             std::uint64_t most_ahead = 0);
-  ~Lookahead();  // cancels; waits for the reads that the kernel has already
+  ~Lookahead();  // cancels; waits for the reads that the kernel has started
   Lookahead(const Lookahead&) = delete;
   Lookahead& operator=(const Lookahead&) = delete;
 
-  // The next batch; nullopt at the end, after cancel(), or with *timed_out after `timeout`.
+  // The next batch; nullopt at the end, after cancel(), or, with *timed_out set, after `timeout`.
   // Rethrows the first error of a read; the next call tries that read again.
   [[nodiscard]] std::optional<Lease> next(std::chrono::milliseconds timeout, bool* timed_out);
   void cancel() noexcept;
@@ -104,24 +104,24 @@ class Lookahead {
   const std::uint64_t last_step_;
   const std::uint64_t most_ahead_;
   std::vector<Claim> claims_;
-  std::optional<Share> share_;          // always there, but goes before what give_back() uses
+  std::optional<Share> share_;          // always set; destroyed before what give_back() uses
   std::uint64_t share_bytes_ = 0;       // its size, as the planner knows it
-  std::size_t ahead_ = 0;               // batches that are read or ready
-  std::size_t hot_ahead_ = 0;           // the same where the data is in memory
-  std::uint64_t piece_samples_ = 0;     // in one set of reads
-  std::uint64_t raw_offset_bytes_ = 0;  // in a buffer: samples as read, where they are made over
+  std::size_t ahead_ = 0;               // the most batches being read or ready
+  std::size_t hot_ahead_ = 0;           // the same if the data is in memory
+  std::uint64_t piece_samples_ = 0;     // per set of reads
+  std::uint64_t raw_offset_bytes_ = 0;  // in a buffer: where samples as read are, if not delivered
   std::shared_ptr<Pool> pool_;
   std::uint32_t slots_ = 0;
-  std::unique_ptr<Staging> staging_;  // made when first needed, given up while data is in memory
+  std::unique_ptr<Staging> staging_;  // made when needed, released while the data is in memory
   std::optional<Direct> direct_;
   std::uint64_t first_step_;        // where the planner started, or started over
-  std::uint64_t next_plan_step_;    // the first step that nobody has planned
+  std::uint64_t next_plan_step_;    // the first step that is not planned yet
   std::uint64_t window_steps_ = 1;  // of the next window; doubles
-  Prospect prospect_;               // as of the planner's last look
+  Prospect prospect_;               // the engine's latest
   Window delivering_, reading_;
   std::uint64_t group_steps_ = 1;         // of the next group; doubles
   std::uint64_t group_step_ = 0;          // the first step of this one
-  std::vector<const std::byte*> staged_;  // samples of the batch that is made
+  std::vector<const std::byte*> staged_;  // samples of the batch that is being made
   std::uint64_t making_step_ = 0;
 
   std::mutex mutex_;
@@ -129,14 +129,14 @@ class Lookahead {
   std::deque<std::unique_ptr<Coming>> coming_;  // in step order: being read, or ready
   std::vector<std::unique_ptr<Piece>> pieces_;
   std::exception_ptr error_;
-  bool error_told_ = false;  // to the consumer: its next call tries again
+  bool error_told_ = false;  // the consumer knows of error_; its next call tries again
   std::uint64_t next_step_;  // of the consumer
-  bool waiting_ = false;     // the consumer
+  bool waiting_ = false;     // whether the consumer waits
   std::size_t wake_at_ = 0;  // batches left at which the planner has something to do
   bool stopping_ = false;
-  bool start_over_ = false;                    // from the consumer's step: nothing ahead is of use
-  std::optional<std::uint64_t> give_back_to_;  // bytes that the share may keep, when asked
-  bool ended_ = false;                         // the planner, and it holds nothing
+  bool start_over_ = false;                    // from the consumer's step: drop what is ahead
+  std::optional<std::uint64_t> give_back_to_;  // a request: bytes that the share may keep
+  bool ended_ = false;                         // the planner has ended and holds nothing
   std::thread planner_;
 };
 

@@ -1,4 +1,4 @@
-// Batches that are read straight into their buffers, several together.
+// Batches that are read directly into their buffers, several together.
 #include <algorithm>
 #include <utility>
 
@@ -7,14 +7,14 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kSetReads = 128;  // of a set that is worth its hand-over
+constexpr std::uint64_t kSetReads = 128;  // enough reads to be worth handing over
 
 }  // namespace
 
-// Reads the next group of batches, or the next piece of it, straight into their buffers.
+// Reads the next group of batches, or the next piece of it, directly into their buffers.
 bool Lookahead::read_direct(std::unique_lock<std::mutex>& lock) {
   if (direct_->exhausted() && !plan_group(lock)) return false;
-  if (direct_->exhausted()) return true;  // rows of no bytes
+  if (direct_->exhausted()) return true;  // rows of 0 bytes need no reads
   Piece* piece = free_piece();
   if (piece == nullptr) return false;
   piece->group = coming_.back()->group;
@@ -26,9 +26,9 @@ bool Lookahead::read_direct(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-// Batches whose reads go together. Where the data is in memory and they are sorted, as many as
-// leave room for a second group, which is planned while the first one is read; else as many as make
-// a set of reads that is worth its hand-over.
+// How many batches are read together. If the data is in memory and the reads are sorted, it leaves
+// room for a second group, which is planned while the first one is read: otherwise the threads
+// would idle meanwhile. Else it is as many as make a set of reads that is worth handing over.
 std::uint64_t Lookahead::most_together() const {
   if (prospect_.held) return 1;
   const bool in_order = in_.order.sequential();
@@ -47,17 +47,17 @@ bool Lookahead::plan_group(std::unique_lock<std::mutex>& lock) {
   const bool together = hot && !prospect_.held;
   const std::size_t most = std::max<std::size_t>(together ? hot_ahead_ : ahead_, waiting_ ? 1 : 0);
   const std::uint64_t wanted = std::min(group_steps_, most_together());
-  // One buffer changes hands: a consumer lets go of a batch only when it has got the next.
+  // One buffer is always with the consumer, who releases a batch only after getting the next.
   const std::size_t free = most > 1 ? most - 1 : most;
   const std::uint64_t room = free - std::min(free, coming_.size());
   if (next_plan_step_ == last_step_) return false;
-  // The first batch hurries: until it has come, the processor is for its reads alone.
+  // The first batch is urgent: until it has arrived, planning must not compete with its reads.
   const bool first_comes = group_step_ == first_step_ && !coming_.empty();
   if (wanted > 1 && first_comes && !coming_.front()->ready()) return false;
   if (room < (coming_.empty() ? 1 : wanted)) {
     return wait_until_left(free > wanted ? free - wanted : 0);
   }
-  // Within one epoch, where only the last batch may be short.
+  // A group stays within one epoch: Direct requires that only its last batch is short.
   const std::uint64_t steps = std::min({wanted, room, schedule_.at(next_plan_step_).left});
   group_steps_ = std::min(most_together(), group_steps_ * 2);
   group_step_ = std::exchange(next_plan_step_, next_plan_step_ + steps);

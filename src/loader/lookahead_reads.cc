@@ -1,4 +1,4 @@
-// The sets of reads of a Lookahead: on their way, landed, failed.
+// The sets of reads of a Lookahead: submitted, landed, failed.
 #include <algorithm>
 #include <exception>
 #include <string>
@@ -23,12 +23,12 @@ void Lookahead::submit(Piece& piece, std::unique_lock<std::mutex>& lock) {
   piece.reads = piece.storage;
   lock.lock();
   piece.flying = true;
-  lock.unlock();
+  lock.unlock();  // the engine may call landed(), which takes the lock, before submit() returns
   in_.engine.submit(piece);
   lock.lock();
 }
 
-// On a thread of the engine, or inside submit.
+// Runs on a thread of the engine, or inside submit().
 void Lookahead::landed(Piece& piece, const Outcome& outcome) noexcept {
   const std::lock_guard lock(mutex_);
   if (!outcome.ok()) {
@@ -43,6 +43,7 @@ void Lookahead::landed(Piece& piece, const Outcome& outcome) noexcept {
   planner_wakes_.notify_one();
 }
 
+// Keeps the first error only. A cancelled set is none: the planner cancelled it to start over.
 void Lookahead::record(const Piece& piece, const Outcome& outcome) {
   if (error_ || outcome.cancelled) return;
   const Read& read = piece.storage[outcome.read];
@@ -54,8 +55,8 @@ void Lookahead::record(const Piece& piece, const Outcome& outcome) {
   consumer_wakes_.notify_all();
 }
 
-// "step 17" of the sample that the failed read was for. Samples were sorted, so the steps are
-// searched.
+// The step of the sample that the failed read was for. Sorting has mixed the samples of several
+// steps, so this computes the steps again and searches them.
 std::string Lookahead::step_text(const Piece& piece, const std::byte* into) const {
   std::uint64_t step = piece.first_step;
   std::size_t which = 0;

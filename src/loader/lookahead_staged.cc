@@ -1,4 +1,4 @@
-// Batches by way of Staging: whether that pays, the next window, its pieces, its batches.
+// Batches through Staging: whether that pays off, the next window, its pieces, its batches.
 #include <algorithm>
 #include <utility>
 
@@ -7,9 +7,11 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kReadyAhead = 3;      // batches gathered before they are asked for
-constexpr std::uint64_t kSpareBatches = 4;  // slots beyond a window: they carry over its end
-constexpr double kLeastMergeShare = 0.1;    // of gap to spacing: below, looking far brings nothing
+constexpr std::size_t kReadyAhead = 3;  // batches that are gathered before the consumer asks
+// Slots beyond a window: reads of the next window start in them before this one is delivered.
+constexpr std::uint64_t kSpareBatches = 4;
+// Of the gap to the average spacing of rows; below this so few reads merge that staging is useless.
+constexpr double kLeastMergeShare = 0.1;
 
 }  // namespace
 
@@ -22,8 +24,9 @@ bool Lookahead::staging_pays() {
 }
 
 bool Lookahead::plan_window(std::unique_lock<std::mutex>& lock) {
-  if (coming_.size() > ahead_) return wait_until_left(ahead_);  // batches in memory make way first
-  // More room since the slots were made: new ones are, once the old ones are empty.
+  // Batches that were read while the data was in memory must be delivered first.
+  if (coming_.size() > ahead_) return wait_until_left(ahead_);
+  // The share has a new size: new slots are made once the old ones are empty.
   const bool other_size = staging_ && staging_->slots() != slots_;
   if (other_size && delivering_.next_step != delivering_.last_step) return false;
   const std::uint64_t batch = schedule_.batch_size;
@@ -43,7 +46,7 @@ bool Lookahead::plan_window(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-// Copies the next batch of a window that is all there.
+// Copies the next batch of a window that has arrived completely.
 bool Lookahead::gather(std::unique_lock<std::mutex>& lock) {
   if (delivering_.next_step == delivering_.last_step) return false;
   const std::size_t most = std::min(std::max<std::size_t>(ahead_, waiting_ ? 1 : 0), kReadyAhead);
@@ -63,7 +66,7 @@ bool Lookahead::read_window(std::unique_lock<std::mutex>& lock) {
   const std::uint32_t can = staging_->submittable(reading_);
   const std::uint32_t rest = reading_.samples - reading_.submitted;
   const auto most = static_cast<std::uint32_t>(piece_samples_);
-  // Small pieces merge badly: wait for the slots of a whole one.
+  // Small pieces merge badly, so this waits for the slots of a whole one.
   if (can == 0 || can < std::min(rest, most)) return false;
   Piece* piece = free_piece();
   if (piece == nullptr) return false;

@@ -29,7 +29,7 @@ void Lease::give_back() noexcept {
   if (process_id() == pool_->pid_) {
     pool_->give_back(std::move(buffer_), delivered_);
   } else {
-    buffer_.reset();  // in a forked child, where the pool's lock may be held for good
+    buffer_.reset();  // in a forked child, where the pool's lock may be held forever
   }
 }
 
@@ -52,7 +52,8 @@ void Pool::keep(std::size_t buffers) {
 
 Lease Pool::take() {
   std::unique_ptr<Buffer> buffer;
-  // The first batch hurries: its pages come while it is read, on several threads.
+  // The first batch is urgent: it is not prefaulted here, so that several reading threads fault in
+  // its pages.
   bool first = false;
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// pool.h - the buffers in which batches are delivered. They are leased and come back, because fresh
-// pages cost several times what the read costs.
+// pool.h - the buffers in which batches are delivered. They are leased and reused, because fresh
+// pages cost several times as much as the read.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace lowtide {
 
-// One delivered batch: its rows and which ones they are.
+// One delivered batch: its rows and their numbers.
 struct Buffer {
   Memory memory;
   std::vector<std::uint64_t> samples;
@@ -20,8 +20,8 @@ struct Buffer {
 
 class Pool;
 
-// A buffer on loan. Goes back to the pool, or is freed when the pool has enough, when destroyed.
-// Outlives everything else.
+// A leased buffer. When destroyed, it returns the buffer to the pool, or frees it if the pool has
+// enough. It may outlive everything else.
 class Lease {
  public:
   Lease() = default;
@@ -37,7 +37,7 @@ class Lease {
   std::uint64_t step = 0;
   std::uint64_t epoch = 0;
 
-  // From here on it is in the user's hand.
+  // Marks the buffer as the user's.
   void deliver();
 
  private:
@@ -48,17 +48,17 @@ class Lease {
   bool delivered_ = false;
 };
 
-// Never blocks and never refuses: a user who keeps batches gets new ones, and they are counted. Any
+// Never blocks and never refuses: a user who keeps batches gets new ones, which are counted. Any
 // thread.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
-  // Has at most `keep` buffers, but for those that are in use.
+  // Has at most `keep` buffers, except for those in use.
   Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep);
   void keep(std::size_t buffers);
 
   [[nodiscard]] Lease take();
 
-  // Bytes of delivered buffers that still live, beyond the one that a consumer has in hand.
+  // Bytes of delivered buffers that still exist, except for the consumer's current one.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
  private:

@@ -13,37 +13,38 @@
 namespace lowtide {
 namespace {
 
-// In all batches ahead: keeps a disk busy, with many short reads or with few long ones.
+// In all batches ahead together: enough to keep a disk busy, with many short or few long reads.
 constexpr std::uint64_t kReadsAhead = 512;
 constexpr std::uint64_t kBytesAhead = 16 * 1024 * 1024;
 constexpr std::uint64_t kMostAhead = 64;
 constexpr std::uint64_t kMostSpareBytes = 2 * 1024 * 1024;
 constexpr std::uint64_t kLeastAhead = 4;
-constexpr std::uint64_t kGroupRows = 64 * 1024;  // sorted together; more brings little
-constexpr std::uint64_t kHotSets = 6;            // of batches in order, read or ready
-constexpr std::uint64_t kMostPlannedReads = 64;  // of one sample
-constexpr std::uint64_t kPartSamples = 512;      // a set of so many reads is worth its hand-over
+constexpr std::uint64_t kGroupRows = 64 * 1024;  // sorted together; more gains little
+constexpr std::uint64_t kHotSets = 6;  // fewer do not cover the time a thread takes to wake
+constexpr std::uint64_t kMostPlannedReads = 64;  // per sample
+constexpr std::uint64_t kPartSamples = 512;      // enough reads to be worth handing over
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
 
-// Rows in the largest batch that this schedule really has.
+// Rows in the largest batch that this schedule actually has.
 std::uint64_t batch_rows(const Schedule& schedule) {
   return std::max<std::uint64_t>(1, std::min(schedule.batch_size, schedule.size));
 }
 
-// Of few rows in many parts, several parts go together.
+// A set with few rows of many parts takes several parts together.
 std::uint64_t piece_samples(const Dataset& dataset, const Schedule& schedule) {
   const std::uint64_t rows = std::min(batch_rows(schedule), kPieceSamples);
   return std::max(rows, std::min(kPartSamples, rows * std::min(dataset.parts(), kPartSamples)));
 }
 
-// Of the plan of one sample in a set of reads. Long rows have many reads, but few of them together.
+// The size of the plan of one sample in a set of reads. Long rows have many reads, but a set has
+// only few such rows.
 std::uint64_t plan_bytes(const Dataset& dataset) {
   const std::uint64_t reads = std::min(dataset.reads_per_part(), kMostPlannedReads);
   return reads * sizeof(Read) + sizeof(std::uint64_t) + sizeof(std::byte*);
 }
 
-// The delivered batch, and behind it, where that is not the same, its samples as they are read.
+// A buffer holds the delivered batch and, if they differ, the samples as read after it.
 std::uint64_t raw_offset_bytes(const Dataset& dataset, const Schedule& schedule) {
   return dataset.as_read() ? 0 : round_up(dataset.batch_bytes(batch_rows(schedule)), 64);
 }
@@ -53,7 +54,7 @@ std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
   if (!checked_mul(batch_rows(schedule), dataset.sample_bytes(), &bytes) ||
       bytes > kMostBufferBytes) {
     throw std::invalid_argument("batch_size: " + std::to_string(schedule.batch_size) +
-                                " rows are more than can be addressed");
+                                " rows exceed the address space; use a smaller batch_size");
   }
   return round_up(std::max<std::uint64_t>(raw_offset_bytes(dataset, schedule) + bytes, 1), 4096);
 }
@@ -62,12 +63,12 @@ std::uint64_t batch_bytes(const Dataset& dataset, const Schedule& schedule) {
   return buffer_bytes(dataset, schedule) + batch_rows(schedule) * sizeof(std::uint64_t);
 }
 
-// Steps that a look-ahead can make use of: a saturated count must not overflow what is made of it.
+// Steps that a look-ahead can use. Clamped, because products with a saturated count would overflow.
 std::uint64_t steps_ahead(const Schedule& schedule) {
   return std::clamp<std::uint64_t>(schedule.turns(), 1, kMostSteps);
 }
 
-// As many slots as `bytes` hold; 0 where sorting ahead has no use.
+// As many slots as fit into `bytes`; 0 if sorting ahead is useless.
 std::uint64_t plan_slots(const Dataset& dataset, const Order& order, const Schedule& schedule,
                          std::uint64_t steps, std::uint64_t bytes) {
   const bool unsorted = !order.sequential() || dataset.parts() > 1;
@@ -94,7 +95,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
                std::uint64_t free_bytes, std::uint64_t most_ahead) {
   const std::uint64_t rows = batch_rows(schedule);
   const std::uint64_t batch = batch_bytes(dataset, schedule);
-  // Other loaders of the same array must find room for themselves.
+  // Other loaders of the same array must find room too.
   const std::uint64_t spare =
       std::max(free_bytes / 8, std::min({4 * batch, free_bytes / 2, kMostSpareBytes}));
   const std::uint64_t elastic = free_bytes - spare;
@@ -109,7 +110,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   const std::uint64_t each = batch + room.piece_samples * plan_bytes(dataset);
   const std::uint64_t affordable = std::max(elastic / (order.sequential() ? 2 : 4) / each,
                                             std::min<std::uint64_t>(elastic / each, 2));
-  // No more than there is to come: what a short run cannot use is for other loaders.
+  // No more than the steps that are left: room that a short run cannot use is for other loaders.
   const std::uint64_t cap = most_ahead == 0 ? kMostSteps : most_ahead;
   const std::uint64_t steps = std::min(steps_ahead(schedule), cap);
   room.ahead = std::min({wanted, affordable, steps});
@@ -126,7 +127,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
         plans + room.slots * (dataset.sample_bytes() + Staging::kSlotOverheadBytes);
   }
 
-  // Small batches in order are read together, if the plans of longer sets are small change.
+  // Small sequential batches are read together, if the plans of longer sets cost little.
   if (order.sequential() && dataset.sample_bytes() > 0) {
     const std::uint64_t set =
         std::min({kSetBytes / dataset.sample_bytes(), kPieceSamples, steps * rows});
@@ -138,9 +139,9 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
     }
   }
 
-  // In order nothing is sorted: enough that threads find work while others wake up, and few enough
-  // for the buffers to stay in the processor's cache. Else two groups, one of which is read while
-  // the other is planned, and one that changes hands.
+  // Sequential batches are not sorted: enough that threads find work while others wake up, and few
+  // enough that the buffers stay in the processor's cache. Otherwise two groups, one of which is
+  // read while the other is planned, and one batch that the consumer has.
   const std::uint64_t groups =
       order.sequential()
           ? kHotSets * std::max<std::uint64_t>(

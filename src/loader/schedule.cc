@@ -24,11 +24,12 @@ std::vector<Skip> joined(std::vector<Skip> skips) {
 }
 
 void check_shares(const Schedule& schedule) {
-  if (schedule.batch_size == 0) throw std::invalid_argument("batch_size: must be at least 1");
-  if (schedule.world_size == 0) throw std::invalid_argument("world_size: must be at least 1");
+  if (schedule.batch_size == 0) throw std::invalid_argument("batch_size must be at least 1, not 0");
+  if (schedule.world_size == 0) throw std::invalid_argument("world_size must be at least 1, not 0");
   if (schedule.rank >= schedule.world_size) {
-    throw std::invalid_argument("rank: " + std::to_string(schedule.rank) +
-                                " is not below world_size " + std::to_string(schedule.world_size));
+    throw std::invalid_argument("rank must be below world_size (" +
+                                std::to_string(schedule.world_size) + "), not " +
+                                std::to_string(schedule.rank));
   }
 }
 
@@ -36,7 +37,9 @@ namespace {
 
 void check_samples(std::span<const std::uint64_t> samples, std::uint64_t position,
                    std::uint64_t limit) {
-  std::uint64_t largest = 0;  // one pass without an exit, which compiles to a few instructions
+  // One pass without an early exit, which compilers vectorise. The fault is searched for only if
+  // there is one.
+  std::uint64_t largest = 0;
   for (const std::uint64_t sample : samples) largest = std::max(largest, sample);
   if (samples.empty() || largest < limit) return;
   const auto wrong = std::ranges::find_if(samples, [&](std::uint64_t s) { return s >= limit; });
@@ -45,7 +48,7 @@ void check_samples(std::span<const std::uint64_t> samples, std::uint64_t positio
       std::to_string(position + static_cast<std::uint64_t>(wrong - samples.begin())) + " is now " +
       std::to_string(static_cast<std::int64_t>(*wrong)) + ", but there are " +
       std::to_string(limit) +
-      " rows: the array was changed while its batches were being read; pass a copy of it");
+      " rows: the list was changed while its batches were being read; pass a copy of it");
 }
 
 }  // namespace
@@ -53,10 +56,10 @@ void check_samples(std::span<const std::uint64_t> samples, std::uint64_t positio
 struct Schedule::Place {
   std::uint64_t number = 0;     // of the epoch, from 0
   std::uint64_t base = 0;       // positions of the order before this epoch, if continuous
-  std::uint64_t start = 0;      // the first position of it that is dealt out
-  std::uint64_t available = 0;  // how many are, skips taken off
+  std::uint64_t start = 0;      // the first position that is dealt out
+  std::uint64_t available = 0;  // how many positions are dealt out, without skips
   std::uint64_t steps = 0;      // of this rank
-  std::uint64_t step = 0;       // which one
+  std::uint64_t step = 0;       // the current one
 };
 
 std::uint64_t Schedule::steps_of(std::uint64_t positions) const {
@@ -81,7 +84,7 @@ Schedule::Place Schedule::epoch_at(std::uint64_t number, std::uint64_t base_of) 
           .steps = steps_of(available)};
 }
 
-// Positions of an epoch from `start` on that somebody may get.
+// Positions of an epoch from `start` on that are not skipped.
 std::uint64_t Schedule::available_from(std::uint64_t of_epoch, std::uint64_t start) const {
   std::uint64_t available = size - std::min(start, size);
   for (const Skip& skip : skips) {
@@ -93,7 +96,7 @@ std::uint64_t Schedule::available_from(std::uint64_t of_epoch, std::uint64_t sta
   return available;
 }
 
-// The number of the first epoch from `from` on that has skips; kForever where none has.
+// The number of the first epoch from `from` on that has skips; kForever if there is none.
 std::uint64_t Schedule::next_skipping_epoch(std::uint64_t from) const {
   for (const Skip& skip : skips) {
     if (skip.epoch >= epoch + from) return skip.epoch - epoch;
@@ -101,18 +104,22 @@ std::uint64_t Schedule::next_skipping_epoch(std::uint64_t from) const {
   return kForever;
 }
 
+// In a continuous order the next epoch begins at the first position that this one does not deal
+// out, so that nothing is left out.
 Schedule::Place Schedule::epoch_after(const Place& place) const {
   const std::uint64_t dealt = drop_last ? place.steps * positions_per_step() : place.available;
   const std::uint64_t before = skipped_before(place, dealt);
   return epoch_at(place.number + 1, place.base + place.start + dealt + before);
 }
 
-// So many epochs further, all like `place`: nothing is skipped from them.
+// This many epochs further, all of which are like `place`: nothing is skipped from them.
 Schedule::Place Schedule::epochs_on(const Place& place, std::uint64_t number) const {
   const std::uint64_t span = drop_last ? place.steps * positions_per_step() : size;
   return epoch_at(place.number + number, place.base + number * span);
 }
 
+// Epochs without skips are all alike, so they are passed with one division. That keeps the cost
+// proportional to the skips, however many epochs a run has.
 Schedule::Place Schedule::find(std::uint64_t turn) const {
   const std::uint64_t each = steps_of(size);
   Place place = epoch_at(0, base);
@@ -130,7 +137,8 @@ Schedule::Place Schedule::find(std::uint64_t turn) const {
   return place;
 }
 
-// Positions that are skipped before the available one, counted from the start of the place.
+// How many positions are skipped before the available-th position that is not, from the start of
+// the place on.
 std::uint64_t Schedule::skipped_before(const Place& place, std::uint64_t available) const {
   std::uint64_t at = place.start + available, skipped = 0;
   for (const Skip& skip : skips) {
@@ -143,7 +151,7 @@ std::uint64_t Schedule::skipped_before(const Place& place, std::uint64_t availab
   return skipped;
 }
 
-// The first position from `after` on at which a skip starts; kForever where none does.
+// The first position after `after` at which a skip starts; kForever if there is none.
 std::uint64_t Schedule::next_skip(std::uint64_t of_epoch, std::uint64_t after) const {
   for (const Skip& skip : skips) {
     if (skip.epoch == of_epoch && skip.first > after) return skip.first;
@@ -219,7 +227,8 @@ void Schedule::fill(const Order& order, std::uint64_t turn, std::uint64_t limit,
 std::optional<Schedule::Owner> Schedule::owner(std::uint64_t of_epoch,
                                                std::uint64_t at_position) const {
   if (at_position >= size) return std::nullopt;
-  // What lies before the schedule is told as if these sizes had held from the start of the epoch.
+  // Positions before the schedule are answered as if these sizes had been in force from the start
+  // of their epoch.
   const bool behind = of_epoch < epoch || (of_epoch == epoch && at_position < position);
   const std::uint64_t start = behind || of_epoch != epoch ? 0 : position;
   const Place place{
@@ -234,7 +243,7 @@ std::optional<Schedule::Owner> Schedule::owner(std::uint64_t of_epoch,
   const std::uint64_t each = positions_per_step();
   const std::uint64_t number = before / each;
   if (drop_last && number >= place.available / each) return std::nullopt;
-  // A step is named by where it starts: a skip inside it counts for the next one.
+  // A step is numbered by where it starts, so a skip inside it counts for the next one.
   const std::uint64_t skipped = skipped_before(place, number * each);
   return Owner{.step = (behind || of_epoch != epoch ? 0 : step) + number + skipped / each,
                .rank = before / batch_size % world_size,

@@ -18,8 +18,8 @@ Staging::Staging(const Dataset& dataset, const Order& order, const Schedule& sch
       place_bits_(static_cast<unsigned>(std::bit_width(std::uint64_t{slots}))),
       memory_(slots * dataset.sample_bytes(), false, "reads ahead"),
       free_(slots) {
-  // From the back, so that the first slots, whose pages a short epoch touches alone, are used
-  // first.
+  // Filled in reverse, so that the first slots are used first: a short epoch then touches only
+  // their pages.
   std::iota(free_.rbegin(), free_.rend(), 0U);
 }
 
@@ -37,7 +37,7 @@ void Staging::plan(std::uint64_t first, std::uint64_t last, Window* window) {
   window->samples = count;
   window->slot_of.resize(count);
   keys_.resize(count);
-  scratch_.resize(count);
+  scratch_.resize(count);  // holds the samples here; the sort needs it only afterwards
   std::uint64_t place = 0;
   for (std::uint64_t step = first; step < last; ++step) {
     const std::span<std::uint64_t> samples(scratch_.data() + place, schedule_.count(step));
@@ -47,6 +47,8 @@ void Staging::plan(std::uint64_t first, std::uint64_t last, Window* window) {
       ++place;
     }
   }
+  // Sorting by sample sorts by file offset (Dataset promises that). Places ascend already and the
+  // sort is stable, so their bits need no pass.
   radix_sort(place_bits_, static_cast<unsigned>(std::bit_width(dataset_.size())), &keys_,
              &scratch_);
 }
@@ -54,6 +56,7 @@ void Staging::plan(std::uint64_t first, std::uint64_t last, Window* window) {
 std::uint32_t Staging::submittable(const Window& window) const {
   if (window.empty() || window.part == dataset_.parts()) return 0;
   const std::uint32_t left = window.samples - window.submitted;
+  // Only the first part takes new slots; later parts go into the slots of their samples.
   return window.part == 0 ? std::min(left, static_cast<std::uint32_t>(free_.size())) : left;
 }
 
@@ -63,6 +66,7 @@ void Staging::take_piece(std::uint32_t most, Window* window, std::vector<std::ui
   samples->clear();
   targets->clear();
   reads->clear();
+  // A set may span several parts, because a set per column would cost a hand-over per column.
   while (const std::uint32_t count = std::min<std::uint32_t>(
              submittable(*window), most - static_cast<std::uint32_t>(samples->size()))) {
     const std::size_t first = samples->size();

@@ -17,9 +17,9 @@ template <typename T>
       (limit == 1 ? ", but there is 1 row" : ", but there are " + std::to_string(limit) + " rows"));
 }
 
-// One unsigned comparison an entry, in its own width, finds both the negative and the too large.
-// A chunk is tested without an early exit so that the compiler can vectorise it; only a chunk with
-// a fault is searched for the first.
+// One unsigned comparison per entry, in its own width, finds both negative and too large ones. A
+// chunk is tested without an early exit so that the compiler can vectorise it; only a chunk with a
+// fault is searched for the first one.
 template <typename T>
 void validate(std::span<const T> samples, std::uint64_t limit) {
   using U = std::make_unsigned_t<T>;

@@ -1,4 +1,4 @@
-// mixed.h - the order of a weighted mixture: the orders of its sources, drawn from in turn.
+// mixed.h - the order of a weighted mixture, which takes from the orders of its sources in turn.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace lowtide {
 
-// The samples of source k are numbered behind those of the sources before it. A source that ends
-// goes on with its own next epoch, so there is one endless epoch: every epoch asked for is that
-// one. Any thread.
+// The samples of source k are numbered after those of the sources before it. A source that ends
+// continues with its own next epoch, so there is one endless epoch; the `epoch` argument is
+// ignored. Any thread.
 class MixedOrder final : public Order {
  public:
-  // One order a weight, none empty, `limits[k]` samples in source k.
+  // One order per weight, none of them empty; source k has `limits[k]` samples.
   MixedOrder(Mixture mixture, std::vector<std::unique_ptr<Order>> orders,
              std::span<const std::uint64_t> limits);
 
@@ -26,9 +26,9 @@ class MixedOrder final : public Order {
             std::span<std::uint64_t> out) const noexcept override;
   [[nodiscard]] std::optional<std::uint64_t> position_of(
       std::uint64_t /*epoch*/, std::uint64_t /*sample*/) const noexcept override {
-    return std::nullopt;  // it comes again and again
+    return std::nullopt;  // a sample has many positions
   }
-  // The first position from `first` on and before `last` at which a sample of a source comes.
+  // The first position in [first, last) at which a sample of a source comes.
   [[nodiscard]] std::optional<std::uint64_t> position_between(std::uint32_t source,
                                                               std::uint64_t sample,
                                                               std::uint64_t first,

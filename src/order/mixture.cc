@@ -27,7 +27,7 @@ std::string text_of(double value) {
 }
 
 void validate(std::span<const double> weights) {
-  if (weights.empty()) throw std::invalid_argument("weights: none given; give one for each source");
+  if (weights.empty()) throw std::invalid_argument("weights: none given; give one per source");
   if (weights.size() > Mixture::kMostSources) {
     throw std::invalid_argument("weights: " + std::to_string(weights.size()) +
                                 " given; at most 1048576 sources can be mixed");
@@ -39,8 +39,8 @@ void validate(std::span<const double> weights) {
   }
 }
 
-// Weights as integers of up to 95 bits: sums are exact and alike everywhere, and ratios of up to
-// 2^42 to the heaviest lose nothing.
+// Weights as integers of up to 95 bits. Sums are then exact and the same on every machine, and
+// weights down to 2^-42 of the heaviest keep all their bits.
 std::vector<Wide> to_integers(std::span<const double> weights) {
   constexpr int kMantissaBits = 53;
   constexpr int kBits = 95;
@@ -60,8 +60,8 @@ std::vector<Wide> to_integers(std::span<const double> weights) {
   return integers;
 }
 
-// part / (part + rest) in 2^-64, rounded; at least 1, so that it can be divided by. Digit by digit,
-// because part * 2^64 does not fit.
+// part / (part + rest) in units of 2^-64, rounded; at least 1, because it is a divisor later. Bit
+// by bit, because part * 2^64 does not fit.
 std::uint64_t share_of(Wide part, Wide rest) {
   const Wide whole = part + rest;
   std::uint64_t share = 0;
@@ -77,7 +77,8 @@ std::uint64_t share_of(Wide part, Wide rest) {
   return std::max<std::uint64_t>(share, 1);
 }
 
-// Of c samples, how many are the left child's: the high half. The low half tells when the next is.
+// How many of c samples belong to the left child: the high half. The low half shows when its next
+// one comes.
 [[gnu::always_inline]] inline Wide left_of(std::uint64_t c, std::uint64_t share) noexcept {
   return Wide{c} * share + kHalf;
 }
@@ -112,7 +113,7 @@ class Mixture::Grower {
   }
 
  private:
-  // How many of the sources in ascending order stand together; see mixture.h.
+  // How many of the sources, in ascending order, form the next group; see mixture.h.
   [[nodiscard]] std::size_t group(std::span<const std::uint32_t> ascending) const {
     constexpr Wide kGap = 3;
     Wide sum = weights_[ascending[0]];
@@ -125,8 +126,8 @@ class Mixture::Grower {
     return size;
   }
 
-  // Joined nodes come out in ascending order too: the lightest node is at the front of one of two
-  // queues.
+  // Joined nodes are created in ascending order too, so the lightest node is always at the front of
+  // one of two queues.
   std::uint32_t huffman(std::span<const std::uint32_t> leaves) {
     if (leaves.size() == 1) return leaves[0];
     auto inner = static_cast<std::uint32_t>(nodes_.size());
@@ -189,9 +190,9 @@ std::uint64_t Mixture::count(std::uint32_t source, std::uint64_t positions) cons
   return nodes_[parent].left == source ? left : above - left;
 }
 
-// The left child's sample k is the first c with round(c * share) > k, so the least c with
-// c * share >= k + 1/2; the right child's is the least c with c * (1 - share) > k + 1/2, because
-// halves are the left child's. The sample comes just before c.
+// The left child's sample k comes just before the first c with round(c * share) > k, which is the
+// least c with c * share >= k + 1/2. The right child's comes just before the least c with
+// c * (1 - share) > k + 1/2, because halves go to the left child.
 std::uint64_t Mixture::position_of(const Place& place) const noexcept {
   assert(place.source < sources());
   std::uint64_t k = place.index;

@@ -25,29 +25,28 @@ class Order {
   virtual void fill(std::uint64_t epoch, std::uint64_t first,
                     std::span<std::uint64_t> out) const noexcept = 0;
 
-  // At which position of this epoch a sample comes; nullopt where the order cannot say without a
-  // search, and for a sample that the order does not have. Any thread.
+  // The position of a sample in this epoch; nullopt if the order would have to search for it, or
+  // does not contain it. Any thread.
   [[nodiscard]] virtual std::optional<std::uint64_t> position_of(
       std::uint64_t epoch, std::uint64_t sample) const noexcept = 0;
 
-  // Whether successive positions lie beside each other in the data: then reading ahead is reading
-  // on.
+  // Whether successive positions are adjacent in the data.
   [[nodiscard]] virtual bool sequential() const noexcept { return false; }
 };
 
 [[nodiscard]] std::unique_ptr<Order> make_sequential(std::uint64_t size);
 
-// A permutation of 0 .. size - 1 for every (seed, epoch), 1 <= size <= 2^63 (size 0: an empty
-// order; above 2^63: std::invalid_argument). Up to 65536 samples a table of 16-bit entries
-// (Fisher-Yates, uniform) for the epoch asked last, at most 256 KiB with its inverse; above, a
-// keyed bijection without a table. The size is part of the key: orders of n and n + 1 samples are
-// unrelated.
+// A permutation of 0 .. size - 1 for every (seed, epoch). Size 0 gives an empty order; a size above
+// 2^63 throws std::invalid_argument. For up to 65536 samples it is a uniform Fisher-Yates table of
+// 16-bit entries for the last requested epoch, at most 256 KiB with its inverse. Above that it is a
+// keyed bijection without a table. The size is part of the key, so the orders of n and n + 1
+// samples are unrelated.
 [[nodiscard]] std::unique_ptr<Order> make_shuffle(std::uint64_t size, std::uint64_t seed);
 
 // The user's own order, the same in every epoch. Borrowed: `samples` must outlive the Order and
-// stay unchanged. Every entry must be in 0 .. limit - 1; the first that is not is a
-// std::out_of_range that names its position and value. Duplicates are allowed, and position_of
-// gives nullopt.
+// stay unchanged. Every entry must be in 0 .. limit - 1; otherwise throws std::out_of_range, which
+// names the position and the value of the first wrong one. Duplicates are allowed, and position_of
+// returns nullopt.
 using SampleList = std::variant<std::span<const std::int64_t>, std::span<const std::uint64_t>,
                                 std::span<const std::int32_t>, std::span<const std::uint32_t>>;
 [[nodiscard]] std::unique_ptr<Order> make_explicit(SampleList samples, std::uint64_t limit);

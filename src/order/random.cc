@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kLargestLimit = std::uint64_t{1} << 63;
 
-// Keeps the draws apart from those of a shuffle of the same size, seed and epoch.
+// Makes the draws unrelated to those of a shuffle of the same size, seed and epoch.
 constexpr std::uint64_t kRandomDraws = 0x72616E646F6D;  // "random"
 
 class Random final : public Order {
@@ -34,9 +34,9 @@ class Random final : public Order {
   }
 
  private:
-  // The high half of hash * limit is the sample. 2^64 is no multiple of most limits: the low half
-  // tells the hashes that would favour some samples. Each of those is the key of draws of its own,
-  // so that a position needs nothing of the positions before it.
+  // The high half of hash * limit is the sample. 2^64 is not a multiple of most limits; the low
+  // half identifies the few hashes that would favour some samples. Such a hash becomes the key of
+  // further draws, so that a position does not depend on the positions before it.
   [[nodiscard]] std::uint64_t below_limit(std::uint64_t hash) const noexcept {
     __extension__ using Product = unsigned __int128;
     Product product = Product{hash} * limit_;
@@ -49,7 +49,7 @@ class Random final : public Order {
   std::uint64_t positions_;
   std::uint64_t limit_;
   std::uint64_t seed_;
-  std::uint64_t biased_;  // 2^64 mod limit: how many hashes are too many
+  std::uint64_t biased_;  // 2^64 mod limit: how many hashes must be rejected
 };
 
 }  // namespace
@@ -57,7 +57,7 @@ class Random final : public Order {
 std::unique_ptr<Order> make_random(std::uint64_t positions, std::uint64_t limit,
                                    std::uint64_t seed) {
   if (limit == 0 || limit > kLargestLimit) {
-    throw std::invalid_argument("random: limit must be 1 .. 2^63, not " + std::to_string(limit));
+    throw std::invalid_argument("random: limit must be 1 to 2^63, not " + std::to_string(limit));
   }
   return std::make_unique<Random>(positions, limit, seed);
 }

@@ -14,9 +14,9 @@
 namespace lowtide {
 namespace {
 
-// A keyed hash of `half`, scaled to 0 .. modulus - 1 by its high bits: a multiplication where a
-// remainder would need a division. 32-bit lanes, because SIMD has no 64-bit multiplication
-// before AVX-512.
+// A keyed hash of `half`, scaled to 0 .. modulus - 1 by its high bits, because a multiplication is
+// cheaper than the division of a remainder. It uses 32-bit lanes because SIMD has no 64-bit
+// multiplication before AVX-512.
 [[gnu::always_inline]] inline std::uint32_t hash_below(std::uint32_t modulus, std::uint32_t half,
                                                        std::uint32_t before,
                                                        std::uint32_t within) noexcept {
@@ -26,7 +26,7 @@ namespace {
   return static_cast<std::uint32_t>((std::uint64_t{h} * modulus) >> 32);
 }
 
-// (x - y) mod modulus for x, y < modulus, also where their sum would not fit 32 bits.
+// (x - y) mod modulus for x, y < modulus, even if their sum does not fit into 32 bits.
 [[gnu::always_inline]] inline std::uint32_t subtract(std::uint32_t x, std::uint32_t y,
                                                      std::uint32_t modulus) noexcept {
   return x - y + (x < y ? modulus : 0);
@@ -56,8 +56,8 @@ void TableShuffle::deal(std::uint64_t epoch) const noexcept {
   std::uint64_t drawn = 0;
   std::iota(samples_.begin(), samples_.end(), std::uint16_t{0});
   for (auto left = static_cast<std::uint32_t>(samples_.size()); left > 1; --left) {
-    // 2^32 is no multiple of `left`: the low part of the product tells the few draws that would
-    // favour some samples, and they are drawn again.
+    // 2^32 is mostly not a multiple of `left`. The low part of the product identifies the few draws
+    // that would favour some samples, and they are repeated.
     std::uint64_t product = 0;
     do {
       product = (draw(key, drawn++) >> 32) * left;
@@ -93,11 +93,11 @@ std::optional<std::uint64_t> TableShuffle::position_of(std::uint64_t epoch,
   return positions_[static_cast<std::size_t>(sample)];
 }
 
-// Blocks of positions, all left halves and all right halves beside each other: every loop is one
-// operation over kLanes lanes with a constant count, which compilers vectorise.
+// Computes blocks of positions, with all left halves in one array and all right halves in another.
+// Every loop is one operation over a constant number of lanes, which compilers vectorise.
 struct FeistelShuffle::Kernels {
   static constexpr std::size_t kLanes = 64;
-  // Lanes of one block may pass the end of a row of Z_b once, so b must not be smaller.
+  // The lanes of one block may cross the end of a row of Z_b only once, so b must not be smaller.
   static_assert(kLanes <= 256 && kLargestTable == 65536);
 
   [[gnu::always_inline]] static inline void move(std::uint32_t* __restrict moved,
@@ -108,7 +108,8 @@ struct FeistelShuffle::Kernels {
     }
   }
 
-  // The images of points first .. first + kLanes - 1, not walked. Lanes beyond a * b hold rubbish.
+  // The images of points first .. first + kLanes - 1 after one pass; some may be outside the size.
+  // Lanes beyond a * b hold garbage.
   [[gnu::always_inline]] static inline void block(const FeistelShuffle& order, const Keys& keys,
                                                   std::uint64_t first,
                                                   std::uint64_t* __restrict out) noexcept {
@@ -139,8 +140,8 @@ struct FeistelShuffle::Kernels {
   }
 
 #if defined(__x86_64__)
-  // Chosen by a plain test at run time: target_clones needs ifunc, which sanitizers and some C
-  // libraries do not take well.
+  // Chosen by a plain test at run time, because target_clones needs ifunc, which sanitizers and
+  // some C libraries do not support well.
   [[gnu::target("avx2")]] static void widest(const FeistelShuffle& order, const Keys& keys,
                                              std::uint64_t first, std::uint64_t* out) noexcept {
     block(order, keys, first, out);
@@ -154,8 +155,7 @@ FeistelShuffle::FeistelShuffle(std::uint64_t size, std::uint64_t seed, unsigned 
                                Kernel kernel)
     : size_(size), seed_(seed), a_(0), b_(0), rounds_(rounds), kernel_(kernel) {
   if (size <= kLargestTable || size > kLargestShuffle) {
-    throw std::invalid_argument("shuffle: size must be 65537 .. 2^63 here, not " +
-                                std::to_string(size));
+    throw std::invalid_argument("shuffle: size must be 65537 to 2^63, not " + std::to_string(size));
   }
   if (rounds > kMostRounds) {
     throw std::invalid_argument("shuffle: at most 16 rounds, not " + std::to_string(rounds));
@@ -212,7 +212,7 @@ std::uint64_t FeistelShuffle::backward(const Keys& keys, std::uint64_t point) co
 void FeistelShuffle::fill(std::uint64_t epoch, std::uint64_t first,
                           std::span<std::uint64_t> out) const noexcept {
   assert(first <= size_ && out.size() <= size_ - first);
-  // A block costs about as much as this many single points: below, lanes would be wasted.
+  // A block costs about as much as this many single points, so fewer are cheaper one by one.
   constexpr std::size_t kWorthABlock = 10;
   const Keys keys = keys_of(epoch);
   const auto block = kernel_ == Kernel::kBest && has_avx2() ? Kernels::widest : Kernels::portable;

@@ -1,8 +1,8 @@
-// shuffle.h - the two permutations behind make_shuffle, apart so that tests and benchmarks reach
-// each of them, and a version weakened on purpose.
+// shuffle.h - the two permutations behind make_shuffle, exposed so that tests and benchmarks can
+// use each of them, and a weakened version.
 //
-// What either gives for (size, seed, epoch, position) is a promise kept over versions: a saved run
-// resumes by it. Any change here that moves one index breaks the golden test, and must not be made.
+// Their values for (size, seed, epoch, position) never change between versions, because saved runs
+// resume by them. A change here that moves one index breaks the golden test and must not be made.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ inline constexpr std::uint64_t kLargestShuffle = std::uint64_t{1} << 63;
 // Fisher-Yates with unbiased draws: every order of the samples is equally likely. A keyed bijection
 // cannot promise that when there are few samples.
 //
-// Holds the table of the epoch asked last, 2 bytes a sample, and an inverse of the same size made
-// when position_of is first asked in an epoch. Both are allocated at construction, so fill never is
-// short of memory. Any thread: one lock guards the tables; threads that ask for different epochs in
-// turn are correct and slow (a table of 65536 takes about 0.2 ms).
+// Holds the table of the last requested epoch, 2 bytes per sample, and an inverse of the same size,
+// which the first position_of of an epoch fills. Both are allocated at construction, so fill never
+// runs out of memory. Any thread: one lock guards the tables. Threads that alternate between epochs
+// get correct results slowly (a table of 65536 takes about 0.2 ms).
 class TableShuffle final : public Order {
  public:
   // Requires size <= kLargestTable; else std::invalid_argument.
@@ -51,14 +51,14 @@ class TableShuffle final : public Order {
 
 // A generalised Feistel network on Z_a x Z_b, a = ceil(sqrt(size)), b = ceil(size / a), both below
 // 2^32. A position p is the pair (p / b, p % b); each round moves one half by a keyed hash of the
-// other. a * b exceeds size by less than a: a result outside is sent through again until it falls
-// inside, which keeps the whole a bijection. No state: O(1) memory, no lock, any thread.
+// other. a * b exceeds size by less than a. A result outside the size is sent through again until
+// it falls inside, which keeps the whole a bijection. No state: O(1) memory, no lock, any thread.
 class FeistelShuffle final : public Order {
  public:
   static constexpr unsigned kRounds = 8;
   static constexpr unsigned kMostRounds = 16;
 
-  // Which code computes whole blocks. The results are the same; kPortable is for tests.
+  // Which code computes whole blocks. All give the same results; kPortable is for tests.
   enum class Kernel : std::uint8_t { kBest, kPortable };
 
   // Requires kLargestTable < size <= kLargestShuffle and rounds <= kMostRounds; else

@@ -80,26 +80,26 @@ TEST(Budget, ClaimsAllOrNothing) {
 TEST(Budget, TellsEveryClaimAndWhatWouldDo) {
   Budget budget(1024);
   EXPECT_EQ(refusal_of(&budget, {{"one row", 648}, {"read buffers", 65536}}),
-            "memory: 1 KiB is too little: one row 648 B + read buffers 64 KiB = 64.6 KiB; "
-            "65KiB would do");
+            "memory: 1 KiB is too small: 648 B for one row + 64 KiB for read buffers = 64.6 KiB; "
+            "use at least 65 KiB");
   EXPECT_EQ(refusal_of(&budget, {{"read buffers", 65536}}),
-            "memory: 1 KiB is too little: read buffers 64 KiB; 64KiB would do");
+            "memory: 1 KiB is too small: 64 KiB for read buffers; use at least 64 KiB");
 }
 
 TEST(Budget, CountsClaimsAliveInTheRefusal) {
   Budget budget(64 << 20);
   const Claim index = budget.claim(40 << 20, "index");
   EXPECT_EQ(refusal_of(&budget, {{"two batches", (24 << 20) + 1}}),
-            "memory: 64 MiB is too little: index 40 MiB + two batches 24.0 MiB = 64.0 MiB; "
-            "65MiB would do");
+            "memory: 64 MiB is too small: 40 MiB for index + 24.0 MiB for two batches = 64.0 MiB; "
+            "use at least 65 MiB");
 }
 
 TEST(Budget, TellsWhatIsLackingWhereRoundedSizesWouldLookEqual) {
   Budget budget(66183);
   EXPECT_EQ(
       refusal_of(&budget, {{"one row", 648}, {"read buffers", 65536}}),
-      "memory: 64.6 KiB is too little by 1 B: one row 648 B + read buffers 64 KiB = 64.6 KiB; "
-      "65KiB would do");
+      "memory: 64.6 KiB is too small by 1 B: 648 B for one row + 64 KiB for read buffers = 64.6 "
+      "KiB; use at least 65 KiB");
 }
 
 TEST(Budget, ProposesWhatReallyDoes) {
@@ -119,7 +119,8 @@ TEST(Budget, ProposesWhatReallyDoes) {
 TEST(Budget, RefusesSumsThatOverflow) {
   Budget budget(kMost);
   EXPECT_EQ(refusal_of(&budget, {{"a", kMost}, {"b", 1}}),
-            "memory: 16777216 TiB is too little: a 16777216 TiB + b 1 B; no memory would do");
+            "memory: 16777216 TiB is too small: 16777216 TiB for a + 1 B for b; no size is large "
+            "enough");
   EXPECT_EQ(budget.free_bytes(), kMost);
 }
 
@@ -190,7 +191,8 @@ TEST(Share, IsNoneOfWhatARefusalCounts) {
   Elastic ahead(budget);
   ASSERT_TRUE(ahead.resize(70));
   EXPECT_EQ(refusal_of(&budget, {{"more rows", 71}}),
-            "memory: 100 B is too little: rows 30 B + more rows 71 B = 101 B; 1KiB would do");
+            "memory: 100 B is too small: 30 B for rows + 71 B for more rows = 101 B; use at least "
+            "1 KiB");
   EXPECT_EQ(ahead.asked, 0) << "nothing that it gives back would help";
 }
 

@@ -141,7 +141,7 @@ TEST(TokenStream, RefusesFilesThatDoNotAgree) {
             "c.bin: format is llmc, but a.bin has nanogpt");
   EXPECT_EQ(error_of({}), "argument: tokens: at least one file is needed");
   const TokenLayout huge = layout_of("h", {{0, kMostTokens - 1, 0}});
-  EXPECT_EQ(error_of({huge, huge}), "h: too many tokens in all");
+  EXPECT_EQ(error_of({huge, huge}), "h: expected at most 2^60 tokens in total, found more");
 }
 
 TEST(TokenStream, HashesTheLayoutAndNotThePaths) {

@@ -140,8 +140,8 @@ TEST(Windows, NameTheTokenThatDoesNotFit) {
     FAIL() << "delivered";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "shard2: token -1 at place 23 of the stream does not fit dtype uint16; ask for a "
-                 "wider one, such as int64");
+                 "shard2: token -1 at position 23 of the stream does not fit dtype uint16; use a "
+                 "wider dtype, such as int64");
   }
 }
 

@@ -138,7 +138,8 @@ TEST_F(CacheMapTest, TimesReadsWhereTheKernelDoesNotTell) {
   const sys::Fault fault(sys::table.cachestat, &forbidden);
   CacheMap map(files());
   const bool cached = map.resident(at(0));
-  EXPECT_EQ(map.reason(), std::string("reads timed as ") + (cached ? "cached" : "not cached") +
+  EXPECT_EQ(map.reason(), std::string("timed reads suggest that the data is ") +
+                              (cached ? "cached" : "not cached") +
                               " (cachestat: forbidden for files this user may not write (EPERM))");
   EXPECT_EQ(questions, 1) << "asked once and never again";
 }

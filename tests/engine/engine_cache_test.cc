@@ -141,7 +141,7 @@ TEST_P(EngineCache, IsJudgedByTimeWhereTheKernelDoesNotTell) {
       read_all(*rig.engine);
       if (GetParam() != EngineKind::automatic) continue;
       const std::string reason = rig.engine->reason();
-      EXPECT_EQ(reason.find("reads timed as "), 0U) << reason;
+      EXPECT_EQ(reason.find("timed reads suggest that the data is "), 0U) << reason;
       EXPECT_NE(reason.find("(cachestat: "), std::string::npos) << reason;
     }
   }
@@ -335,7 +335,8 @@ TEST(MemoryEngine, IsRefusedWhereTheDataDoesNotFit) {
     FAIL() << "opened";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "engine memory: the data is 3 MiB, but a memory of 2 MiB leaves 1.75 MiB for it");
+                 "engine memory: the data takes 3 MiB, but a memory of 2 MiB leaves 1.75 MiB for "
+                 "it; use more memory or another engine");
   }
   EXPECT_EQ(budget.free_bytes(), 2 * kMiB);
 }

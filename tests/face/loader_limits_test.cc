@@ -43,8 +43,8 @@ TEST(LoaderLimits, ReadAWindowOfAsManyPiecesAsAreReadTogether) {
   }
   options.block_size = Engine::kMaxReads;
   EXPECT_EQ(error_of([&] { const Loader one_more(tokens, options); }),
-            "block_size: a window of 16384 + 1 tokens lies in up to 16385 pieces of files; 16384 "
-            "are read together at most");
+            "block_size: a window of 16384 + 1 tokens can span 16385 separate places in files, but "
+            "at most 16384 can be read together; use a smaller block_size");
 }
 
 TEST(LoaderLimits, DrawRandomStartsUpToBothEnds) {
@@ -110,8 +110,8 @@ TEST(LoaderLimits, GoOnFromTheLastPlacesOfAMixture) {
   EXPECT_GT(loader.state().base, kMost);
   state.base = kMost + 1;
   EXPECT_EQ(error_of([&] { loader.restore(state); }),
-            "state: " + std::to_string(kMost + 1) +
-                " windows before this epoch are more than a mixture can have");
+            "state: " + std::to_string(kMost + 1) + " windows before this epoch exceed the " +
+                std::to_string(kMost) + " that a mixture can have");
 }
 
 TEST(LoaderLimits, SeekNoEpochThatAMixtureDoesNotHave) {

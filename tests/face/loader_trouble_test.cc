@@ -25,30 +25,34 @@ std::string refused(const Tokens& tokens, const Change& change) {
 TEST(LoaderTrouble, RefusesBadOptionsAndSaysWhy) {
   const TokenRig rig(1003);
   const auto with = [&](const auto& change) { return refused(rig.tokens, change); };
-  EXPECT_EQ(with([](auto& o) { o.batch_size = 0; }), "batch_size: must be at least 1");
-  EXPECT_EQ(with([](auto& o) { o.block_size = 0; }), "block_size: must be at least 1");
+  EXPECT_EQ(with([](auto& o) { o.batch_size = 0; }), "batch_size must be at least 1, not 0");
+  EXPECT_EQ(with([](auto& o) { o.block_size = 0; }), "block_size must be at least 1, not 0");
   EXPECT_EQ(with([](auto& o) { o.block_size = 1003; }),
-            "block_size: a window of 1003 + 1 tokens does not fit into a stream of 1003");
-  EXPECT_EQ(with([](auto& o) { o.world_size = 0; }), "world_size: must be at least 1");
-  EXPECT_EQ(with([](auto& o) { o.rank = o.world_size = 2; }), "rank: 2 is not below world_size 2");
+            "block_size: a window of 1003 + 1 tokens does not fit into a stream of 1003 tokens");
+  EXPECT_EQ(with([](auto& o) { o.world_size = 0; }), "world_size must be at least 1, not 0");
+  EXPECT_EQ(with([](auto& o) { o.rank = o.world_size = 2; }),
+            "rank must be below world_size (2), not 2");
   EXPECT_NE(with([](auto& o) {
               o.drop_last = false;
               o.world_size = 2;
-            }).find("drop_last: False needs world_size 1"),
+            }).find("drop_last must be true with a world_size of 2"),
             std::string::npos);
   EXPECT_EQ(
       with([](auto& o) { o.batch_size = 101; }),
-      "batch_size: one step of 1 ranks needs 101 windows of block_size 10, but there are 100");
+      "batch_size: one step of 1 rank needs 101 windows of block_size 10, but there are 100; use a "
+      "smaller batch_size or block_size");
   EXPECT_EQ(
       with([](auto& o) {
         o.batch_size = 51;
         o.world_size = 2;
       }),
-      "batch_size: one step of 2 ranks needs 102 windows of block_size 10, but there are 100");
+      "batch_size: one step of 2 ranks needs 102 windows of block_size 10, but there are 100; use "
+      "a smaller batch_size or block_size");
   EXPECT_EQ(with([](auto& o) { o.dtype = "float32"; }),
-            "dtype: tokens cannot be delivered as \"float32\"; known are uint8, int8, uint16, "
+            "dtype: tokens cannot be delivered as \"float32\"; use one of uint8, int8, uint16, "
             "int16, uint32, int32, uint64, int64");
-  EXPECT_NE(with([](auto& o) { o.separate_documents = true; }).find("eot="), std::string::npos);
+  EXPECT_NE(with([](auto& o) { o.separate_documents = true; }).find("; give eot, "),
+            std::string::npos);
   EXPECT_NE(with([](auto& o) { o.batch_size = ~std::uint64_t{0}; }), "no error");
   EXPECT_EQ(with([](auto&) {}), "no error");
 }
@@ -59,7 +63,7 @@ TEST(LoaderTrouble, RefusesSourcesAndWeightsThatAreNone) {
   const auto with = [&](const Sources& sources) {
     return error_of([&] { const Loader loader(sources, kSmall); });
   };
-  EXPECT_EQ(with({}), "the list of sources is empty");
+  EXPECT_EQ(with({}), "the list of sources is empty; give one");
   for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     EXPECT_NE(with({{rig.tokens, 1}, {rig.tokens, bad}}), "no error") << bad;
     EXPECT_NE(with({{rig.tokens, bad}}), "no error") << bad << " alone";
@@ -68,7 +72,7 @@ TEST(LoaderTrouble, RefusesSourcesAndWeightsThatAreNone) {
   EXPECT_EQ(with({{rig.tokens, 1}, {rig.tokens, 1}}), "no error") << "twice the same";
   const Tokens tiny = rig.open("tiny.bin", made_tokens(10));
   EXPECT_EQ(with({{rig.tokens, 1}, {tiny, 1}}),
-            "block_size: a window of 10 + 1 tokens does not fit into a stream of 10");
+            "block_size: a window of 10 + 1 tokens does not fit into a stream of 10 tokens");
   Tokens closed = rig.open("closed.bin", made_tokens(100));
   closed.close();
   EXPECT_NE(with({{rig.tokens, 1}, {closed, 1}}).find("closed"), std::string::npos);
@@ -85,22 +89,23 @@ TEST(LoaderTrouble, RefusesAStateOfSomethingElse) {
   };
   EXPECT_EQ(with([](auto&) {}), "no error");
   EXPECT_EQ(with([](auto& s) { s.block_size = 11; }),
-            "state: block_size differs: the state has 11, this loader 10");
+            "state: block_size differs: the state has 11, this loader has 10");
   EXPECT_EQ(with([](auto& s) { s.order = WindowOrder::random; }),
-            "state: order differs: the state has random, this loader shuffle");
+            "state: order differs: the state has random, this loader has shuffle");
   EXPECT_EQ(with([](auto& s) { s.seed = 6; }),
-            "state: seed differs: the state has 6, this loader 5");
+            "state: seed differs: the state has 6, this loader has 5");
   EXPECT_EQ(with([](auto& s) { s.format = 2; }),
-            "state: format differs: the state has 2, this loader 1");
+            "state: format differs: the state has 2, this loader has 1");
   EXPECT_EQ(with([](auto& s) { ++s.fingerprint; }).find("state: the data differs"), 0U);
   EXPECT_EQ(with([](auto& s) { s.position = 101; }),
-            "state: position 101 is beyond the 100 of an epoch");
+            "state: position 101 is beyond the 100 positions of an epoch");
   EXPECT_EQ(with([](auto& s) { s.skipped = {{0, 5, 101}}; }),
             "state: the skipped range 5 to 101 is not within an epoch");
   EXPECT_EQ(with([](auto& s) {
               for (std::uint64_t i = 0; i < 17; ++i) s.skipped.push_back({i, 0, 3});
             }),
-            "skip: more than 16 ranges in this epoch and those to come; ranges that touch are one");
+            "skip: more than 16 ranges in the current and later epochs; join some, because "
+            "adjacent ranges count as one");
   EXPECT_EQ(with([](auto& s) {
               for (std::uint64_t i = 0; i < 17; ++i) s.skipped.push_back({i, 0, 3});
               s.epoch = 1;
@@ -128,11 +133,11 @@ TEST(LoaderTrouble, RefusesSkipsThatAreBehindOrOutside) {
   Loader loader(rig.tokens, options);
   for (int i = 0; i < 3; ++i) (void)loader.next();
   EXPECT_EQ(error_of([&] { loader.skip(2, 5); }),
-            "skip: step 2 of epoch 0 is behind; the next is step 3 of epoch 0");
+            "skip: step 2 of epoch 0 has passed; the next is step 3 of epoch 0");
   EXPECT_EQ(error_of([&] { loader.skip(5, 5); }),
-            "skip: steps 5 to 5 are not a range within the 33 of the epoch");
+            "skip: 5 to 5 is not a range within the 33 steps of the epoch");
   EXPECT_EQ(error_of([&] { loader.skip(5, 34); }),
-            "skip: steps 5 to 34 are not a range within the 33 of the epoch");
+            "skip: 5 to 34 is not a range within the 33 steps of the epoch");
   EXPECT_EQ(error_of([&] { loader.skip(0, 1, 2); }),
             "skip: epoch 2 is beyond the 2 epochs of this loader");
   loader.skip(3, 33);
@@ -180,8 +185,8 @@ TEST(LoaderTrouble, NamesATokenThatDoesNotFit) {
       }
     }
     EXPECT_EQ(first, path +
-                         ": token 70000 at place 777 of the stream does not fit dtype uint16; "
-                         "ask for a wider one, such as int64 (epoch 0, step 38)");
+                         ": token 70000 at position 777 of the stream does not fit dtype uint16; "
+                         "use a wider dtype, such as int64 (epoch 0, step 38)");
   }
   EXPECT_THROW((void)stream.windows(std::vector<std::int64_t>{770}, 10, "int16"),
                std::invalid_argument);

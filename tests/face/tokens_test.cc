@@ -90,11 +90,12 @@ TEST(Tokens, GivesWindowsInEveryTypeThatHoldsTheTokens) {
 TEST(Tokens, RefusesWindowsThatAreNotAllInside) {
   const TokenRig rig(100);
   EXPECT_EQ(error_of([&] { (void)rig.tokens.windows(Starts{3, 90}, 10); }),
-            "starts: entry 1 is 90; a window of 10 + 1 tokens starts from 0 to 89");
+            "starts: entry 1 is 90; a window of 10 + 1 tokens can start at 0 to 89");
   EXPECT_THROW((void)rig.tokens.windows(Starts{-1}, 10), std::out_of_range);
   EXPECT_EQ(error_of([&] { (void)rig.tokens.windows(Starts{0}, 100); }),
-            "block_size: a window of 100 + 1 tokens does not fit into a stream of 100");
-  EXPECT_EQ(error_of([&] { (void)rig.tokens.batch(0, 10, 1); }), "batch_size: must be at least 1");
+            "block_size: a window of 100 + 1 tokens does not fit into a stream of 100 tokens");
+  EXPECT_EQ(error_of([&] { (void)rig.tokens.batch(0, 10, 1); }),
+            "batch_size must be at least 1, not 0");
   EXPECT_THROW((void)rig.tokens.windows(Starts{0}, 0), std::invalid_argument);
   std::byte out[8];
   EXPECT_THROW(rig.tokens.read(99, 2, out), std::out_of_range);
@@ -237,11 +238,11 @@ TEST(Tokens, OpensAPairByAnyOfItsNames) {
 TEST(Tokens, SaysWhatAFolderHasThatItCannotRead) {
   const TempFolder folder;
   const auto error = [&] { return error_of([&] { (void)Tokens::open(folder.path()); }); };
-  EXPECT_EQ(error(), folder.path() + ": no token files (.bin or .npy) in this folder");
+  EXPECT_EQ(error(), folder.path() + ": this folder contains no token files (.bin or .npy)");
   folder.write("a.bin", little_endian(made_tokens(10)));
   EXPECT_EQ(error(), "no error");
   folder.write("a.npy", little_endian(made_tokens(10)));
-  EXPECT_EQ(error().find(folder.path() + ": both .bin and .npy files are in this folder"), 0U);
+  EXPECT_EQ(error().find(folder.path() + ": this folder contains both .bin and .npy files"), 0U);
   folder.write("index.json", "{\"shards\": [{\"raw\": \"../../outside\"}]}");
   EXPECT_EQ(error().find(folder.path() + "/index.json: "), 0U);
   EXPECT_THROW((void)Tokens::open(folder / "none.bin"), IoError);

@@ -98,7 +98,7 @@ TEST(Foreign, TheMessageSaysWhatToDoAndHowToReadTheBytesNevertheless) {
   const std::string bytes = read_file(golden("foreign") / "arrays.npz");
   EXPECT_EQ(error_as_array(bytes),
             "f.x: expected an array, found a NumPy .npz (a zip archive): unzip it and open the "
-            ".npy files in it. To read its bytes as raw data nevertheless, give their dtype");
+            ".npy files in it. To read its bytes as raw data anyway, give their dtype");
 }
 
 TEST(Foreign, ADtypeGivenIsTheWordForRawData) {

@@ -83,11 +83,13 @@ TEST(Llmc, RefusesAFileThatIsNotAsLongAsTheCountSays) {
   const std::string header = header_of(20240520, 1, 5);
   for (const std::size_t data_bytes : {0, 9, 11, 12, 20}) {
     EXPECT_EQ(error_of(header + std::string(data_bytes, '\1')),
-              "t.bin: expected 1024 + 2 * 5 = 1034 bytes by the count in the llm.c header, found " +
+              "t.bin: expected 1024 + 2 * 5 = 1034 bytes according to the count in the llm.c "
+              "header, found " +
                   std::to_string(1024 + data_bytes));
   }
   EXPECT_EQ(error_of(header_of(20240801, 7, std::numeric_limits<std::int32_t>::max())),
-            "t.bin: expected 1024 + 4 * 2147483647 = 8589935612 bytes by the count in the llm.c "
+            "t.bin: expected 1024 + 4 * 2147483647 = 8589935612 bytes according to the count in "
+            "the llm.c "
             "header, found 1024");
 }
 
@@ -113,7 +115,7 @@ TEST(Llmc, RefusesADtypeThatDiffersFromTheMagic) {
   const std::string bytes = header_of(20240520, 1, 2) + std::string(4, '\1');
   EXPECT_EQ(error_of(bytes, given_dtype("uint16")), "no error, but llmc");
   EXPECT_EQ(error_of(bytes, given_dtype("uint32")),
-            "t.bin: dtype given is '<u4' but the header says '<u2'");
+            "t.bin: dtype '<u4' was given, but the header says '<u2'");
 }
 
 }  // namespace

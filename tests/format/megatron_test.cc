@@ -132,7 +132,7 @@ TEST(Megatron, KnowsTheCodesOfIntegersOnly) {
 TEST(Megatron, RefusesADtypeThatDiffersFromTheIndex) {
   EXPECT_EQ(pair_of(normal()).error("t.bin", given_dtype("uint16")), "no error, but megatron");
   EXPECT_EQ(pair_of(normal()).error("t.bin", given_dtype("int32")),
-            "t.idx: dtype given is '<i4' but the header says '<u2'");
+            "t.idx: dtype '<i4' was given, but the header says '<u2'");
 }
 
 TEST(Megatron, RefusesAWrongMagicOrVersion) {
@@ -157,7 +157,7 @@ TEST(Megatron, RefusesATruncatedHeader) {
 
 TEST(Megatron, RefusesCountsThatContradictTheSizeOfTheIndex) {
   const auto message = [](const std::string& s, const std::string& d, std::size_t found) {
-    return "t.idx: expected 34 + 12 * S + 8 * D bytes (with modes S more) for S = " + s +
+    return "t.idx: expected 34 + 12 * S + 8 * D bytes (plus S with modes) for S = " + s +
            " sequences and D = " + d + " document boundaries, found " + std::to_string(found);
   };
   MegatronIndex index = normal();
@@ -336,8 +336,8 @@ TEST(Megatron, LimitsTheNumberOfRuns) {
   index.pointers.push_back(0);
   index.boundaries.back() = kMostRuns + 1;
   EXPECT_EQ(error_of(index, 4 * kMostRuns),
-            "t.idx: sequence 65536: expected at most 65536 runs of sequences that lie one behind "
-            "the other, found one more; put the data into the order of the index");
+            "t.idx: sequence 65536: expected at most 65536 contiguous runs of sequences, found "
+            "more; rewrite the data in the order of the index");
 }
 
 }  // namespace

@@ -58,11 +58,10 @@ TEST(Raw, TakesShapeAndOrderAndLeavesBytesBehindAlone) {
 }
 
 TEST(Raw, NeedsADtypeAndSaysHowToGiveIt) {
-  EXPECT_EQ(error_of({}, 8),
-            "m.f32: has no header, so its dtype must be given: float32, for example");
+  EXPECT_EQ(error_of({}, 8), "m.f32: the file has no header; give its dtype, for example float32");
   EXPECT_EQ(error_of({}, 8, "m.npy"),
-            "m.npy: has no header, so its dtype must be given: float32, for example (the name ends "
-            "in .npy, but the .npy magic is not there)");
+            "m.npy: the file has no header; give its dtype, for example float32 (the name ends "
+            "in .npy, but the .npy magic is missing)");
 }
 
 TEST(Raw, RefusesAnEmptyFile) {
@@ -88,7 +87,7 @@ TEST(Raw, RefusesAnOffsetBeyondTheEnd) {
   description.shape = Shape{1};
   EXPECT_EQ(error_of(description, 40),
             "m.f32: expected 4 bytes of data at byte 18446744073709551615 for shape (1,) of 4-byte "
-            "items, found 0 bytes (the file has 40)");
+            "items, found 0 bytes (the file has 40 bytes)");
 }
 
 TEST(Raw, RefusesAFileSmallerThanItsShape) {
@@ -97,7 +96,7 @@ TEST(Raw, RefusesAFileSmallerThanItsShape) {
   description.offset_bytes = 4;
   EXPECT_EQ(error_of(description, 51),
             "m.f32: expected 48 bytes of data at byte 4 for shape (3, 4) of 4-byte items, found 47 "
-            "bytes (the file has 51)");
+            "bytes (the file has 51 bytes)");
   EXPECT_EQ(error_of(description, 52), "no error, but shape (3, 4)");
 }
 
@@ -112,7 +111,7 @@ TEST(Raw, RefusesAShapeThatOverflows) {
 TEST(Raw, TakesADtypeOfNoBytesOnlyWithAShape) {
   raw::Description description = of("|V0");
   EXPECT_EQ(error_of(description, 40),
-            "m.f32: expected a shape with a dtype of 0 bytes, found none");
+            "m.f32: expected a shape for a dtype of 0 bytes, found none; give one");
   description.shape = Shape{5};
   EXPECT_EQ(raw::describe(description, 40, "m").data_bytes, 0u);
 }

@@ -86,7 +86,7 @@ TEST(Tokens, OfARealNpyLieBehindItsHeader) {
   ASSERT_EQ(layout.runs.size(), 1u);
   EXPECT_EQ(layout.runs[0].offset_bytes, bytes.size() - kTokens.size());
   EXPECT_EQ(error_of("t.npy", bytes, given_dtype("<u4")),
-            "t.npy: dtype given is '<u4' but the header says '<u2'");
+            "t.npy: dtype '<u4' was given, but the header says '<u2'");
 }
 
 TEST(Tokens, OfANpyMustBeIntegersOnOneAxis) {
@@ -103,7 +103,7 @@ TEST(Tokens, OfANpyMustBeIntegersOnOneAxis) {
             "t.npy: expected tokens on one axis, found shape (2, 3)");
   EXPECT_EQ(error_of("t.npy", npy_text("<u2", {}, kTokens)),
             "t.npy: expected tokens on one axis, found shape ()");
-  EXPECT_NE(error_of("t.npy", npy_text("|O", {6}, kTokens)).find("nothing is ever unpickled"),
+  EXPECT_NE(error_of("t.npy", npy_text("|O", {6}, kTokens)).find("which are never unpickled"),
             std::string::npos);
 }
 
@@ -175,7 +175,7 @@ TEST(Tokens, OfFilesShorterThanAnyMagicAreRead) {
 TEST(Tokens, ThatLookLikeUint32AreRefusedWithTheFix) {
   const std::string text =
       ": expected uint16 tokens, found what looks like uint32 (every second 16-bit word at the "
-      "start is below 8); give the dtype: uint32, or uint16 if they are";
+      "start is below 8); give the dtype explicitly, uint32 or uint16";
   const std::string bytes = little_endian(std::vector<std::uint32_t>{7, 128255, 50256, 0, 3});
   EXPECT_EQ(error_of("t.bin", bytes), "t.bin" + text);
   EXPECT_EQ(error_of("t.npy", bytes), "t.npy" + text);
@@ -226,7 +226,7 @@ TEST(Tokens, AreLimitedToWhatOffsetsCanCount) {
   TokenFolder folder;
   folder.write("t.bin", kTokens, std::uint64_t{1} << 60);
   EXPECT_EQ(folder.error("t.bin", given_dtype("uint8")),
-            "t.bin: expected less than 2^60 tokens, found more");
+            "t.bin: expected fewer than 2^60 tokens, found more");
   EXPECT_EQ(folder.open("t.bin").tokens, std::uint64_t{1} << 59);
 }
 
@@ -244,7 +244,7 @@ TEST(TokensFormat, IsChosenByItsWord) {
 
 TEST(TokensFormat, RefusesAWordThatIsNoneAndListsThoseThatAre) {
   const std::string known =
-      "format: expected one of megatron, llmc, npy, olmo, nanogpt, raw (another word for nanogpt), "
+      "format: expected one of megatron, llmc, npy, olmo, nanogpt, raw (an alias of nanogpt), "
       "found ";
   for (const char* word : {"datatrove", "mds", "litdata", "", "NanoGPT"}) {
     EXPECT_EQ(word_error(word), known + "'" + word + "'");

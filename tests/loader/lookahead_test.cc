@@ -67,9 +67,10 @@ TEST(Lookahead, SaysWhatItNeedsWhenTheBudgetIsTooSmall) {
     FAIL() << "loaded";
   } catch (const std::invalid_argument& error) {
     const std::string text = error.what();
-    EXPECT_EQ(text.find("memory: 4 KiB is too little: a batch of 1000 rows "), 0U) << text;
-    EXPECT_NE(text.find(" + read plans "), std::string::npos) << text;
-    EXPECT_NE(text.find("would do"), std::string::npos) << text;
+    EXPECT_EQ(text.find("memory: 4 KiB is too small: "), 0U) << text;
+    EXPECT_NE(text.find(" for a batch of 1000 rows + "), std::string::npos) << text;
+    EXPECT_NE(text.find(" for read plans"), std::string::npos) << text;
+    EXPECT_NE(text.find("; use at least "), std::string::npos) << text;
   }
   EXPECT_EQ(rig.budget.free_bytes(), 4096U);
   LookaheadRig plenty;

@@ -277,7 +277,7 @@ TEST(Mixture, RefusesWeightsThatAreNoWeights) {
   EXPECT_EQ(refusal({-0.25}), "weights: entry 0 is -0.25; each must be a number above 0");
   EXPECT_EQ(refusal({1, kInfinity}), "weights: entry 1 is inf; each must be a number above 0");
   EXPECT_EQ(refusal({-kInfinity}), "weights: entry 0 is -inf; each must be a number above 0");
-  EXPECT_EQ(refusal({}), "weights: none given; give one for each source");
+  EXPECT_EQ(refusal({}), "weights: none given; give one per source");
   EXPECT_EQ(refusal(Weights(Mixture::kMostSources + 1, 1.0)),
             "weights: 1048577 given; at most 1048576 sources can be mixed");
   EXPECT_EQ(refusal({1, 2}), "accepted");

@@ -199,8 +199,8 @@ TEST(Random, CannotSayWhereASampleComes) {
 }
 
 TEST(Random, RefusesLimitsOutside1To2ToThe63) {
-  EXPECT_EQ(refusal(0), "random: limit must be 1 .. 2^63, not 0");
-  EXPECT_EQ(refusal((kOne << 63) + 1), "random: limit must be 1 .. 2^63, not 9223372036854775809");
+  EXPECT_EQ(refusal(0), "random: limit must be 1 to 2^63, not 0");
+  EXPECT_EQ(refusal((kOne << 63) + 1), "random: limit must be 1 to 2^63, not 9223372036854775809");
   EXPECT_EQ(refusal(kOne << 63), "accepted");
 }
 

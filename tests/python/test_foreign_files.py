@@ -27,7 +27,7 @@ def test_every_way_to_open_one_says_what_it_is(name, reader):
     text = str(caught.value)
     assert text.startswith(f"{GOLDEN / name}: expected ")
     assert f"found {EXPECTED[name]}" in text
-    assert text.endswith("To read its bytes as raw data nevertheless, give their dtype")
+    assert text.endswith("To read its bytes as raw data anyway, give their dtype")
     assert "float32" not in text
 
 

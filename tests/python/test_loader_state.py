@@ -131,9 +131,9 @@ def test_a_state_of_other_data_is_refused(tmp_path, tokens, data):
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        ({"block_size": 9}, "block_size differs: the state has 8, this loader 9"),
-        ({"order": "sequential"}, "order differs: the state has shuffle, this loader sequential"),
-        ({"seed": 5}, "seed differs: the state has 0, this loader 5"),
+        ({"block_size": 9}, "block_size differs: the state has 8, this loader has 9"),
+        ({"order": "sequential"}, "order differs: the state has shuffle, this loader has sequential"),
+        ({"seed": 5}, "seed differs: the state has 0, this loader has 5"),
     ],
 )
 def test_a_state_of_another_loader_is_refused(tokens, other, says):
@@ -156,7 +156,7 @@ def test_a_state_of_another_loader_is_refused(tokens, other, says):
         (lambda s: s.update(position=-1), "position in state must be at least 0"),
         (lambda s: s.update(position=101), "position 101 is beyond the 100"),
         (lambda s: s.update(seed=2**64), "seed in state must be at most"),
-        (lambda s: s.update(format=2), "format differs: the state has 2, this loader 1"),
+        (lambda s: s.update(format=2), "format differs: the state has 2, this loader has 1"),
         (lambda s: s.update(order="up"), "up"),
         (lambda s: s.update(order=1), "order in state must be a str"),
         (lambda s: s.update(fingerprint=12), "16 hexadecimal digits"),

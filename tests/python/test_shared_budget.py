@@ -66,7 +66,7 @@ def test_the_memory_that_a_refusal_names_is_enough(large):
             break
         except ValueError as error:
             assert attempt == 0, f"{memory} was named and is not enough: {error}"
-            memory = re.search(r"; (\w+) would do", str(error))[1]
+            memory = re.search(r"; use at least (\d+ \w+)$", str(error))[1]
     assert attempt == 1
 
 
@@ -91,11 +91,11 @@ def test_many_files_count_as_memory(tmp_path):
     with lt.tokens(str(tmp_path / "*.bin"), memory="2MiB") as t:
         assert len(t) == 16_000
         claims = t.stats()["memory"]["claims"]
-        held = claims["names and places of 2000 files"]
+        held = claims["the table of 2000 files"]
         assert 2000 * 24 < held < 2000 * 320
         assert len(t.paths) == 2000
         assert t.paths[7].endswith("part_00007.bin")
-    with pytest.raises(ValueError, match=r"names and places of 2000 files .* would do"):
+    with pytest.raises(ValueError, match=r" for the table of 2000 files.*; use at least "):
         lt.tokens(str(tmp_path / "*.bin"), memory="64KiB")
 
 

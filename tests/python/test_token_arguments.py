@@ -78,7 +78,7 @@ def test_seeds_of_another_type(tokens, seed):
         ({"order": "random "}, ValueError, "order"),
         ({"order": np.arange(5)}, TypeError, "order must be a str"),
         ({"documents": "apart"}, ValueError, "documents must be 'cross' or 'separate'"),
-        ({"documents": "separate"}, ValueError, "eot="),
+        ({"documents": "separate"}, ValueError, "; give eot, the token between documents"),
         ({"documents": None}, TypeError, "documents must be a str"),
         ({"drop_last": 1}, TypeError, "drop_last must be a bool"),
         ({"drop_last": False, "world_size": 2}, ValueError, "drop_last"),
@@ -166,7 +166,7 @@ def test_a_batch_that_no_memory_holds_is_named(train, rows):
 def test_a_call_that_failed_leaves_nothing_half_made(train):
     with lt.tokens(train) as t:
         for _ in range(2):
-            with pytest.raises(ValueError, match="more than can be addressed"):
+            with pytest.raises(ValueError, match="exceed the address space; use a smaller batch_size"):
                 t._core.batch(2**58, 8, 0, "int64")
             with pytest.raises(MemoryError):
                 t._core.batch(2**45, 8, 0, "int64")

@@ -54,7 +54,7 @@ def test_a_token_that_does_not_fit(tmp_path, place):
     data = np.arange(2002) % 100
     data[place] = 70_000
     path = write_nanogpt(tmp_path / "t.bin", data, "<u4")
-    says = f"t.bin: token 70000 at place {place} of the stream does not fit dtype uint16"
+    says = f"t.bin: token 70000 at position {place} of the stream does not fit dtype uint16"
     with lt.tokens(path, dtype="uint32") as t:
         start = min(place, 2002 - BLOCK - 1)
         with pytest.raises(ValueError, match=says):
@@ -71,7 +71,7 @@ def test_a_token_that_does_not_fit(tmp_path, place):
 def test_a_negative_token_does_not_become_a_huge_one(tmp_path):
     path = write_megatron(tmp_path / "d", [np.arange(40) - 1], dtype="i4")
     with lt.tokens(path) as t:
-        with pytest.raises(ValueError, match="token -1 at place 0"):
+        with pytest.raises(ValueError, match="token -1 at position 0"):
             t.windows([0], BLOCK, dtype="uint64")
         assert t.windows([0], BLOCK)[0][0, 0] == -1
 
