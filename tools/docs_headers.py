@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_NAME = re.compile(r"(?:class|struct|using) (\w+)|(\w+)\(")
+_NAME = re.compile(r"using (\w+).*|(?:class|struct) (\w+)|constexpr .*?(\w+)(?= = )|(\w+)\(")
+_FORWARD = re.compile(r"(?:class|struct) \w+;")
 _PIMPL = re.compile(r"\n *(?:class Impl;|explicit \w+\(std::\w+_ptr<Impl> impl\);)")
 FIRST = ["array", "tokens", "dtype", "error"]  # what everybody needs; the others by name
 
@@ -31,7 +32,9 @@ def _header(path: Path) -> str:
     start = rest.find("namespace lowtide {")
     body = rest[start:].partition("\n")[2].rpartition("\n}  // namespace lowtide")[0]
     for comment, code in _items(body):
-        names = dict.fromkeys(a or b for a, b in _NAME.findall(_heads(code)))
+        if _FORWARD.fullmatch(code):
+            continue
+        names = dict.fromkeys("".join(found) for found in _NAME.findall(_heads(code)))
         out.append(f"### {', '.join(names) or title}\n")
         if comment:
             out.append(_escaped(_comment(comment)) + "\n")
