@@ -7,6 +7,7 @@ the network.
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 import sys
@@ -53,6 +54,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Points links at the pages that `on_files` made."""
+    if page.file.src_uri == "api/python.md":
+        markdown += _not_listed(markdown)
     here = _repository_path(page.file.src_uri)
     folder = posixpath.dirname(page.file.src_uri)
 
@@ -72,6 +75,18 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
     if found:
         raise PluginError(f"{page.file.src_uri} loads from another host: {found[0]}")
     return output
+
+
+def _not_listed(markdown: str) -> str:
+    """The public names that a page of the Python reference lacks, for its end."""
+    source = ast.parse((ROOT / "python/lowtide/__init__.py").read_text())
+    exported = next(
+        ast.literal_eval(node.value)
+        for node in source.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    missing = [name for name in exported if f"::: lowtide.{name}\n" not in markdown + "\n"]
+    return "".join(f"\n::: lowtide.{name}\n" for name in missing if not name.startswith("__"))
 
 
 def _linked(text: str, here: str) -> list[str]:
