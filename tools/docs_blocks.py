@@ -1,9 +1,10 @@
 """The code blocks of a page of Markdown, for the tests that run them.
 
-A block runs unless the comment above it says why not, and it may need lines that a reader does not:
+A block runs unless a comment above it says why not, and it may need lines that a reader does not:
 
-    <!-- not run: uploads the release -->
+    <!-- not run: needs a GPU -->
     <!-- setup: model = torch.nn.Linear(4, 4) -->
+    <!-- page not run: makes a release --> (anywhere, for all blocks of the page)
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ _BLOCK = re.compile(
     r"^(?P<indent> *)```(?P<language>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```$",
     re.M | re.S,
 )
-_COMMENT = re.compile(r"<!--\s*(not run|setup):(.*?)-->", re.S)
+_COMMENT = re.compile(r"<!--\s*(not run|setup|page not run):(.*?)-->", re.S)
+# What no test may do by accident: such a block must say that it is not run.
+_CHANGES_THE_MACHINE = re.compile(
+    r"\b(sudo|apt|apt-get|pip|pipx|uv|conda|mamba|docker|twine|git (?!status|log|diff)\w+)\s", re.M
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,12 @@ class Block:
     def runs(self) -> bool:
         return self.language in RUN and self.not_run is None
 
+    @property
+    def is_safe(self) -> bool:
+        """Whether it leaves the machine and the environment of the tests as they are."""
+        lines = [line.partition("#")[0] for line in self.code.splitlines()]
+        return self.language != "sh" or not _CHANGES_THE_MACHINE.search("\n".join(lines) + "\n")
+
 
 def pages() -> list[Path]:
     """README and all pages of docs. Translations have the code of the English page."""
@@ -55,6 +66,7 @@ def blocks(page: Path) -> list[Block]:
     """The blocks of a page in their order."""
     text = page.read_text()
     name = page.relative_to(ROOT).as_posix() if page.is_relative_to(ROOT) else page.name
+    whole = next((why for kind, why in _COMMENT.findall(text) if kind == "page not run"), None)
     found = []
     for match in _BLOCK.finditer(text):
         said = {kind: words.strip("\n") for kind, words in _COMMENT.findall(match["comments"])}
@@ -65,7 +77,11 @@ def blocks(page: Path) -> list[Block]:
                 language=match["language"].strip(),
                 code=textwrap.dedent(match["code"]),
                 setup=textwrap.dedent(said.get("setup", "")).strip() + "\n",
-                not_run=said["not run"].strip() if "not run" in said else None,
+                not_run=_stripped(said.get("not run", whole)),
             )
         )
     return found
+
+
+def _stripped(words: str | None) -> str | None:
+    return None if words is None else words.strip()

@@ -28,6 +28,8 @@ lowtide() {
 
 
 def run(block: Block, names: dict[str, object]) -> None:
+    if not block.is_safe:
+        raise RuntimeError("it would change the machine: mark it with <!-- not run: why -->")
     if block.language == "sh":
         subprocess.run(["sh", "-eu"], input=SHORT + block.setup + block.code, text=True, check=True)
     else:

@@ -70,11 +70,21 @@ def test_a_block_that_fails_is_named(tmp_path: Path) -> None:
     assert 'page.md", line 7' in run_page(page, tmp_path).stderr
 
 
+def test_a_block_that_would_change_the_machine_does_not_run(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```sh\ntouch ran\npip install lowtide\n```\n")
+    assert "it would change the machine" in run_page(page, tmp_path).stderr
+    page.write_text("<!-- page not run: it installs -->\n\n" + page.read_text())
+    assert run_page(page, tmp_path).returncode == 0
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_block_is_run_or_says_why_not(page: Path) -> None:
     for block in docs_blocks.blocks(page):
         assert block.language in docs_blocks.RUN + docs_blocks.OTHERS, block.place
         assert block.not_run is None or len(block.not_run.split()) >= 3, f"{block.place}: why?"
+        assert block.is_safe or not block.runs, f"{block.place}: mark it with <!-- not run: why -->"
         if block.language == "json":
             json.loads(block.code)
         if block.language == "cmake" and block.not_run is None:
