@@ -70,11 +70,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """A page that would fetch something from another host is an error."""
+    """Names the language of a translation. Fetching from another host is an error."""
     found = _FOREIGN.search(output)
     if found:
         raise PluginError(f"{page.file.src_uri} loads from another host: {found[0]}")
-    return output
+    language = re.search(r"\.(\w\w)\.md$", page.file.src_uri)
+    return output.replace('<html lang="en"', f'<html lang="{language[1]}"') if language else output
 
 
 def _not_listed(markdown: str) -> str:
