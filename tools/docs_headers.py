@@ -16,12 +16,7 @@ def page(folder: Path) -> str:
     headers = {path.stem: path for path in sorted(folder.glob("*.h"))}
     order = [name for name in FIRST if name in headers]
     order += [name for name in headers if name not in FIRST]
-    parts = [
-        "# C++ reference\n",
-        "Generated from the headers. Link with `lowtide::lowtide` ([C++](../cpp.md) shows how);\n"
-        "everything is in the namespace `lowtide`.\n",
-    ]
-    return "\n".join(parts + [_header(headers[name]) for name in order])
+    return "\n".join(_header(headers[name]) for name in order)
 
 
 def _header(path: Path) -> str:

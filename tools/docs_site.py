@@ -30,10 +30,7 @@ _FOREIGN = re.compile(
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the generated pages before the navigation is made."""
-    files.append(
-        File.generated(config, "api/cpp.md", content=docs_headers.page(ROOT / "include/lowtide"))
-    )
+    """Adds the files that pages link to before the navigation is made."""
     waiting = list(ALWAYS)
     for page in files.documentation_pages():
         waiting += _linked(page.content_string, _repository_path(page.src_uri))
@@ -53,7 +50,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Points links at the pages that `on_files` made."""
+    """Fills in the references, and points links at the pages that `on_files` made."""
+    if page.file.src_uri == "api/cpp.md":
+        reference = docs_headers.page(ROOT / "include/lowtide")
+        markdown = markdown.replace("::: include/lowtide", reference)
     if page.file.src_uri == "api/python.md":
         markdown += _not_listed(markdown)
     here = _repository_path(page.file.src_uri)

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import docs_blocks  # noqa: E402
+import docs_headers  # noqa: E402
 
 # Run by test_docs_verify.py and test_docs_memory.py, which look at what the pages find.
 ELSEWHERE = {"docs/verify.md", "docs/memory.md"}
@@ -116,10 +117,19 @@ def test_links_lead_somewhere(page: Path) -> None:
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        if name(target) == "docs/api/cpp.md":
-            continue  # made from the headers when the site is built, which checks it
         assert target.exists(), f"{name(page)}: {link}"
         assert not anchor or anchor in anchors(target), f"{name(page)}: {link}"
+
+
+def test_the_cpp_reference_has_every_declaration() -> None:
+    page = docs_headers.page(ROOT / "include/lowtide")
+    headings = set(re.findall(r"\w+", " ".join(re.findall(r"^### (.*)$", page, re.M))))
+    for header in (ROOT / "include/lowtide").glob("*.h"):
+        text = header.read_text()
+        types = re.findall(r"^(?:class|struct|enum class) (\w+)[^;]*\{", text, re.M)
+        functions = re.findall(r"^(?:\[\[nodiscard\]\] )?[\w:<>]+ (\w+)\(", text, re.M)
+        assert types + functions and set(types + functions) <= headings, header.name
+    assert "Impl" not in page and "private:" not in page
 
 
 def test_the_readme_stays_short() -> None:
