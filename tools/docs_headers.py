@@ -7,7 +7,9 @@ from pathlib import Path
 
 _NAME = re.compile(r"using (\w+).*|(?:class|struct) (\w+)|constexpr .*?(\w+)(?= = )|(\w+)\(")
 _FORWARD = re.compile(r"(?:class|struct) \w+;")
-_PIMPL = re.compile(r"\n *(?:class Impl;|explicit \w+\(std::\w+_ptr<Impl> impl\);)")
+_PIMPL = re.compile(
+    r"\n *(?:(?:class|struct) Impl;|explicit \w+\(std::\w+_ptr<(?:const )?Impl> impl\);)"
+)
 FIRST = ["array", "tokens", "dtype", "error"]  # what everybody needs; the others by name
 
 
