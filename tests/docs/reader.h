@@ -1,0 +1,69 @@
+// reader.h - what the C++ blocks of the docs find around them: a folder with small files of the
+// names that the pages use, and somebody to hand batches to.
+#pragma once
+
+#include <lowtide/array.h>
+#include <lowtide/tokens.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+inline void use(std::span<const std::uint64_t> rows, const std::byte* data) {
+  if (rows.empty() || data == nullptr) throw std::runtime_error("an empty batch");
+}
+
+inline void train(const std::byte* x, const std::byte* y) {
+  if (x == nullptr || y == nullptr) throw std::runtime_error("an empty batch");
+}
+
+// The current folder, with m.npy (10,000 x 162 float32) and train.bin (200,000 uint16), until the
+// program ends.
+struct Folder {
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "docs_blocks_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
+    path = name;
+    std::filesystem::current_path(path);
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (10000, 162), }";
+    header.resize(117, ' ');
+    header += '\n';
+    std::ofstream array("m.npy", std::ios::binary);
+    array << "\x93NUMPY" << '\1' << '\0' << static_cast<char>(header.size()) << '\0' << header;
+    const std::vector<float> values(10'000 * 162, 0.5F);
+    array.write(reinterpret_cast<const char*>(values.data()),
+                static_cast<std::streamsize>(values.size() * sizeof(float)));
+    std::ofstream tokens("train.bin", std::ios::binary);
+    for (int i = 0; i < 200'000; ++i) {
+      tokens.put(static_cast<char>(i % 251)).put(static_cast<char>(i % 7));
+    }
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::filesystem::path path;
+};
+
+// Whether the block failed; then it is named on stderr.
+inline bool run_block(const char* place, int (*run)()) {
+  try {
+    if (run() == 0) return false;
+    std::cerr << place << ": exit code is not 0\n";
+  } catch (const std::exception& error) {
+    std::cerr << place << ": " << error.what() << "\n";
+  }
+  return true;
+}
