@@ -21,7 +21,7 @@
 #include "support/forked.h"
 #include "support/npy_file.h"
 
-namespace lowtide {
+namespace lowtide::doctor_test {
 namespace {
 
 const std::vector<std::string> kMachine = {"kernel",     "io_uring",      "cachestat",
@@ -253,4 +253,4 @@ TEST(Conclusion, SaysWhatIsUsedAndTheOneThingThatHelpsMost) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::doctor_test

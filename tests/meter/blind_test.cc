@@ -17,7 +17,7 @@
 #include "os/temp_folder.h"
 #include "support/forked.h"
 
-namespace lowtide {
+namespace lowtide::blind_test {
 namespace {
 
 // Files whose path has one of these parts cannot be opened.
@@ -173,4 +173,4 @@ TEST(Blind, ForAMomentItGoesOnAfterwards) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::blind_test

@@ -18,7 +18,7 @@
 #include "os/residency.h"
 #include "os/sys.h"
 
-namespace lowtide {
+namespace lowtide::memory_test {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -138,4 +138,4 @@ TEST(Memory, MovesWithoutCopying) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::memory_test
