@@ -19,12 +19,6 @@ constexpr std::uint64_t kLeastTop = 1 << 20;  // fewer bytes on an axis would ma
 constexpr std::size_t kNameLetters = 28;
 constexpr double kLimitInPicture = 2;  // a limit above this multiple of the peak is told in words
 
-std::uint64_t highest(const Column& column) {
-  std::uint64_t top = 0;
-  for (const auto& value : column) top = std::max(top, value.value_or(0));
-  return top;
-}
-
 std::uint64_t highest_total(const View& view) {
   std::uint64_t top = 0;
   const std::size_t points = view.layers.empty() ? 0 : view.layers.front().bytes.size();

@@ -107,7 +107,7 @@ TEST(Memory, TouchesPagesWhereTheKernelCannotPopulate) {
 }
 
 TEST(Memory, SaysHowMuchCannotBeHad) {
-  EXPECT_THROW(Memory(std::numeric_limits<std::size_t>::max()), std::bad_alloc);
+  EXPECT_THROW(const Memory all(std::numeric_limits<std::size_t>::max()), std::bad_alloc);
   try {
     const Memory too_much(std::size_t{1} << 62, false, "a batch");
     FAIL() << "there are 4 EiB";
