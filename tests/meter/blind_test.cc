@@ -64,7 +64,7 @@ std::string unknown_of(const Trace& trace) {
 }
 
 std::string our_name() {
-  return "meter_blind_tes (pid " + std::to_string(::getpid()) + ")";
+  return "meter_tests (pid " + std::to_string(::getpid()) + ")";
 }
 
 // The heap is judged all the same.
