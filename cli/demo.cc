@@ -123,10 +123,6 @@ Shown show_method(const DemoWords& words, const DemoMethod& method) {
   return shown;
 }
 
-std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
-  return bytes ? format_bytes(*bytes) : "unknown";
-}
-
 std::optional<double> rate_of(const Shown& shown) {
   if (!shown.recording || shown.rate.seconds <= 0) return std::nullopt;
   return static_cast<double>(shown.rate.rows) / shown.rate.seconds;

@@ -66,7 +66,7 @@ std::string json_of(const GuardEnd& end, const GuardOptions& options) {
   return json.text() + "\n";
 }
 
-GuardOptions options_of(const GuardWords& words, const Call& call) {
+GuardOptions guard_options(const GuardWords& words, const Call& call) {
   GuardOptions options;
   options.command = call.command;
   options.limit_bytes = parse_size(words.limit, "--limit");
@@ -103,7 +103,7 @@ Run add_guard(CLI::App& app) {
     if (words->cache != "keep" && words->cache != "drop") {
       throw std::invalid_argument("--cache: expected keep or drop, found \"" + words->cache + "\"");
     }
-    const GuardOptions options = options_of(*words, call);
+    const GuardOptions options = guard_options(*words, call);
     const GuardEnd end = guard(options);
     if (!end.error.empty()) tell("guard", end.error);
     if (words->json) {

@@ -55,7 +55,8 @@ std::vector<OptionWords> options_of(const CLI::App& app) {
     const bool hidden = option->get_group().empty();  // only the command itself passes it
     if (!hidden) all.push_back(words_of(*option));
   }
-  std::ranges::stable_partition(all, [](const OptionWords& words) { return words.positional; });
+  std::stable_partition(all.begin(), all.end(),
+                        [](const OptionWords& words) { return words.positional; });
   return all;
 }
 

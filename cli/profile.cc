@@ -38,10 +38,6 @@ struct ProfileWords {
 
 using Bytes = std::optional<std::uint64_t>;
 
-std::string bytes_text(const Bytes& bytes) {
-  return bytes ? format_bytes(*bytes) : "unknown";
-}
-
 std::string table_of(const Recording& recording, const ProfileWords& words, const Terminal& on) {
   const Level start = recording.start(), peak = recording.peak(), end = recording.end();
   constexpr Table::Align kRight = Table::Align::right;
@@ -168,7 +164,7 @@ std::string live_text(const Moment& now) {
          (now.processes == 1 ? " process" : " processes");
 }
 
-ProfileOptions options_of(const ProfileWords& words, int pid, LiveLine* line) {
+ProfileOptions profile_options(const ProfileWords& words, int pid, LiveLine* line) {
   ProfileOptions options;
   options.pid = pid;
   options.interval_s = words.interval_s.value_or(0);
@@ -218,7 +214,7 @@ int profile_program(const Call& call, const ProfileWords& words) {
   std::optional<LiveLine> line(std::in_place);
   std::optional<Profile> profile;
   const CommandEnd end = run_command({.arguments = call.command, .variables = {}}, [&](int pid) {
-    ProfileOptions options = options_of(words, pid, &*line);
+    ProfileOptions options = profile_options(words, pid, &*line);
     options.command = call.command;
     profile.emplace(options);
   });
@@ -247,7 +243,7 @@ Profile attach(const ProfileOptions& options) {
 int profile_process(const ProfileWords& words) {
   const StopSignals signals;
   std::optional<LiveLine> line(std::in_place);
-  Profile profile = attach(options_of(words, *words.pid, &*line));
+  Profile profile = attach(profile_options(words, *words.pid, &*line));
   while (!profile.ended() && !signals.came()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,8 @@ enum class Tone { plain, bold, dim, good, warning, bad };
 [[nodiscard]] std::string count_text(std::uint64_t count);  // "1,000,000"
 // "12.3 %"; "100 %" only if part == whole; "-" if whole is 0.
 [[nodiscard]] std::string percent_text(std::uint64_t part, std::uint64_t whole);
-[[nodiscard]] std::string rate_text(std::uint64_t bytes, double seconds);  // "1.2 GiB/s"
+[[nodiscard]] std::string bytes_text(const std::optional<std::uint64_t>& bytes);  // or "unknown"
+[[nodiscard]] std::string rate_text(std::uint64_t bytes, double seconds);         // "1.2 GiB/s"
 
 void print(std::string_view text);        // to stdout
 void print_error(std::string_view text);  // to stderr

@@ -115,6 +115,10 @@ std::string count_text(std::uint64_t count) {
   return digits;
 }
 
+std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? format_bytes(*bytes) : "unknown";
+}
+
 std::string percent_text(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0) return "-";
   if (part >= whole) return "100 %";

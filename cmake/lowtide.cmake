@@ -40,17 +40,10 @@ function(lowtide_room room)
   endif()
   set_target_properties(lowtide_${room} PROPERTIES POSITION_INDEPENDENT_CODE ON
                                                    CXX_EXTENSIONS OFF)
-  if(LOWTIDE_SANITIZE)
-    # What most files include, parsed once. Not in other builds: there each file shows that its header
-    # stands alone, and ccache knows the objects of one build in another.
-    if(room STREQUAL "core")
-      target_precompile_headers(lowtide_core PRIVATE
-        <algorithm> <atomic> <chrono> <condition_variable> <cstdint> <filesystem> <functional> <memory>
-        <mutex> <optional> <span> <stdexcept> <string> <string_view> <thread> <utility> <vector>)
-    else()
-      target_precompile_headers(lowtide_${room} REUSE_FROM lowtide_core)
-    endif()
-  endif()
+  # Most of a build's time went into parsing the same headers again and again, so several files are
+  # compiled as one. tools/check_alone.py checks that each of them also compiles alone.
+  set_target_properties(lowtide_${room} PROPERTIES UNITY_BUILD ${LOWTIDE_UNITY}
+                                                   UNITY_BUILD_BATCH_SIZE 8)
   if(room STREQUAL "os")
     target_link_libraries(lowtide_os PRIVATE $<TARGET_NAME_IF_EXISTS:Liburing::Liburing>
                                              ${liburing_objects})

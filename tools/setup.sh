@@ -31,22 +31,36 @@ find_clang() { # one that finds its own headers
   return 1
 }
 
-# Prints "packages|loss" for each line below whose probe fails.
+find_sanitizer() { # a clang that can link AddressSanitizer, which is a package of its own
+  clang=$(find_clang) || return
+  say 'int main() {}' | "$clang" -x c++ -fsanitize=address -o /dev/null - 2>/dev/null && say "$clang"
+}
+
+# missing build|test: prints "packages|loss" for each line below whose probe fails. The packages of a
+# build come first: ./dev demo needs no others.
 missing() {
   while IFS='|' read -r probe packages loss; do
-    $probe >/dev/null 2>&1 </dev/null || say "$packages|$loss"
+    if [ -n "$packages" ]; then
+      $probe >/dev/null 2>&1 </dev/null || say "$packages|$loss"
+    elif [ "$1" = build ]; then
+      return
+    fi
   done <<'END'
 command -v c++|g++|nothing can be built
 has_header liburing.h|liburing-dev|each build downloads its sources
 has_header CLI/CLI.hpp|libcli11-dev|each build downloads its sources
+has_python_h|python3-dev|no Python package
+has_pip|python3-venv python3-pip-whl|the Python tools need another pip
+what only tests and benchmarks need
 has_header gtest/gtest.h|libgtest-dev|no C++ tests
 has_header benchmark/benchmark.h|libbenchmark-dev|no micro benchmarks
 command -v ccache|ccache|builds take longer
-find_clang|clang-14 libclang-rt-14-dev|no fuzzing
+find_sanitizer|clang-14 libclang-rt-14-dev|no fuzzing, no build with clang
 command -v fio|fio|bench has no fio row
 chromium --version|chromium|the report is not looked at in a browser
-has_python_h|python3-dev|no Python package
-has_pip|python3-venv python3-pip-whl|the Python tools need another pip
+command -v zsh|zsh|the completion of zsh is not tried
+command -v fish|fish|the completion of fish is not tried
+command -v groff|groff-base|the manual page is not formatted
 END
 }
 
@@ -103,8 +117,11 @@ get_packages() {
   fi
 }
 
-setup_packages() {
-  missing >"$state/missing"
+setup_packages() { # setup_packages build|test: root gets all at once; else, or if that fails, each
+  missing "$1" >"$state/missing"
+  packages=$(cut -d '|' -f 1 "$state/missing")
+  # shellcheck disable=SC2086 # a list of packages
+  [ -n "$packages" ] && [ "$(id -u)" = 0 ] && get_packages $packages </dev/null && return
   while IFS='|' read -r packages loss; do
     # shellcheck disable=SC2086 # a list of packages
     get_packages $packages </dev/null || say "could not get $packages: $loss"
@@ -112,12 +129,12 @@ setup_packages() {
 }
 
 tell_losses() {
-  missing | while IFS='|' read -r packages loss; do say "  $packages missing: $loss"; done
+  missing "$1" | while IFS='|' read -r packages loss; do say "  $packages missing: $loss"; done
   command -v c++ >/dev/null || die "no C++ compiler: install g++ 12 or later"
 }
 
 setup_venv() {
-  rm -rf "$venv" "$state/stamps/python"
+  rm -rf "$venv" "$state/stamps/python" "$state/stamps/tools"
   hash -r
   if ! python3 -m venv "$venv"; then # Debian's python3 without python3-venv
     python3 -m venv --without-pip "$venv" || return
@@ -125,15 +142,28 @@ setup_venv() {
     "$venv/bin/python" "$wheel/pip" install pip ||
       python3 -m pip --python "$venv/bin/python" install pip || return
   fi
-  "$venv/bin/python" -m pip install --no-compile -r tools/requirements.txt
+  install_tools build-requirements.txt
 }
 
-setup() {
+install_tools() { "$venv/bin/python" -m pip install --no-compile -r "tools/$1"; }
+
+# What it takes to build the Python package.
+setup_build() {
   command -v python3 >/dev/null || die "python3 is missing: install Python 3.11 or later"
-  tools="$(cksum tools/requirements.txt) $(python3 -V)"
   use_tools
-  once packages "$(cksum tools/setup.sh) $(id -u)" step "Debian packages" setup_packages
+  once packages "$(cksum tools/setup.sh) $(id -u)" step "Debian packages" setup_packages build
   use_tools # again: now with the packages unpacked
-  tell_losses
-  once venv "$tools" step "Python tools" setup_venv
+  tell_losses build
+  once venv "$(cksum tools/build-requirements.txt) $(python3 -V)" \
+    step "Python build tools" setup_venv
+}
+
+# And to test it: Debian packages and Python packages at the same time.
+setup() {
+  setup_build
+  lane once tools "$(cksum tools/*requirements.txt)" step "Python tools" install_tools requirements.txt
+  once test-packages "$(cksum tools/setup.sh) $(id -u)" step "Debian packages, tests" setup_packages test
+  join
+  use_tools
+  tell_losses test
 }

@@ -104,8 +104,8 @@ constexpr std::array kCodes = {
     Name{"M", 'M', 8},
 };
 
-constexpr std::array<std::string_view, 13> kUnits = {"Y",  "M",  "W",  "D",  "h",  "m", "s",
-                                                     "ms", "us", "ns", "ps", "fs", "as"};
+constexpr std::array<std::string_view, 13> kTimeUnits = {"Y",  "M",  "W",  "D",  "h",  "m", "s",
+                                                         "ms", "us", "ns", "ps", "fs", "as"};
 
 template <std::size_t N>
 const Name* find(const std::array<Name, N>& table, std::string_view name) {
@@ -174,7 +174,7 @@ std::optional<std::string> canonical_unit(std::string_view text) {
     if (!number) return std::nullopt;
     if (*number != 1) multiple = std::to_string(*number);
   }
-  if (std::ranges::find(kUnits, text) == kUnits.end()) return std::nullopt;
+  if (std::ranges::find(kTimeUnits, text) == kTimeUnits.end()) return std::nullopt;
   return "[" + multiple + std::string(text) + "]";
 }
 

@@ -9,7 +9,7 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostRunBytes = std::uint64_t{1} << 30;
 
 }  // namespace
 
@@ -71,7 +71,7 @@ void TokenStream::locate(std::uint64_t first, std::uint64_t count, std::uint32_t
     std::uint64_t here = std::min(count, runs_[at + 1].first_token - first);
     count -= here;
     while (here > 0) {
-      const std::uint64_t now = std::min(here, kMostReadBytes / item);
+      const std::uint64_t now = std::min(here, kMostRunBytes / item);
       const std::uint64_t offset_bytes = run.offset_bytes + (first - run.first_token) * item;
       out.push_back({.from = {.offset_bytes = offset_bytes,
                               .size_bytes = static_cast<std::uint32_t>(now * item),
@@ -93,7 +93,7 @@ std::uint64_t TokenStream::most_reads(std::uint64_t count) const {
     while (last + 2 < runs_.size() && runs_[last + 1].first_token < farthest + count) ++last;
     most = std::max<std::uint64_t>(most, last - first + 1);
   }
-  return most + count / (kMostReadBytes / item_bytes());
+  return most + count / (kMostRunBytes / item_bytes());
 }
 
 std::uint64_t TokenStream::layout_hash() const {

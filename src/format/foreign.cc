@@ -111,7 +111,7 @@ bool is_text(std::string_view start, std::uint64_t file_bytes) {
   return true;
 }
 
-struct Kind {
+struct ForeignKind {
   std::size_t at;  // the offset of the magic
   std::string_view magic;
   bool (*agrees)(std::string_view start, std::uint64_t file_bytes);  // nullptr: the magic suffices
@@ -124,7 +124,7 @@ constexpr Foreign kZip{"a zip archive", "unzip it and open the files in it"};
 constexpr Foreign kArrow{"an Arrow file", "read it with pyarrow and np.save each column as .npy"};
 
 // The first match names the file, so more specific kinds come before less specific ones.
-constexpr Kind kKinds[] = {
+constexpr ForeignKind kForeignKinds[] = {
     {0,
      "PK\x03\x04"sv,
      is_npz,
@@ -180,7 +180,7 @@ constexpr Kind kKinds[] = {
 std::optional<Foreign> recognise_foreign(std::span<const std::byte> start,
                                          std::uint64_t file_bytes) {
   const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
-  for (const Kind& kind : kKinds) {
+  for (const ForeignKind& kind : kForeignKinds) {
     if (text.size() < kind.at || !text.substr(kind.at).starts_with(kind.magic)) continue;
     if (kind.agrees == nullptr || kind.agrees(text, file_bytes)) return kind.foreign;
   }

@@ -5,13 +5,13 @@
 namespace lowtide::llmc {
 namespace {
 
-struct Kind {
+struct MagicKind {
   std::int32_t magic;
   std::int32_t version;
   const char* dtype;
 };
 
-constexpr Kind kKinds[] = {
+constexpr MagicKind kMagicKinds[] = {
     {20240520, 1, "<u2"},  // GPT-2
     {20240801, 7, "<u4"},  // Llama 3
 };
@@ -21,16 +21,16 @@ constexpr std::size_t kVersionAt = 4;
 constexpr std::size_t kCountAt = 8;
 static_assert(kCountAt + sizeof(std::int32_t) <= kTokenStartBytes);
 
-const Kind* kind_of(std::int32_t magic) {
-  const auto* const at = std::ranges::find(kKinds, magic, &Kind::magic);
-  return at == std::end(kKinds) ? nullptr : at;
+const MagicKind* kind_of(std::int32_t magic) {
+  const auto* const at = std::ranges::find(kMagicKinds, magic, &MagicKind::magic);
+  return at == std::end(kMagicKinds) ? nullptr : at;
 }
 
 bool has_word(std::span<const std::byte> start) {
   return start.size() >= sizeof(std::int32_t);
 }
 
-const Kind& checked_kind(const TokenSource& source) {
+const MagicKind& checked_kind(const TokenSource& source) {
   const std::string& path = source.file.path;
   const std::int32_t magic =
       has_word(source.start) ? load_little<std::int32_t>(source.start.data()) : 0;
@@ -38,7 +38,7 @@ const Kind& checked_kind(const TokenSource& source) {
     throw FormatError(path + ": expected tokens, found an llm.c evaluation file (magic " +
                       std::to_string(magic) + "), which holds questions and their answers");
   }
-  const Kind* const kind = kind_of(magic);
+  const MagicKind* const kind = kind_of(magic);
   if (kind == nullptr) {
     throw FormatError(path + ": expected the llm.c magic 20240520 or 20240801, found " +
                       (has_word(source.start) ? std::to_string(magic) : "a file too short for it"));
@@ -56,7 +56,7 @@ bool matches(const TokenSource& source) {
 
 TokenLayout open(const TokenSource& source) {
   const std::string& path = source.file.path;
-  const Kind& kind = checked_kind(source);
+  const MagicKind& kind = checked_kind(source);
   if (source.file.file_bytes < kHeaderBytes) {
     throw FormatError(path + ": expected an llm.c header of " + std::to_string(kHeaderBytes) +
                       " bytes, found a file of " + std::to_string(source.file.file_bytes));

@@ -63,13 +63,13 @@ bool always(std::span<const std::byte>) {
   return true;
 }
 
-struct Format {
+struct ArrayFormat {
   bool (*matches)(std::span<const std::byte> start);
   Layout (*open)(const Source& source, const raw::Description& given);
 };
 
 // The first format that matches opens the file. raw accepts every file, so it must stay last.
-constexpr Format kFormats[] = {
+constexpr ArrayFormat kArrayFormats[] = {
     {npy::has_magic, open_npy},
     {always, open_raw},
 };
@@ -84,7 +84,7 @@ Layout open_layout(const std::string& path, std::uint64_t file_bytes, const Read
   const Source source{path, file_bytes, read, start};
   if (given.headerless) return open_raw(source, given);
   const auto* const format =
-      std::ranges::find_if(kFormats, [&](const Format& f) { return f.matches(start); });
+      std::ranges::find_if(kArrayFormats, [&](const ArrayFormat& f) { return f.matches(start); });
   return format->open(source, given);
 }
 

@@ -38,7 +38,7 @@ TokenLayout open_npy(const TokenSource& source) {
   return one_run("npy", file.path, layout.dtype, layout.data_offset_bytes, layout.shape[0]);
 }
 
-struct Format {
+struct TokenFormat {
   std::string_view word;
   bool headerless;
   bool (*matches)(const TokenSource& source);
@@ -47,7 +47,7 @@ struct Format {
 
 // The first format that matches opens the file. Headers come before names; nanogpt accepts every
 // file and comes last.
-constexpr Format kFormats[] = {
+constexpr TokenFormat kTokenFormats[] = {
     {"megatron", false, megatron::matches, megatron::open},
     {"llmc", false, llmc::matches, llmc::open},
     {"npy", false, matches_npy, open_npy},
@@ -55,29 +55,30 @@ constexpr Format kFormats[] = {
     {"nanogpt", true, nanogpt::matches, nanogpt::open},
 };
 
-const Format& format_named(std::string_view word) {
+const TokenFormat& format_named(std::string_view word) {
   if (word == "raw") word = "nanogpt";
-  const auto* const known = std::ranges::find(kFormats, word, &Format::word);
-  if (known != std::end(kFormats)) return *known;
+  const auto* const known = std::ranges::find(kTokenFormats, word, &TokenFormat::word);
+  if (known != std::end(kTokenFormats)) return *known;
   std::string text = "format: expected one of ";
-  for (const Format& format : kFormats) text += std::string(format.word) + ", ";
+  for (const TokenFormat& format : kTokenFormats) text += std::string(format.word) + ", ";
   throw std::invalid_argument(text + "raw (an alias of nanogpt), found " + excerpt(word));
 }
 
 // A headerless format accepts any bytes and would read a header as if it were tokens.
-void check_no_header(const Format& asked, const TokenSource& source) {
+void check_no_header(const TokenFormat& asked, const TokenSource& source) {
   const OpenBeside nothing = [](const std::string&) { return std::nullopt; };
   const TokenSource alone{source.file, source.start, nothing, source.given};
-  for (const Format& format : kFormats) {
+  for (const TokenFormat& format : kTokenFormats) {
     if (format.headerless || !format.matches(alone)) continue;
     throw FormatError(source.file.path + ": expected tokens without a header for format " +
                       excerpt(asked.word) + ", found the header of " + excerpt(format.word));
   }
 }
 
-const Format& choose_format(const Format* asked, const TokenSource& source) {
+const TokenFormat& choose_format(const TokenFormat* asked, const TokenSource& source) {
   if (asked == nullptr) {
-    return *std::ranges::find_if(kFormats, [&](const Format& f) { return f.matches(source); });
+    return *std::ranges::find_if(kTokenFormats,
+                                 [&](const TokenFormat& f) { return f.matches(source); });
   }
   if (asked->headerless) check_no_header(*asked, source);
   return *asked;
@@ -96,12 +97,12 @@ std::uint64_t sum_of(const std::vector<TokenRun>& runs, const std::string& path)
 
 TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
                               const TokenGiven& given) {
-  const Format* const asked = given.format ? &format_named(*given.format) : nullptr;
+  const TokenFormat* const asked = given.format ? &format_named(*given.format) : nullptr;
   if (given.dtype) check_token_dtype(*given.dtype, file.path);
   if (file.file_bytes == 0) throw FormatError(file.path + ": expected data, found an empty file");
   std::array<std::byte, kTokenStartBytes> room;
   const TokenSource source{file, read_token_start(file, &room), beside, given};
-  const Format& format = choose_format(asked, source);
+  const TokenFormat& format = choose_format(asked, source);
   if (format.headerless && !given.dtype) {
     refuse_foreign(file.path, file.file_bytes, file.read, "tokens");
   }

@@ -9,16 +9,17 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kBlockBytes = 4 << 20;  // two large folios, so that each is evicted whole
-constexpr std::uint64_t kReachBytes = 2 * kBlockBytes;  // the read-ahead of tuned disks
+constexpr std::uint64_t kHotBlockBytes = 4
+                                         << 20;  // two large folios, so that each is evicted whole
+constexpr std::uint64_t kReachBytes = 2 * kHotBlockBytes;  // the read-ahead of tuned disks
 constexpr std::uint64_t kMostBlocks = 16384;
-constexpr std::uint64_t kReadBytes = 1 << 20;
+constexpr std::uint64_t kHotReadBytes = 1 << 20;
 
 }  // namespace
 
 ByteRange find_hot_range(const File& file) {
   const std::uint64_t all = file.shard().size_bytes;
-  std::uint64_t block = kBlockBytes;
+  std::uint64_t block = kHotBlockBytes;
   while (all / block >= kMostBlocks) block *= 2;
   ByteRange best, now;
   for (std::uint64_t at = 0; at < all; at += block) {
@@ -44,16 +45,16 @@ WarmRange::WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes,
   const std::uint64_t all = file_->shard().size_bytes;
   const std::uint64_t end = std::min(size_bytes, all);
   // Reads at the end of the range can trigger read-ahead beyond it.
-  for (std::uint64_t block = 0; block < std::min(end + kReachBytes, all); block += kBlockBytes) {
-    const auto before = residency(*file_, block, kBlockBytes);
+  for (std::uint64_t block = 0; block < std::min(end + kReachBytes, all); block += kHotBlockBytes) {
+    const auto before = residency(*file_, block, kHotBlockBytes);
     if (!before) stays_ = true;
     if (before && (cold || before->cached_bytes == 0)) brought_in_bytes_.push_back(block);
   }
   file_->advise(Advice::random);  // prevents read-ahead beyond the end
-  const Memory buffer(kReadBytes);
-  for (std::uint64_t at = 0; at < end; at += kReadBytes) {
+  const Memory buffer(kHotReadBytes);
+  for (std::uint64_t at = 0; at < end; at += kHotReadBytes) {
     if (stop && stop()) return;
-    file_->read_exact(at, buffer.bytes().first(std::min(kReadBytes, end - at)));
+    file_->read_exact(at, buffer.bytes().first(std::min(kHotReadBytes, end - at)));
   }
   range_.size_bytes = end < all ? end - std::min(end, kReachBytes) : end;
 }
@@ -61,7 +62,7 @@ WarmRange::WarmRange(std::shared_ptr<const File> file, std::uint64_t size_bytes,
 WarmRange::~WarmRange() {
   if (stays_) return;
   for (const std::uint64_t block : brought_in_bytes_) {
-    file_->advise(Advice::dont_need, block, kBlockBytes);
+    file_->advise(Advice::dont_need, block, kHotBlockBytes);
   }
 }
 

@@ -19,12 +19,6 @@ constexpr std::uint64_t kLeastTop = 1 << 20;  // a finer axis would magnify nois
 constexpr std::size_t kNameLetters = 28;
 constexpr double kLimitInPicture = 2;  // a limit above this multiple of the peak is only named
 
-std::uint64_t highest(const Column& column) {
-  std::uint64_t top = 0;
-  for (const auto& value : column) top = std::max(top, value.value_or(0));
-  return top;
-}
-
 std::uint64_t highest_total(const View& view) {
   std::uint64_t top = 0;
   const std::size_t points = view.layers.empty() ? 0 : view.layers.front().bytes.size();

@@ -13,12 +13,12 @@
 namespace lowtide {
 namespace {
 
-constexpr double kMiB = 1 << 20;
+constexpr double kDatUnitBytes = 1 << 20;
 constexpr int kRoot = 0;  // a .dat does not contain the pid of the command itself
 constexpr const char* kReason = "memory_profiler records only RSS";
 
 std::string mib(std::uint64_t bytes) {
-  return format_fixed(static_cast<double>(bytes) / kMiB, 6);
+  return format_fixed(static_cast<double>(bytes) / kDatUnitBytes, 6);
 }
 
 // Joins a command as mprof does. mprof has no escapes, so quotes and newlines inside are lost.
@@ -51,7 +51,7 @@ std::string one_word(std::string text) {
   return text.empty() ? "_" : text;
 }
 
-struct BadLine {
+struct BadDatLine {
   std::string why;
 };
 
@@ -95,14 +95,14 @@ class DatReader {
     double value = 0;
     const auto [end, err] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (err != std::errc{} || end != word.data() + word.size() || !(value >= 0 && value < 1e12)) {
-      throw BadLine{"expected a number, found " + excerpt(word)};
+      throw BadDatLine{"expected a number, found " + excerpt(word)};
     }
     return value;
   }
 
   // Pages are whole KiB; a byte more or less is the rounding error of six decimals of a MiB.
   static std::uint64_t bytes(std::string_view& text) {
-    const double value = std::round(number(text) * kMiB);
+    const double value = std::round(number(text) * kDatUnitBytes);
     const double kib = std::round(value / 1024) * 1024;
     return static_cast<std::uint64_t>(std::abs(kib - value) <= 1 ? kib : value);
   }
@@ -131,7 +131,7 @@ class DatReader {
     int pid = 0;
     const auto [end, err] = std::from_chars(word.data(), word.data() + word.size(), pid);
     if (err != std::errc{} || end != word.data() + word.size() || pid <= kRoot) {
-      throw BadLine{"expected the pid of a child, found " + excerpt(word)};
+      throw BadDatLine{"expected the pid of a child, found " + excerpt(word)};
     }
     const std::uint64_t rss = bytes(text);
     const double unix_seconds = number(text);
@@ -199,7 +199,7 @@ Trace parse_dat(std::string_view text, const std::string& path) {
     if (cut) break;
     try {
       reader.line(text.substr(0, end));
-    } catch (const BadLine& bad) {
+    } catch (const BadDatLine& bad) {
       throw FormatError(path + ": line " + std::to_string(number) + ": " + bad.why);
     }
     text.remove_prefix(end + 1);

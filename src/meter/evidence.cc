@@ -9,7 +9,7 @@
 namespace lowtide {
 namespace {
 
-constexpr double kMiB = 1 << 20;
+constexpr double kBytesPerMiB = 1 << 20;
 
 std::string rise_text(const char* what, const Course& course) {
   return std::string(what) + ": " + format_bytes(course.first) + " after the start, " +
@@ -27,7 +27,7 @@ std::string seconds_text(double seconds) {
 // Less than a twentieth of the resident memory explains nothing that the curve shows, and less than
 // 4 MiB is not worth looking for (the threshold of a leak is the same).
 bool matters(std::uint64_t bytes, std::uint64_t whole) {
-  return bytes >= std::max(static_cast<std::uint64_t>(4 * kMiB), whole / 20);
+  return bytes >= std::max(static_cast<std::uint64_t>(4 * kBytesPerMiB), whole / 20);
 }
 
 // Every process that leaks; if none does, the one whose heap grew most.
@@ -71,7 +71,7 @@ void add_files(std::vector<std::string>& evidence, const Facts& facts) {
 }  // namespace
 
 std::string rate_text(const Trend& trend) {
-  const double per_second = trend.slope / kMiB;
+  const double per_second = trend.slope / kBytesPerMiB;
   double scale = 1;
   const char* unit = " MiB/s";
   if (std::abs(per_second) < 0.1) {
@@ -81,7 +81,7 @@ std::string rate_text(const Trend& trend) {
   const double rate = per_second * scale;
   const int decimals = std::abs(rate) >= 100 ? 0 : std::abs(rate) >= 10 ? 1 : 2;
   return format_fixed(rate, decimals) + " +- " +
-         format_fixed(trend.error / kMiB * scale, decimals) + unit;
+         format_fixed(trend.error / kBytesPerMiB * scale, decimals) + unit;
 }
 
 std::string readings_text(const Facts& facts) {

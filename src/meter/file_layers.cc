@@ -9,7 +9,7 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kMostFiles = 5;  // as many as there are colours that everyone can tell apart
+constexpr std::size_t kMostLayers = 5;  // as many as there are colours that everyone can tell apart
 constexpr std::uint64_t kSmallestPart = 50;  // a layer has at least 1/50 of all mapped pages
 
 std::uint64_t between(std::uint64_t from, std::uint64_t to, double part) {
@@ -40,7 +40,7 @@ std::vector<std::string> largest_files(const Trace& trace, std::uint64_t most_ma
   });
   std::vector<std::string> paths;
   for (const auto& [peak, path] : sorted) {
-    if (peak == 0 || peak < most_mapped / kSmallestPart || paths.size() == kMostFiles) break;
+    if (peak == 0 || peak < most_mapped / kSmallestPart || paths.size() == kMostLayers) break;
     paths.push_back(path);
   }
   return paths;
@@ -82,13 +82,7 @@ Column told_of_libraries(const Trace& trace) {
   return bridged(trace, told);
 }
 
-std::uint64_t highest(const Column& column) {
-  std::uint64_t top = 0;
-  for (const auto& value : column) top = std::max(top, value.value_or(0));
-  return top;
-}
-
-void add(std::optional<std::uint64_t>& sum, std::uint64_t part) {
+void add_bytes(std::optional<std::uint64_t>& sum, std::uint64_t part) {
   std::uint64_t total = 0;
   sum = __builtin_add_overflow(sum.value_or(0), part, &total) ? UINT64_MAX : total;
 }
@@ -103,7 +97,7 @@ std::optional<std::uint64_t> in_memory_then(const Reading& reading, FileSplit sp
     const bool counts = split == FileSplit::each || !is_library(file.path);
     known = known || (counts && file.cached.value);
     const std::uint64_t cached = counts ? file.cached.value.value_or(0) : 0;
-    add(sum, std::max(cached, file.mapped.value.value_or(0)));
+    add_bytes(sum, std::max(cached, file.mapped.value.value_or(0)));
   }
   return known ? sum : std::nullopt;
 }

@@ -118,17 +118,17 @@ void add_column(JsonWriter& json, const char* name, const Trace& trace, Value va
 void add_readings(JsonWriter& json, const Trace& trace) {
   std::vector<Sums> sums;
   for (const Reading& reading : trace.readings) sums.push_back(sums_of(reading));
-  using Bytes = std::optional<std::uint64_t>;
-  constexpr std::pair<const char*, Bytes Sums::*> kColumns[] = {{"rss", &Sums::rss},
-                                                                {"anon", &Sums::anon},
-                                                                {"file", &Sums::file},
-                                                                {"shmem", &Sums::shmem},
-                                                                {"page_tables", &Sums::page_tables},
-                                                                {"swap", &Sums::swap},
-                                                                {"pss", &Sums::pss},
-                                                                {"disk_bytes", &Sums::disk_bytes},
-                                                                {"asked_bytes", &Sums::asked_bytes},
-                                                                {"threads", &Sums::threads}};
+  using Sum = std::optional<std::uint64_t>;
+  constexpr std::pair<const char*, Sum Sums::*> kColumns[] = {{"rss", &Sums::rss},
+                                                              {"anon", &Sums::anon},
+                                                              {"file", &Sums::file},
+                                                              {"shmem", &Sums::shmem},
+                                                              {"page_tables", &Sums::page_tables},
+                                                              {"swap", &Sums::swap},
+                                                              {"pss", &Sums::pss},
+                                                              {"disk_bytes", &Sums::disk_bytes},
+                                                              {"asked_bytes", &Sums::asked_bytes},
+                                                              {"threads", &Sums::threads}};
   json.key("readings").begin_object();
   add_column(json, "seconds", trace, [](const Reading& one) { return one.seconds; });
   add_column(json, "processes", trace, [](const Reading& one) { return one.processes.size(); });

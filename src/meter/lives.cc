@@ -16,7 +16,7 @@ constexpr double kTearDownPart = 0.1;     // of a life; at most this much is ign
 constexpr double kWindDownPart = 0.25;    // of the run; at most this much is ignored at its end
 
 // One process in one reading, if it could be read.
-struct Seen {
+struct SeenAt {
   std::size_t reading = 0;
   double seconds = 0;
   std::uint64_t rss = 0;
@@ -31,7 +31,7 @@ std::optional<std::uint64_t> heap_of(const ProcessReading& process) {
   return wraps ? UINT64_MAX : heap;
 }
 
-std::size_t before_its_fall(const std::vector<Seen>& seen, const Life& life) {
+std::size_t before_its_fall(const std::vector<SeenAt>& seen, const Life& life) {
   std::size_t at = seen.size() - 1;
   if (!life.ended) return at;
   const double earliest = life.end_s - kTearDownPart * (life.end_s - life.begin_s);
@@ -41,10 +41,10 @@ std::size_t before_its_fall(const std::vector<Seen>& seen, const Life& life) {
   return at;
 }
 
-void complete(Life* life, const std::vector<Seen>& seen, double run_s) {
+void complete(Life* life, const std::vector<SeenAt>& seen, double run_s) {
   const double length_s = life->end_s - life->begin_s;
   life->lasting = length_s >= kLastingPart * run_s;
-  for (const Seen& one : seen) {
+  for (const SeenAt& one : seen) {
     life->rss.push_back({one.seconds, static_cast<double>(one.rss)});
   }
   if (seen.empty()) return;
@@ -63,7 +63,7 @@ void complete(Life* life, const std::vector<Seen>& seen, double run_s) {
 
 std::vector<Life> lives_of(const Trace& trace) {
   std::vector<Life> lives;
-  std::vector<std::vector<Seen>> seen;
+  std::vector<std::vector<SeenAt>> seen;
   std::map<std::pair<int, std::uint64_t>, std::size_t> places;
   for (std::size_t i = 0; i < trace.readings.size(); ++i) {
     const Reading& reading = trace.readings[i];

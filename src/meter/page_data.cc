@@ -11,7 +11,7 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kMostMarks = 500;
+constexpr std::size_t kMostPageMarks = 500;
 
 void add_view(JsonWriter& json, const char* name, const View& view) {
   const std::vector<int> looks = looks_of(view);
@@ -36,7 +36,7 @@ void add_limit(JsonWriter& json, const Column& limit) {
   }
 }
 
-void add_level(JsonWriter& json, const char* name, const Level& level) {
+void add_page_level(JsonWriter& json, const char* name, const Level& level) {
   json.key(name).begin_object().field("rss", level.rss).field("anon", level.anon);
   json.field("file", level.file).field("shmem", level.shmem);
   json.field("page_tables", level.page_tables).field("page_cache", level.page_cache);
@@ -51,9 +51,9 @@ void add_file(JsonWriter& json, const FileRow& row) {
 }
 
 void add_tables(JsonWriter& json, const Trace& trace) {
-  add_level(json, "start", start_of(trace));
-  add_level(json, "peak", peak_of(trace));
-  add_level(json, "end", end_of(trace));
+  add_page_level(json, "start", start_of(trace));
+  add_page_level(json, "peak", peak_of(trace));
+  add_page_level(json, "end", end_of(trace));
   std::vector<FileRow> rows = file_rows(trace);
   std::erase_if(rows, [](const FileRow& row) { return row.library; });
   if (rows.size() > kMostFileRows) rows.resize(kMostFileRows);
@@ -83,7 +83,7 @@ std::string page_data(const Trace& trace, const Series& series) {
   }
   add_limit(json, series.limit);
   json.key("marks").begin_array();
-  const std::size_t stride = trace.marks.size() / kMostMarks + 1;
+  const std::size_t stride = trace.marks.size() / kMostPageMarks + 1;
   for (std::size_t i = 0; i < trace.marks.size(); i += stride) {
     json.begin_object().field("seconds", trace.marks[i].seconds);
     json.field("text", short_text(trace.marks[i].text, 16)).end_object();

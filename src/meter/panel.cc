@@ -15,15 +15,15 @@ std::string point(char command, double x, double y) {
 }
 
 // The next [first, last] of known points at or after `from`; empty if there are no more.
-struct Stretch {
+struct KnownStretch {
   std::size_t first = 0, last = 0;
 };
-std::optional<Stretch> known_stretch(const Column& column, std::size_t from) {
+std::optional<KnownStretch> known_stretch(const Column& column, std::size_t from) {
   while (from < column.size() && !column[from]) ++from;
   if (from >= column.size()) return std::nullopt;
   std::size_t last = from;
   while (last + 1 < column.size() && column[last + 1]) ++last;
-  return Stretch{from, last};
+  return KnownStretch{from, last};
 }
 
 }  // namespace

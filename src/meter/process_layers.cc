@@ -21,18 +21,19 @@ std::optional<std::uint64_t> held_by(const ProcessReading& process) {
   return held;
 }
 
-struct Seen {
+struct SeenProcess {
   std::string name;
   std::size_t place = 0;  // in order of appearance
   std::uint64_t peak = 0;
 };
 
-std::map<Key, Seen> seen_in(const Trace& trace) {
-  std::map<Key, Seen> seen;
+std::map<Key, SeenProcess> seen_in(const Trace& trace) {
+  std::map<Key, SeenProcess> seen;
   for (const Reading& reading : trace.readings) {
     for (const ProcessReading& process : reading.processes) {
       const Key key{process.pid, process.start_ticks};
-      Seen& one = seen.try_emplace(key, Seen{.name = {}, .place = seen.size()}).first->second;
+      SeenProcess& one =
+          seen.try_emplace(key, SeenProcess{.name = {}, .place = seen.size()}).first->second;
       one.name = process.name + " (pid " + std::to_string(process.pid) + ")";
       one.peak = std::max(one.peak, held_by(process).value_or(0));
     }
@@ -41,7 +42,7 @@ std::map<Key, Seen> seen_in(const Trace& trace) {
 }
 
 // The largest processes, in order of appearance.
-std::vector<Key> shown_of(const std::map<Key, Seen>& seen) {
+std::vector<Key> shown_of(const std::map<Key, SeenProcess>& seen) {
   std::vector<Key> keys;
   for (const auto& [key, one] : seen) keys.push_back(key);
   std::ranges::stable_sort(keys, std::ranges::greater{},
@@ -51,7 +52,7 @@ std::vector<Key> shown_of(const std::map<Key, Seen>& seen) {
   return keys;
 }
 
-void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& part) {
+void add_or_forget(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& part) {
   std::uint64_t total = 0;
   if (!sum || !part) {
     sum.reset();
@@ -63,7 +64,7 @@ void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& 
 }  // namespace
 
 std::vector<Layer> process_layers(const Trace& trace) {
-  const std::map<Key, Seen> seen = seen_in(trace);
+  const std::map<Key, SeenProcess> seen = seen_in(trace);
   const Column nothing(trace.readings.size(), std::uint64_t{0});
   std::vector<Layer> layers;
   std::map<Key, std::size_t> place_of;
@@ -82,7 +83,7 @@ std::vector<Layer> process_layers(const Trace& trace) {
     for (const ProcessReading& process : trace.readings[row].processes) {
       const auto shown = place_of.find({process.pid, process.start_ticks});
       const std::size_t place = shown == place_of.end() ? others : shown->second;
-      add(layers[place].bytes[row], held_by(process));
+      add_or_forget(layers[place].bytes[row], held_by(process));
     }
   }
   return layers;

@@ -143,6 +143,12 @@ void thin_view(View& view, const std::vector<std::size_t>& rows,
 
 }  // namespace
 
+std::uint64_t highest(const Column& column) {
+  std::uint64_t top = 0;
+  for (const auto& value : column) top = std::max(top, value.value_or(0));
+  return top;
+}
+
 std::optional<std::uint64_t> total_at(const View& view, std::size_t point) {
   std::optional<std::uint64_t> total;
   for (const Layer& layer : view.layers) {

@@ -13,6 +13,8 @@ namespace lowtide {
 
 using Column = std::vector<std::optional<std::uint64_t>>;  // empty is unknown
 
+[[nodiscard]] std::uint64_t highest(const Column& column);  // 0 where nothing is known
+
 enum class LayerKind {
   heap,         // private memory
   unsplit,      // resident memory of a process for which only the sum is known

@@ -28,7 +28,7 @@ std::vector<std::string> wrapped(const std::string& words) {
   return lines;
 }
 
-std::string text(const char* look, double x, double y, const std::string& words) {
+std::string legend_text(const char* look, double x, double y, const std::string& words) {
   return std::string("<text class=\"") + look + "\" x=\"" + coordinate(x) + "\" y=\"" +
          coordinate(y) + "\">" + escaped(words) + "</text>\n";
 }
@@ -62,7 +62,7 @@ double add_legend(const Series& series, double top, std::string& out) {
     const double x = i < rows ? 76 : 510;
     const double y = top + kLineHeight * static_cast<double>(i % rows);
     out += "<g transform=\"translate(" + coordinate(x) + " " + coordinate(y) + ")\">" +
-           entries[i].sign + "</g>\n" + text("legend", x + 30, y + 10, entries[i].title);
+           entries[i].sign + "</g>\n" + legend_text("legend", x + 30, y + 10, entries[i].title);
   }
   return kLineHeight * static_cast<double>(rows);
 }
@@ -90,7 +90,7 @@ std::string svg_report(const Trace& trace, const PictureOptions& options) {
   std::string body;
   double y = 26;
   for (const std::string& line : wrapped(judge(trace).headline)) {
-    body += text("headline", 16, y, line);
+    body += legend_text("headline", 16, y, line);
     y += kLineHeight;
   }
   body += "<g transform=\"translate(0 " + coordinate(y) + ")\">\n" +

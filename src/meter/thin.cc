@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kRowsOfStretch = 4;  // first, first unknown, highest, lowest
 
 // The rows that one stretch of time keeps.
-struct Stretch {
+struct ThinStretch {
   std::optional<std::size_t> first, unknown, highest, lowest;
   std::uint64_t most = 0, least = 0;
 
@@ -51,7 +51,7 @@ std::vector<std::size_t> rows_to_keep(const Series& series, std::size_t max_poin
     for (std::size_t row = 0; row < count; ++row) rows.insert(row);
     return {rows.begin(), rows.end()};
   }
-  std::vector<Stretch> stretches(std::max<std::size_t>(1, max_points / kRowsOfStretch));
+  std::vector<ThinStretch> stretches(std::max<std::size_t>(1, max_points / kRowsOfStretch));
   const double begin = series.seconds.front();
   const double width =
       (series.seconds.back() - begin) / static_cast<double>(stretches.size()) + 1e-9;
@@ -59,7 +59,7 @@ std::vector<std::size_t> rows_to_keep(const Series& series, std::size_t max_poin
     const auto place = static_cast<std::size_t>((series.seconds[row] - begin) / width);
     stretches[std::min(place, stretches.size() - 1)].see(row, total_at(series.tree, row));
   }
-  for (const Stretch& stretch : stretches) stretch.keep(rows);
+  for (const ThinStretch& stretch : stretches) stretch.keep(rows);
   for (const View* view : {&series.tree, &series.root, &series.processes}) {
     for (const Layer& layer : view->layers) keep_highest(layer.bytes, rows);
   }

@@ -78,31 +78,26 @@ std::optional<std::string> below_mount(const std::string& group, const std::stri
 }
 
 // Where the group of a process is visible.
-struct Place {
+struct GroupPlace {
   GroupMount mount;
   std::string below;  // empty: the mount point itself
 
   [[nodiscard]] std::string folder() const { return mount.point + below; }
 };
 
-std::optional<Place> find_group(const std::vector<GroupMount>& mounts, std::string_view groups,
-                                bool v2) {
+std::optional<GroupPlace> find_group(const std::vector<GroupMount>& mounts, std::string_view groups,
+                                     bool v2) {
   const std::optional<std::string> group = own_group(groups, v2);
   if (!group) return std::nullopt;
-  std::optional<Place> found;
+  std::optional<GroupPlace> found;
   for (const GroupMount& mount : mounts) {
     if (mount.v2 != v2) continue;
     if (const std::optional<std::string> way = below_mount(*group, mount.root)) {
-      return Place{mount, *way};
+      return GroupPlace{mount, *way};
     }
-    if (!found) found = Place{mount, ""};  // the mount's own limit is better than none
+    if (!found) found = GroupPlace{mount, ""};  // the mount's own limit is better than none
   }
   return found;
-}
-
-std::optional<std::uint64_t> number_in(const std::string& path) {
-  const std::optional<std::string> text = read_text(path);
-  return text ? leading_number(*text) : std::nullopt;
 }
 
 std::uint64_t room_in(const std::string& folder, const Version& version, std::uint64_t limit) {
@@ -126,7 +121,7 @@ void add_limits(const std::string& folder, const Version& version, std::vector<G
 }
 
 // Our group and all groups above it, up to and including the mount point.
-void walk_up(Place place, std::vector<GroupLimit>* out) {
+void walk_up(GroupPlace place, std::vector<GroupLimit>* out) {
   const Version& version = place.mount.v2 ? kV2 : kV1;
   for (;;) {
     add_limits(place.folder(), version, out);
@@ -135,7 +130,7 @@ void walk_up(Place place, std::vector<GroupLimit>* out) {
   }
 }
 
-ToldBytes tightest(const Place& place) {
+ToldBytes tightest(const GroupPlace& place) {
   std::vector<GroupLimit> limits;
   walk_up(place, &limits);
   ToldBytes least = ToldBytes::unknown("no limit");
@@ -154,7 +149,7 @@ ToldBytes told_in(const std::string& folder, const char* file, const char* key) 
   return number_or_why(text ? number_of(*text, key) : std::nullopt, file);
 }
 
-GroupUsage usage_at(const Place& place) {
+GroupUsage usage_at(const GroupPlace& place) {
   const bool v2 = place.mount.v2;
   const Version& version = v2 ? kV2 : kV1;
   GroupUsage group;
@@ -185,7 +180,7 @@ std::vector<GroupLimit> group_limits(const SystemRoot& root) {
   if (!groups || !mountinfo) return limits;
   const std::vector<GroupMount> mounts = memory_mounts(*mountinfo, root);
   for (const bool v2 : {false, true}) {
-    if (const std::optional<Place> place = find_group(mounts, *groups, v2)) {
+    if (const std::optional<GroupPlace> place = find_group(mounts, *groups, v2)) {
       walk_up(*place, &limits);
     }
   }
@@ -202,7 +197,7 @@ Told<GroupUsage> group_usage(const SystemRoot& root, int pid) {
   const std::vector<GroupMount> mounts = memory_mounts(*mountinfo, root);
   std::optional<GroupUsage> seen;
   for (const bool v2 : {false, true}) {
-    const std::optional<Place> place = find_group(mounts, *groups, v2);
+    const std::optional<GroupPlace> place = find_group(mounts, *groups, v2);
     if (!place) continue;
     GroupUsage group = usage_at(*place);
     if (group.usage || group.anon) return Told<GroupUsage>::known(std::move(group));

@@ -12,11 +12,6 @@
 namespace lowtide {
 namespace {
 
-std::optional<std::uint64_t> number_in(const std::string& path) {
-  const std::optional<std::string> text = read_text(path);
-  return text ? leading_number(*text) : std::nullopt;
-}
-
 // The word in brackets: "none" in "mq-deadline [none] kyber".
 std::string chosen_word(std::string_view text) {
   const std::size_t first = text.find('[');

@@ -67,16 +67,16 @@ std::optional<std::string> type_by_magic(int fd) {
 }
 
 // What the kernel reports about an open path.
-struct Place {
+struct FilePlace {
   std::string device;
   std::optional<std::uint64_t> mount;
 };
-std::optional<Place> place_of(int fd) {
+std::optional<FilePlace> place_of(int fd) {
   struct statx facts {};
   if (sys::table.statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | kStatxMount, &facts) != 0) {
     return std::nullopt;
   }
-  Place place;
+  FilePlace place;
   place.device = std::to_string(facts.stx_dev_major) + ":" + std::to_string(facts.stx_dev_minor);
   if ((facts.stx_mask & kStatxMount) != 0) {
     std::uint64_t id = 0;
@@ -86,7 +86,7 @@ std::optional<Place> place_of(int fd) {
   return place;
 }
 
-std::optional<Mount> mount_of(const Place& place, const SystemRoot& root) {
+std::optional<Mount> mount_of(const FilePlace& place, const SystemRoot& root) {
   const std::optional<std::string> text = read_text(root.proc + "/self/mountinfo");
   if (!text) return std::nullopt;
   std::optional<Mount> found;
@@ -100,7 +100,7 @@ std::optional<Mount> mount_of(const Place& place, const SystemRoot& root) {
 
 FileSystem describe(int fd, const SystemRoot& root) {
   FileSystem system;
-  if (const std::optional<Place> place = place_of(fd)) {
+  if (const std::optional<FilePlace> place = place_of(fd)) {
     system.device = place->device;
     if (const std::optional<Mount> mount = mount_of(*place, root)) {
       system.type = mount->type;

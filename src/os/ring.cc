@@ -35,7 +35,7 @@ struct Ring::Impl {
 
 namespace {
 
-constexpr unsigned kAgainLimit = 1000;
+constexpr unsigned kSubmitAgainLimit = 1000;
 
 std::string setup_hint(int err) {
   if (err == EPERM) return "forbidden by a seccomp filter or the sysctl kernel.io_uring_disabled";
@@ -150,7 +150,7 @@ int Ring::submit(unsigned wait) noexcept {
     if (submitted >= 0 || submitted == -EINTR) continue;
     if (submitted != -EAGAIN && submitted != -EBUSY) return -submitted;
     if (::io_uring_cq_ready(ring) > 0) return 0;
-    if (++again > kAgainLimit) return -submitted;
+    if (++again > kSubmitAgainLimit) return -submitted;
     std::this_thread::yield();
   }
   return 0;

@@ -61,6 +61,11 @@ std::optional<std::uint64_t> leading_number(std::string_view text) {
   return value;
 }
 
+std::optional<std::uint64_t> number_in(const std::string& path) {
+  const std::optional<std::string> text = read_text(path);
+  return text ? leading_number(*text) : std::nullopt;
+}
+
 std::optional<std::uint64_t> number_of(std::string_view text, std::string_view key) {
   for (std::string_view line : split(text, '\n')) {
     if (!line.starts_with(key)) continue;

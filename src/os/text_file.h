@@ -20,6 +20,9 @@ namespace lowtide {
 // Decimal digits at the start of `text`, after spaces; nullopt if there are none or too many.
 [[nodiscard]] std::optional<std::uint64_t> leading_number(std::string_view text);
 
+// The same for a file; nullopt also if it cannot be read.
+[[nodiscard]] std::optional<std::uint64_t> number_in(const std::string& path);
+
 // The number after `key` and blanks or a colon, on a line of its own ("MemTotal:  123 kB",
 // "inactive_file 4096").
 [[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view text, std::string_view key);

@@ -15,7 +15,7 @@
 #include "support/data_file.h"
 #include "support/mapped_file.h"
 
-namespace lowtide {
+namespace lowtide::ceiling_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -159,4 +159,4 @@ TEST_F(CeilingTest, EightThreadsThatMapReadAndDropNeverLoseAByteOfOthers) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::ceiling_test

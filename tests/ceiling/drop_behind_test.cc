@@ -14,7 +14,7 @@
 #include "os/temp_folder.h"
 #include "support/data_file.h"
 
-namespace lowtide {
+namespace lowtide::drop_behind_test {
 namespace {
 
 constexpr std::uint64_t kWindow = DropBehind::kWindowBytes;
@@ -88,4 +88,4 @@ TEST(DropBehind, AFileThatIsNotThereIsAnError) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::drop_behind_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lowtide {
+namespace lowtide::pace_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -59,4 +59,4 @@ TEST(Pace, NeverWaitsLongerThanTheLimitTakesToFill) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::pace_test

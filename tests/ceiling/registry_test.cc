@@ -13,7 +13,7 @@
 #include "support/forked.h"
 #include "support/mapped_file.h"
 
-namespace lowtide {
+namespace lowtide::registry_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -122,4 +122,4 @@ TEST_F(RegistryTest, TheChildOfAForkHasTheMapsAndAThreadOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::registry_test

@@ -2,7 +2,7 @@
 
 #include "ceiling/shim/churn.h"
 
-namespace lowtide::ceiling {
+namespace lowtide::ceiling::shim_churn_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -42,4 +42,4 @@ TEST(ShimChurn, RareTrimsCostNothingToSpeakOf) {
 }
 
 }  // namespace
-}  // namespace lowtide::ceiling
+}  // namespace lowtide::ceiling::shim_churn_test

@@ -5,7 +5,7 @@
 
 #include "ceiling/shim/pace.h"
 
-namespace lowtide::ceiling {
+namespace lowtide::ceiling::shim_pace_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -86,4 +86,4 @@ TEST(ShimPace, DoesNotTrimBeforeHalfTheLimit) {
 }
 
 }  // namespace
-}  // namespace lowtide::ceiling
+}  // namespace lowtide::ceiling::shim_pace_test

@@ -14,7 +14,7 @@
 #include "os/shared_memory.h"
 #include "os/temp_folder.h"
 
-namespace lowtide::ceiling {
+namespace lowtide::ceiling::shim_page_test {
 namespace {
 
 constexpr std::uint64_t kNumber = 0x1234'5678'9abc'def0;
@@ -101,4 +101,4 @@ TEST(ShimPage, DoesNotWaitForTheOtherEndOfAPipe) {
 }
 
 }  // namespace
-}  // namespace lowtide::ceiling
+}  // namespace lowtide::ceiling::shim_page_test

@@ -5,7 +5,7 @@
 
 #include "ceiling/shim/settings.h"
 
-namespace lowtide::ceiling {
+namespace lowtide::ceiling::shim_settings_test {
 namespace {
 
 std::vector<std::string> left_of(std::vector<std::string> variables) {
@@ -49,4 +49,4 @@ TEST(ShimSettings, LeavesTheEnvironmentAsItWasBefore) {
 }
 
 }  // namespace
-}  // namespace lowtide::ceiling
+}  // namespace lowtide::ceiling::shim_settings_test

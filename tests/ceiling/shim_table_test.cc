@@ -6,7 +6,7 @@
 
 #include "ceiling/shim/table.h"
 
-namespace lowtide::ceiling {
+namespace lowtide::ceiling::shim_table_test {
 namespace {
 
 Entry entry(std::uintptr_t start, std::uintptr_t end, std::uint64_t inode = 1,
@@ -157,4 +157,4 @@ TEST(ShimTable, KnowsWhatAMapOfSinglePagesKnows) {
 }
 
 }  // namespace
-}  // namespace lowtide::ceiling
+}  // namespace lowtide::ceiling::shim_table_test

@@ -8,7 +8,7 @@
 #include "os/sys.h"
 #include "support/mapped_file.h"
 
-namespace lowtide {
+namespace lowtide::trimmed_map_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -139,4 +139,4 @@ TEST_F(TrimmedMapTest, ARefusalIsKeptAndDoesNotCountAsATrim) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::trimmed_map_test

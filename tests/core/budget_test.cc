@@ -12,7 +12,7 @@
 
 #include "lowtide/bytes.h"
 
-namespace lowtide {
+namespace lowtide::budget_test {
 namespace {
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
@@ -243,4 +243,4 @@ TEST(Budget, ProposesWhatDoesWithBuffersThatGrowWithIt) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::budget_test

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace lowtide {
+namespace lowtide::bytes_test {
 namespace {
 
 std::string refusal_of(const std::string& text) {
@@ -125,4 +125,4 @@ TEST(FormatFixed, HasAsManyDecimalsAsAskedFor) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::bytes_test

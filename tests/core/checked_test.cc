@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace lowtide {
+namespace lowtide::checked_test {
 namespace {
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
@@ -43,4 +43,4 @@ TEST(Checked, RoundsToPowersOfTwo) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::checked_test

@@ -9,7 +9,7 @@
 
 #include "lowtide/error.h"
 
-namespace lowtide {
+namespace lowtide::dtype_test {
 namespace {
 
 std::string error_of(std::string_view text) {
@@ -187,4 +187,4 @@ TEST(DType, IsEqualOnlyWhereEveryPartIs) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::dtype_test

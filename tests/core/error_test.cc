@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <string>
 
-namespace lowtide {
+namespace lowtide::error_test {
 namespace {
 
 TEST(IoError, NamesOperationPathOffsetAndReason) {
@@ -47,4 +47,4 @@ TEST(NoMemory, SaysHowMuchWasAskedForAndWhatFor) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::error_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace lowtide {
+namespace lowtide::hash_test {
 namespace {
 
 std::uint64_t of_text(const std::string& text, std::uint64_t hash = 0) {
@@ -62,4 +62,4 @@ TEST(Hash, DependsOnTheOrderOfValues) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::hash_test

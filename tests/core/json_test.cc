@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-namespace lowtide {
+namespace lowtide::json_test {
 namespace {
 
 template <typename T>
@@ -71,4 +71,4 @@ TEST(Json, RefusesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::json_test

@@ -7,7 +7,7 @@
 
 #include "lowtide/terminal.h"
 
-namespace lowtide {
+namespace lowtide::quote_test {
 namespace {
 
 TEST(PythonRepr, ChoosesQuotesAsPythonDoes) {
@@ -45,4 +45,4 @@ TEST(VisibleText, EscapesOnlyWhatIsHidden) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::quote_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace lowtide {
+namespace lowtide::shards_test {
 namespace {
 
 TEST(Shards, GiveBackWhatWasAdded) {
@@ -39,4 +39,4 @@ TEST(Shards, HoldALittleMoreThanTheNames) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::shards_test

@@ -12,7 +12,7 @@
 #include "support/forked.h"
 #include "support/token_files.h"
 
-namespace lowtide {
+namespace lowtide::documents_test {
 namespace {
 
 using Offsets = std::vector<std::uint64_t>;
@@ -187,4 +187,4 @@ TEST(Documents, AreReadInAChildOfAForkThatHeldTheLockOfTheirFiles) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::documents_test

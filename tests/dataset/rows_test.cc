@@ -10,7 +10,7 @@
 
 #include "lowtide/error.h"
 
-namespace lowtide {
+namespace lowtide::rows_test {
 namespace {
 
 using Shape = std::vector<std::uint64_t>;
@@ -294,4 +294,4 @@ TEST(Rows, RefusesFilesThatDoNotBelongTogether) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::rows_test

@@ -7,7 +7,7 @@
 
 #include "lowtide/error.h"
 
-namespace lowtide {
+namespace lowtide::token_stream_test {
 namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
@@ -161,4 +161,4 @@ TEST(TokenStream, HashesTheLayoutAndNotThePaths) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::token_stream_test

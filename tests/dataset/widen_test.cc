@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace lowtide {
+namespace lowtide::widen_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -250,4 +250,4 @@ TEST(TokenTypes, AreTheLittleEndianIntegers) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::widen_test

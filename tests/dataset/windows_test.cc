@@ -7,7 +7,7 @@
 #include "support/data_file.h"
 #include "support/token_files.h"
 
-namespace lowtide {
+namespace lowtide::windows_test {
 namespace {
 
 // A stream in memory: shards of a few tokens each.
@@ -240,4 +240,4 @@ TEST(Windows, SeparateDocumentsByTheIndex) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::windows_test

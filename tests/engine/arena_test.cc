@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace lowtide {
+namespace lowtide::arena_test {
 namespace {
 
 TEST(Arena, GivesAlignedBlocksThatNeverOverlap) {
@@ -84,4 +84,4 @@ TEST(Arena, HasAtLeastOnePage) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::arena_test

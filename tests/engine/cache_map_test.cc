@@ -12,7 +12,7 @@
 #include "os/sys.h"
 #include "support/data_file.h"
 
-namespace lowtide {
+namespace lowtide::cache_map_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
@@ -189,4 +189,4 @@ TEST_F(CacheMapTest, AsksMoreRarelyWhereAskingTakesLong) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::cache_map_test

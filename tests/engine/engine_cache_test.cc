@@ -15,7 +15,7 @@
 #include "support/pinned_pages.h"
 #include "support/read_rig.h"
 
-namespace lowtide {
+namespace lowtide::engine_cache_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
@@ -352,4 +352,4 @@ TEST(MemoryEngine, IsChosenByItselfWhereTheDataFitsAndIsWelcome) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::engine_cache_test

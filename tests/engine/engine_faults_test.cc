@@ -15,7 +15,7 @@
 #include "support/data_file.h"
 #include "support/read_rig.h"
 
-namespace lowtide {
+namespace lowtide::engine_faults_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
@@ -210,4 +210,4 @@ INSTANTIATE_TEST_SUITE_P(EveryEngine, EngineFaults, testing::ValuesIn(every_engi
                          [](const auto& one) { return one.param.name(); });
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::engine_faults_test

@@ -11,7 +11,7 @@
 #include "support/data_file.h"
 #include "support/read_rig.h"
 
-namespace lowtide {
+namespace lowtide::engine_large_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
@@ -175,4 +175,4 @@ INSTANTIATE_TEST_SUITE_P(EveryEngine, EngineSlow, testing::ValuesIn(every_engine
                          [](const auto& one) { return one.param.name(); });
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::engine_large_test

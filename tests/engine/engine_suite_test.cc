@@ -13,7 +13,7 @@
 #include "support/data_file.h"
 #include "support/read_rig.h"
 
-namespace lowtide {
+namespace lowtide::engine_suite_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
@@ -195,4 +195,4 @@ INSTANTIATE_TEST_SUITE_P(EveryEngine, EngineSuite,
                          });
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::engine_suite_test

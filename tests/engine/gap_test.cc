@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-namespace lowtide {
+namespace lowtide::gap_test {
 namespace {
 
 // A disk that costs so much a request and a byte, with some noise.
@@ -112,4 +112,4 @@ TEST(LaneGap, NeverPlansWithMoreThanItsBound) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::gap_test

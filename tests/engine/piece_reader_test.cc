@@ -18,7 +18,7 @@
 #include "support/data_file.h"
 #include "support/read_rig.h"
 
-namespace lowtide {
+namespace lowtide::piece_reader_test {
 namespace {
 
 constexpr std::size_t kReads = PieceReader::kMostReads;
@@ -219,4 +219,4 @@ TEST_F(PieceReaderTest, ServesAutomaticAndNotPreadByName) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::piece_reader_test

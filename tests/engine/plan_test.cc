@@ -10,7 +10,7 @@
 
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::plan_test {
 namespace {
 
 // 32-bit numbers of one seed.
@@ -207,4 +207,4 @@ TEST(Plan, KnowsWhetherReadsAreSorted) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::plan_test

@@ -12,7 +12,7 @@
 #include "support/data_file.h"
 #include "support/read_rig.h"
 
-namespace lowtide {
+namespace lowtide::ring_faults_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
@@ -208,4 +208,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, RingCompletions, testing::Values(CacheMode::keep
                          });
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::ring_faults_test

@@ -14,7 +14,7 @@
 #include "support/data_file.h"
 #include "support/npy_file.h"
 
-namespace lowtide {
+namespace lowtide::array_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
@@ -371,4 +371,4 @@ TEST_F(ArrayTest, LeavesNoDescriptorAndNoThreadBehind) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::array_test

@@ -13,7 +13,7 @@
 #include "support/forked.h"
 #include "support/npy_file.h"
 
-namespace lowtide {
+namespace lowtide::array_trouble_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
@@ -252,4 +252,4 @@ TEST_F(ArrayTrouble, WorksOnInAForkedChild) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::array_trouble_test

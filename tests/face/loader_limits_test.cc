@@ -7,7 +7,7 @@
 #include "order/mixture.h"
 #include "support/loader_rig.h"
 
-namespace lowtide {
+namespace lowtide::loader_limits_test {
 namespace {
 
 // A pair whose sequences of one token lie apart: each is a piece of its own.
@@ -132,4 +132,4 @@ TEST(LoaderLimits, SeekNoEpochThatAMixtureDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::loader_limits_test

@@ -8,7 +8,7 @@
 #include "lowtide/error.h"
 #include "support/loader_rig.h"
 
-namespace lowtide {
+namespace lowtide::loader_place_test {
 namespace {
 
 using Steps = std::vector<std::uint64_t>;
@@ -243,4 +243,4 @@ TEST(LoaderPlace, TellsWhenATokenIsATargetOnlyAndRefusesWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::loader_place_test

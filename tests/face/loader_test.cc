@@ -11,7 +11,7 @@
 #include "support/loader_rig.h"
 #include "support/token_files.h"
 
-namespace lowtide {
+namespace lowtide::loader_test {
 namespace {
 
 TEST(Loader, GivesEveryWindowOnceAnEpochOverAllRanks) {
@@ -199,4 +199,4 @@ TEST(Loader, DeliversDocumentsApart) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::loader_test

@@ -12,7 +12,7 @@
 #include "support/forked.h"
 #include "support/loader_rig.h"
 
-namespace lowtide {
+namespace lowtide::loader_trouble_test {
 namespace {
 
 template <typename Change>
@@ -294,4 +294,4 @@ TEST(LoaderTrouble, ServesManyThreadsWithALoaderEachWhileTokensAreRead) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::loader_trouble_test

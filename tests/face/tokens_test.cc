@@ -9,7 +9,7 @@
 #include "support/golden.h"
 #include "support/token_stream.h"
 
-namespace lowtide {
+namespace lowtide::tokens_test {
 namespace {
 
 using Starts = std::vector<std::int64_t>;
@@ -294,4 +294,4 @@ TEST(Tokens, CountsWhatItReadsAndEndsWithClose) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::tokens_test

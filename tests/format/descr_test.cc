@@ -7,7 +7,7 @@
 
 #include "lowtide/error.h"
 
-namespace lowtide {
+namespace lowtide::descr_test {
 namespace {
 
 std::string error_of(std::string_view text) {
@@ -168,4 +168,4 @@ TEST(Descr, ReadsTenThousandFields) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::descr_test

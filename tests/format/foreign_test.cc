@@ -15,7 +15,7 @@
 #include "lowtide/error.h"
 #include "support/golden.h"
 
-namespace lowtide {
+namespace lowtide::foreign_test {
 namespace {
 
 using std::string_literals::operator""s;
@@ -179,4 +179,4 @@ TEST(Foreign, NumbersAreNotTakenForAnyOfThem) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::foreign_test

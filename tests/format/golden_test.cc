@@ -13,7 +13,7 @@
 #include "format/descr.h"
 #include "format/npy.h"
 
-namespace lowtide {
+namespace lowtide::golden_test {
 namespace {
 
 const std::filesystem::path kFolder = golden("npy");
@@ -69,4 +69,4 @@ TEST(GoldenNpy, HasNoFileWithoutExpectation) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::golden_test

@@ -13,7 +13,7 @@
 #include "support/golden.h"
 #include "support/token_files.h"
 
-namespace lowtide {
+namespace lowtide::golden_tokens_test {
 namespace {
 
 const std::filesystem::path kFolder = golden("tokens");
@@ -127,4 +127,4 @@ TEST(GoldenTokens, HaveNoFileWithoutExpectation) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::golden_tokens_test

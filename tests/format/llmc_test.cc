@@ -8,7 +8,7 @@
 
 #include "support/token_files.h"
 
-namespace lowtide {
+namespace lowtide::llmc_test {
 namespace {
 
 std::string header_of(std::int32_t magic, std::int32_t version, std::int32_t count) {
@@ -119,4 +119,4 @@ TEST(Llmc, RefusesADtypeThatDiffersFromTheMagic) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::llmc_test

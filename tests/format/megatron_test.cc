@@ -9,7 +9,7 @@
 
 #include "support/token_files.h"
 
-namespace lowtide {
+namespace lowtide::megatron_test {
 namespace {
 
 constexpr std::int32_t kLongest = std::numeric_limits<std::int32_t>::max();
@@ -341,4 +341,4 @@ TEST(Megatron, LimitsTheNumberOfRuns) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::megatron_test

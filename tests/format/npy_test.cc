@@ -8,7 +8,7 @@
 
 #include "lowtide/error.h"
 
-namespace lowtide {
+namespace lowtide::npy_test {
 namespace {
 
 using Shape = std::vector<std::uint64_t>;
@@ -305,4 +305,4 @@ TEST(NpyHeader, NamesTheFileAndTheDtypeItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::npy_test

@@ -7,7 +7,7 @@
 
 #include "lowtide/error.h"
 
-namespace lowtide {
+namespace lowtide::python_literal_test {
 namespace {
 
 using Kind = Literal::Kind;
@@ -175,4 +175,4 @@ TEST(PythonLiteral, LimitsTheNumberOfValues) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::python_literal_test

@@ -8,7 +8,7 @@
 #include "format/descr.h"
 #include "lowtide/error.h"
 
-namespace lowtide {
+namespace lowtide::raw_test {
 namespace {
 
 using Shape = std::vector<std::uint64_t>;
@@ -124,4 +124,4 @@ TEST(Raw, MovesSubarrayAxesIntoTheShape) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::raw_test

@@ -11,7 +11,7 @@
 #include "format/npy.h"
 #include "lowtide/error.h"
 
-namespace lowtide {
+namespace lowtide::registry_test {
 namespace {
 
 using Shape = std::vector<std::uint64_t>;
@@ -131,4 +131,4 @@ TEST(Registry, PassesOnWhatTheReaderThrows) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::registry_test

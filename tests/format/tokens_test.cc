@@ -10,7 +10,7 @@
 #include "support/npy_file.h"
 #include "support/token_files.h"
 
-namespace lowtide {
+namespace lowtide::tokens_test {
 namespace {
 
 using Words = std::vector<std::uint16_t>;
@@ -279,4 +279,4 @@ TEST(TokensFormat, PassesOnWhatTheReaderThrows) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::tokens_test

@@ -7,7 +7,7 @@
 #include "lowtide/bench.h"
 #include "support/data_file.h"
 
-namespace lowtide {
+namespace lowtide::bench_stop_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -63,4 +63,4 @@ TEST(WarmRange, PutsOutWhatItBroughtInWhenItIsStopped) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::bench_stop_test

@@ -15,7 +15,7 @@
 #include "support/npy_file.h"
 #include "support/pinned_pages.h"
 
-namespace lowtide {
+namespace lowtide::bench_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -291,4 +291,4 @@ TEST_F(BenchTest, TellsOfEachMeasurementBeforeItBegins) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::bench_test

@@ -19,7 +19,7 @@
 #include "os/temp_folder.h"
 #include "support/pinned_pages.h"
 
-namespace lowtide {
+namespace lowtide::cache_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -206,4 +206,4 @@ TEST(FilesOf, TakesFilesPatternsAndFolders) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::cache_test

@@ -13,7 +13,7 @@
 #include "support/npy_file.h"
 #include "support/token_files.h"
 
-namespace lowtide {
+namespace lowtide::check_test {
 namespace {
 
 std::string fault_of(const std::string& path, const CheckOptions& options = {}) {
@@ -173,4 +173,4 @@ TEST(Check, RefusesWhatDoesNotApply) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::check_test

@@ -8,7 +8,7 @@
 #include "lowtide/error.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::demo_test {
 namespace {
 
 constexpr std::uint64_t kRows = 10'000;
@@ -72,4 +72,4 @@ TEST_F(DemoTest, FoldersAreNewAndTheirParentMustBeThere) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::demo_test

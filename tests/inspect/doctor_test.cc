@@ -22,7 +22,7 @@
 #include "support/forked.h"
 #include "support/npy_file.h"
 
-namespace lowtide {
+namespace lowtide::doctor_test {
 namespace {
 
 const std::vector<std::string> kMachine = {
@@ -272,4 +272,4 @@ TEST(Conclusion, SaysWhatIsUsedAndTheOneThingThatHelpsMost) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::doctor_test

@@ -12,7 +12,7 @@
 #include "support/npy_file.h"
 #include "support/token_files.h"
 
-namespace lowtide {
+namespace lowtide::info_test {
 namespace {
 
 using Shape = std::vector<std::uint64_t>;
@@ -134,4 +134,4 @@ TEST(Info, RefusesWhatContradictsItself) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::info_test

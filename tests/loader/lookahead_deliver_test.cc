@@ -11,7 +11,7 @@
 
 #include "support/lookahead_rig.h"
 
-namespace lowtide {
+namespace lowtide::lookahead_deliver_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -150,4 +150,4 @@ TEST(Lookahead, ReadsNoFurtherAheadThanItMay) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::lookahead_deliver_test

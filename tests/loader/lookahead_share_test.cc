@@ -10,7 +10,7 @@
 #include "loader/room.h"
 #include "support/lookahead_rig.h"
 
-namespace lowtide {
+namespace lowtide::lookahead_share_test {
 namespace {
 
 std::uint64_t least_bytes(std::uint64_t batch_size) {
@@ -132,4 +132,4 @@ TEST(Lookahead, ReadsWideRowsInFortranOrderInFewSets) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::lookahead_share_test

@@ -13,7 +13,7 @@
 #include "support/lookahead_rig.h"
 #include "support/read_rig.h"
 
-namespace lowtide {
+namespace lowtide::lookahead_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -174,4 +174,4 @@ INSTANTIATE_TEST_SUITE_P(EveryEngine, LoaderOverFiles, testing::ValuesIn(every_e
                          [](const auto& one) { return one.param.name(); });
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::lookahead_test

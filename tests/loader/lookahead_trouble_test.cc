@@ -11,7 +11,7 @@
 #include "lowtide/error.h"
 #include "support/lookahead_rig.h"
 
-namespace lowtide {
+namespace lowtide::lookahead_trouble_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -159,4 +159,4 @@ TEST(Lookahead, LetsLeasesOutliveIt) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::lookahead_trouble_test

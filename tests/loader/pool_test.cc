@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace lowtide {
+namespace lowtide::pool_test {
 namespace {
 
 constexpr std::size_t kBytes = 8192;
@@ -112,4 +112,4 @@ TEST(Pool, ServesManyThreads) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::pool_test

@@ -8,7 +8,7 @@
 #include "order/order.h"
 #include "support/lookahead_rig.h"
 
-namespace lowtide {
+namespace lowtide::room_test {
 namespace {
 
 constexpr std::uint64_t kMany = 1'000'000;  // rows of the data
@@ -56,4 +56,4 @@ TEST(Room, LooksNoFurtherAheadThanAsked) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::room_test

@@ -5,7 +5,7 @@
 
 #include "support/schedule_samples.h"
 
-namespace lowtide {
+namespace lowtide::schedule_owner_test {
 namespace {
 
 // Who gets each position of an epoch, by listening to all ranks; no entry where nobody does.
@@ -109,4 +109,4 @@ TEST(ScheduleOwner, TellsWhatWasSkippedBehindIt) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::schedule_owner_test

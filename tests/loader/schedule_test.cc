@@ -7,7 +7,7 @@
 
 #include "support/schedule_samples.h"
 
-namespace lowtide {
+namespace lowtide::schedule_test {
 namespace {
 
 TEST(Schedule, GivesEveryPositionToOneStepOfOneRank) {
@@ -232,4 +232,4 @@ TEST(Schedule, FindsTheStepsOfAnyEpochWithoutWalking) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::schedule_test

@@ -11,7 +11,7 @@
 #include "dataset/rows.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::staging_test {
 namespace {
 
 Rows rows_of(std::uint64_t rows, std::uint64_t columns, bool fortran_order = false) {
@@ -139,4 +139,4 @@ TEST(Staging, TakesASampleThatComesTwiceTwice) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::staging_test

@@ -4,7 +4,7 @@
 #include "meter/traces.h"
 #include "meter/verdict.h"
 
-namespace lowtide {
+namespace lowtide::alarm_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 500;
@@ -50,4 +50,4 @@ INSTANTIATE_TEST_SUITE_P(Shapes, MissedLeak,
                          kName);
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::alarm_test

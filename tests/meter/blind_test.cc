@@ -17,7 +17,7 @@
 #include "os/temp_folder.h"
 #include "support/forked.h"
 
-namespace lowtide {
+namespace lowtide::blind_test {
 namespace {
 
 // Files whose path has one of these parts cannot be opened.
@@ -64,7 +64,7 @@ std::string unknown_of(const Trace& trace) {
 }
 
 std::string our_name() {
-  return "meter_blind_tes (pid " + std::to_string(::getpid()) + ")";
+  return "meter_tests (pid " + std::to_string(::getpid()) + ")";
 }
 
 // The heap is judged all the same.
@@ -173,4 +173,4 @@ TEST(Blind, ForAMomentItGoesOnAfterwards) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::blind_test

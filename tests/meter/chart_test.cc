@@ -11,7 +11,7 @@
 #include "meter/verdict.h"
 #include "support/xml.h"
 
-namespace lowtide {
+namespace lowtide::chart_test {
 namespace {
 
 std::string drawn(const Trace& trace, const PictureOptions& options = {}) {
@@ -230,4 +230,4 @@ TEST(Chart, ThePictureAloneHasItsOwnStyleForLightAndDark) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::chart_test

@@ -13,7 +13,7 @@
 #include "meter/verdict.h"
 #include "support/golden.h"
 
-namespace lowtide {
+namespace lowtide::dat_test {
 namespace {
 
 const std::filesystem::path kFolder = golden("dat");
@@ -123,4 +123,4 @@ TEST(Dat, HasACommandOfOneLine) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::dat_test

@@ -14,7 +14,7 @@
 #include "os/sys.h"
 #include "support/pinned_pages.h"
 
-namespace lowtide {
+namespace lowtide::files_test {
 namespace {
 
 constexpr std::size_t kSize = std::size_t{4} << 20;
@@ -148,4 +148,4 @@ TEST(MappedFiles, OfAnotherUsersProcessAreUnknownAndNotNothing) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::files_test

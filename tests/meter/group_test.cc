@@ -4,7 +4,7 @@
 
 #include "meter/fake_proc.h"
 
-namespace lowtide {
+namespace lowtide::group_test {
 namespace {
 
 TEST(Group, WorkingSetIsUsageWithoutInactiveFilePages) {
@@ -41,4 +41,4 @@ TEST(Group, ThatCannotBeReadSaysWhyInEveryFigure) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::group_test

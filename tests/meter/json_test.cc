@@ -5,7 +5,7 @@
 #include "meter/report.h"
 #include "meter/traces.h"
 
-namespace lowtide {
+namespace lowtide::json_test {
 namespace {
 
 Trace small_trace() {
@@ -125,4 +125,4 @@ TEST(JsonReport, TellsEachProcess) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::json_test

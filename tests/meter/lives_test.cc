@@ -6,7 +6,7 @@
 #include "meter/traces.h"
 #include "meter/verdict.h"
 
-namespace lowtide {
+namespace lowtide::lives_test {
 namespace {
 
 const Life* find(const std::vector<Life>& lives, int pid) {
@@ -108,4 +108,4 @@ TEST(Lives, SurviveATraceWithoutFigures) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::lives_test

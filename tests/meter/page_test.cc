@@ -9,7 +9,7 @@
 #include "meter/pictures.h"
 #include "meter/report.h"
 
-namespace lowtide {
+namespace lowtide::page_test {
 namespace {
 
 bool has(const std::string& page, const std::string& words) {
@@ -189,4 +189,4 @@ TEST(Markup, NumbersAndNamesForPeople) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::page_test

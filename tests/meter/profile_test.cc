@@ -17,7 +17,7 @@
 #include "os/temp_folder.h"
 #include "support/forked.h"
 
-namespace lowtide {
+namespace lowtide::profile_test {
 namespace {
 
 Trace trace_at(const std::string& path) {
@@ -195,4 +195,4 @@ TEST(Profile, IsSilentInAForkedChildAndMayBeginAnewThere) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::profile_test

@@ -19,7 +19,7 @@
 #include "os/temp_folder.h"
 #include "support/forked.h"
 
-namespace lowtide {
+namespace lowtide::program_test {
 namespace {
 
 constexpr int kSteps = 60;
@@ -204,4 +204,4 @@ TEST_F(ProgramTest, ThatKeepsMoreAndMoreWorkersCountsSharedPagesTwice) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::program_test

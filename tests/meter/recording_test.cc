@@ -13,7 +13,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::recording_test {
 namespace {
 
 std::string read(const std::string& path) {
@@ -98,4 +98,4 @@ TEST(Recording, IsNotThereAfterAFailure) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::recording_test

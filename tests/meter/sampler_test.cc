@@ -15,7 +15,7 @@
 #include "os/sys.h"
 #include "support/forked.h"
 
-namespace lowtide {
+namespace lowtide::sampler_test {
 namespace {
 
 constexpr int kPid = 2000000000;
@@ -280,4 +280,4 @@ TEST(Sampler, SeesWhatAChildTakes) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::sampler_test

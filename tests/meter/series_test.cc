@@ -7,7 +7,7 @@
 #include "meter/pictures.h"
 #include "meter/verdict.h"
 
-namespace lowtide {
+namespace lowtide::series_test {
 namespace {
 
 const Layer& layer_of(const View& view, LayerKind kind) {
@@ -226,4 +226,4 @@ TEST(Series, AnEmptyTraceHasNoPoints) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::series_test

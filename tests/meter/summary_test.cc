@@ -4,7 +4,7 @@
 #include "meter/traces.h"
 #include "meter/verdict.h"
 
-namespace lowtide {
+namespace lowtide::summary_test {
 namespace {
 
 Reading at(double seconds, std::vector<ProcessReading> processes) {
@@ -85,4 +85,4 @@ TEST(Summary, LastsToItsEnding) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::summary_test

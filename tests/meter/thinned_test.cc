@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lowtide {
+namespace lowtide::thinned_test {
 namespace {
 
 Reading at(double seconds, std::uint64_t anon) {
@@ -84,4 +84,4 @@ TEST(Thinned, KeepsTheFilesAndThePssOfThoseItLeavesOut) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::thinned_test

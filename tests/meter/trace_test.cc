@@ -10,7 +10,7 @@
 #include "lowtide/error.h"
 #include "support/golden.h"
 
-namespace lowtide {
+namespace lowtide::trace_test {
 namespace {
 
 const std::string kOddName = "a b\n\"c\\\t\x01\xff\xfe \xc3\xbc?\r";
@@ -238,4 +238,4 @@ TEST(Trace, OfAnHourIsSmall) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::trace_test

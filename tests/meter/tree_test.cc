@@ -14,7 +14,7 @@
 #include "os/sys.h"
 #include "support/forked.h"
 
-namespace lowtide {
+namespace lowtide::tree_test {
 namespace {
 
 // Above any real pid, so that no real process answers.
@@ -244,4 +244,4 @@ TEST(Tree, FindsOrphansThatCameToUs) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::tree_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lowtide {
+namespace lowtide::turn_test {
 namespace {
 
 constexpr Turn::Pace kPace{0.01, 0.02, 0.05, 0.001, 0.1};
@@ -60,4 +60,4 @@ TEST(Turn, DoesNotBeginWhatItCannotAfford) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::turn_test

@@ -6,7 +6,7 @@
 #include "meter/facts.h"
 #include "meter/traces.h"
 
-namespace lowtide {
+namespace lowtide::verdict_test {
 namespace {
 
 std::string all_of(const Verdict& verdict) {
@@ -340,4 +340,4 @@ TEST(Verdict, SurvivesAnyNumbers) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::verdict_test

@@ -16,7 +16,7 @@
 #include "os/temp_folder.h"
 #include "support/forked.h"
 
-namespace lowtide {
+namespace lowtide::watch_test {
 namespace {
 
 std::string text_of(const std::string& path) {
@@ -167,4 +167,4 @@ TEST(Watch, ThinsMarksThatComeTooOften) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::watch_test

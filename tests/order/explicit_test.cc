@@ -9,7 +9,7 @@
 
 #include "order/order.h"
 
-namespace lowtide {
+namespace lowtide::explicit_test {
 namespace {
 
 template <typename T>
@@ -86,4 +86,4 @@ TEST(Explicit, RefusesNegativeEntriesHoweverManyRowsThereAre) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::explicit_test

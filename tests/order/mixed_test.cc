@@ -8,7 +8,7 @@
 
 #include "order/random.h"
 
-namespace lowtide {
+namespace lowtide::mixed_test {
 namespace {
 
 using Samples = std::vector<std::uint64_t>;
@@ -113,4 +113,4 @@ TEST(MixedOrder, CannotFindASampleThatIsDrawnAtRandom) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::mixed_test

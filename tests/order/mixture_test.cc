@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace lowtide {
+namespace lowtide::mixture_test {
 namespace {
 
 using Weights = std::vector<double>;
@@ -284,4 +284,4 @@ TEST(Mixture, RefusesWeightsThatAreNoWeights) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::mixture_test

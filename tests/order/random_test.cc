@@ -14,7 +14,7 @@
 
 #include "support/chance.h"
 
-namespace lowtide {
+namespace lowtide::random_test {
 namespace {
 
 constexpr std::uint64_t kOne = 1;
@@ -205,4 +205,4 @@ TEST(Random, RefusesLimitsOutside1To2ToThe63) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::random_test

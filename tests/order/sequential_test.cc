@@ -6,7 +6,7 @@
 
 #include "order/order.h"
 
-namespace lowtide {
+namespace lowtide::sequential_test {
 namespace {
 
 TEST(Sequential, GivesEveryPositionItsOwnNumberInEveryEpoch) {
@@ -41,4 +41,4 @@ TEST(Sequential, MayBeEmpty) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::sequential_test

@@ -12,7 +12,7 @@
 #include "order/shuffle.h"
 #include "support/chance.h"
 
-namespace lowtide {
+namespace lowtide::shuffle_statistics_test {
 namespace {
 
 constexpr double kPlain = 100;  // standard deviations: what no chance explains
@@ -245,4 +245,4 @@ TEST(ShuffleStatistics, TwoRoundsFailTheAvalancheTest) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::shuffle_statistics_test

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace lowtide {
+namespace lowtide::shuffle_test {
 namespace {
 
 using Kernel = FeistelShuffle::Kernel;
@@ -240,4 +240,4 @@ TEST(Shuffle, ServesThreadsThatAskForDifferentEpochs) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::shuffle_test

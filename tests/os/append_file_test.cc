@@ -9,7 +9,7 @@
 #include "lowtide/error.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::append_file_test {
 namespace {
 
 std::string text_of(const std::string& path) {
@@ -44,4 +44,4 @@ TEST(AppendFile, TellsThatThereIsNoSpaceOrNoFolder) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::append_file_test

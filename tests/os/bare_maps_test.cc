@@ -13,7 +13,7 @@
 #include "os/temp_folder.h"
 #include "support/lock_pages.h"
 
-namespace lowtide::bare {
+namespace lowtide::bare::bare_maps_test {
 namespace {
 
 constexpr std::size_t kPages = 256;
@@ -161,4 +161,4 @@ INSTANTIATE_TEST_SUITE_P(Ways, BareMaps,
                          });
 
 }  // namespace
-}  // namespace lowtide::bare
+}  // namespace lowtide::bare::bare_maps_test

@@ -6,7 +6,7 @@
 
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::cgroup_test {
 namespace {
 
 class GroupTest : public testing::Test {
@@ -91,4 +91,4 @@ TEST_F(GroupTest, SaysWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::cgroup_test

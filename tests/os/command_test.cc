@@ -16,7 +16,7 @@
 #include "os/temp_folder.h"
 #include "support/forked.h"
 
-namespace lowtide {
+namespace lowtide::command_test {
 namespace {
 
 CommandEnd shell(const std::string& script, const std::function<void(int)>& started = {}) {
@@ -178,4 +178,4 @@ TEST(Command, DoesNotOutliveUs) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::command_test

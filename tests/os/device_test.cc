@@ -7,7 +7,7 @@
 
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::device_test {
 namespace {
 
 // A /sys of our own, in which 8:1 is a partition of 8:0 as the kernel shows it.
@@ -82,4 +82,4 @@ TEST_F(DeviceTest, ThatNobodyKnowsIsUnknown) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::device_test

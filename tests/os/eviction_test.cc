@@ -12,7 +12,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::eviction_test {
 namespace {
 
 // A /proc in which processes map what the test says.
@@ -105,4 +105,4 @@ TEST(WriteBack, TriesAgainWhenInterrupted) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::eviction_test

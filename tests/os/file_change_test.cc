@@ -12,7 +12,7 @@
 #include "os/file.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::file_change_test {
 namespace {
 
 int reopen_error(const Shard& shard) {
@@ -98,4 +98,4 @@ TEST(ChangedFile, GrownWhileOpenKeepsItsFirstSize) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::file_change_test

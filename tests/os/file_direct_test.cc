@@ -18,7 +18,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::file_direct_test {
 namespace {
 
 using OpenCall = int (*)(const char*, int);
@@ -247,4 +247,4 @@ TEST(DirectFile, IsShortWhereTheFileWasTruncated) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::file_direct_test

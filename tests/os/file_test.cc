@@ -24,7 +24,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::file_test {
 namespace {
 
 std::string read_back(const File& file, std::uint64_t offset_bytes, std::size_t size_bytes) {
@@ -300,4 +300,4 @@ TEST(File, AsksAtItsEndWhetherTheFileSystemAnswersAtOnce) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::file_test

@@ -17,7 +17,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::files_test {
 namespace {
 
 std::vector<Shard> make_shards(const TempFolder& folder, std::uint32_t count) {
@@ -236,4 +236,4 @@ TEST(Files, ServesManyThreadsWithFewDescriptors) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::files_test

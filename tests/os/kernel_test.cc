@@ -6,7 +6,7 @@
 
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::kernel_test {
 namespace {
 
 class KernelTest : public testing::Test {
@@ -75,4 +75,4 @@ TEST(Kernel, TellsOfTheRealSystem) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::kernel_test

@@ -11,7 +11,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::limits_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1ULL << 20;
@@ -228,4 +228,4 @@ TEST(Limits, AreUnknownWhereProcCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::limits_test

@@ -10,7 +10,7 @@
 #include "os/sys.h"
 #include "support/mapped_file.h"
 
-namespace lowtide {
+namespace lowtide::mapped_pages_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -121,4 +121,4 @@ TEST(MayLoseWrites, SeesThatAMapWasWrittenBeforeItBecameReadOnly) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::mapped_pages_test

@@ -10,7 +10,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::mapping_test {
 namespace {
 
 TEST(Mapping, ShowsTheBytesOfTheFileAlsoAfterTheirPagesWereLetGoOf) {
@@ -56,4 +56,4 @@ TEST(Mapping, RefusalsNameTheCallAndTheFile) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::mapping_test

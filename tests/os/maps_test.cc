@@ -13,7 +13,7 @@
 #include "os/temp_folder.h"
 #include "support/pinned_pages.h"
 
-namespace lowtide {
+namespace lowtide::maps_test {
 namespace {
 
 constexpr char kSmaps[] =
@@ -137,4 +137,4 @@ TEST(FileStates, AreUnknownWithTheirReason) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::maps_test

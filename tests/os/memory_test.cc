@@ -18,7 +18,7 @@
 #include "os/residency.h"
 #include "os/sys.h"
 
-namespace lowtide {
+namespace lowtide::memory_test {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -107,7 +107,7 @@ TEST(Memory, TouchesPagesWhereTheKernelCannotPopulate) {
 }
 
 TEST(Memory, SaysHowMuchCannotBeHad) {
-  EXPECT_THROW(Memory(std::numeric_limits<std::size_t>::max()), std::bad_alloc);
+  EXPECT_THROW(const Memory all(std::numeric_limits<std::size_t>::max()), std::bad_alloc);
   try {
     const Memory too_much(std::size_t{1} << 62, false, "a batch");
     FAIL() << "there are 4 EiB";
@@ -138,4 +138,4 @@ TEST(Memory, MovesWithoutCopying) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::memory_test

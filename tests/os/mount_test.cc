@@ -15,7 +15,7 @@
 #include "os/temp_folder.h"
 #include "os/text_file.h"
 
-namespace lowtide {
+namespace lowtide::mount_test {
 namespace {
 
 constexpr long kOverlay = 0x794c7630;
@@ -108,4 +108,4 @@ TEST(FileSystem, ThatIsAnOverlayMakesResidencyUnknownAndNotNothing) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::mount_test

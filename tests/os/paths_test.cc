@@ -12,7 +12,7 @@
 #include "os/as_nobody.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::paths_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -147,4 +147,4 @@ TEST(ListFolder, SaysWhyItCannot) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::paths_test

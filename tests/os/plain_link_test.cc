@@ -12,7 +12,7 @@
 
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::plain_link_test {
 namespace {
 
 constexpr std::string_view kUnwanted = " :$";
@@ -102,4 +102,4 @@ TEST(PlainLink, RefusesFoldersInWhichOthersCouldTakeTheName) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::plain_link_test

@@ -15,7 +15,7 @@
 #include "os/temp_folder.h"
 #include "support/forked.h"
 
-namespace lowtide {
+namespace lowtide::process_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1ULL << 20;
@@ -209,4 +209,4 @@ TEST(Machine, IsNamedInOneLine) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::process_test

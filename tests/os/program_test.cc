@@ -10,7 +10,7 @@
 
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::program_test {
 namespace {
 
 std::string write_program(const TempFolder& folder, const std::string& name,
@@ -98,4 +98,4 @@ TEST(Program, WithTheRightsOfAnotherUserDoesNot) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::program_test

@@ -13,7 +13,7 @@
 #include "os/as_nobody.h"
 #include "support/forked.h"
 
-namespace lowtide {
+namespace lowtide::quiet_thread_test {
 namespace {
 
 bool is_blocked(int signal) {
@@ -64,4 +64,4 @@ TEST(AtFork, CallsBeforeAndThenOneOnEitherSide) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::quiet_thread_test

@@ -15,7 +15,7 @@
 #include "os/temp_folder.h"
 #include "support/pinned_pages.h"
 
-namespace lowtide {
+namespace lowtide::residency_test {
 namespace {
 
 std::string reason_when(int (*cachestat)(int, const sys::CachestatRange*, sys::Cachestat*)) {
@@ -114,4 +114,4 @@ TEST(Residency, IsUnknownForTheFileOfAnother) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::residency_test

@@ -19,7 +19,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::ring_test {
 namespace {
 
 using SubmitCall = int (*)(struct io_uring*, unsigned);
@@ -331,4 +331,4 @@ TEST_F(RingTest, HasAtLeastOnePlace) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::ring_test

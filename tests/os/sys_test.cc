@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace lowtide {
+namespace lowtide::sys_test {
 namespace {
 
 int refuse_close(int) {
@@ -39,4 +39,4 @@ TEST(Sys, GivesTheErrnoOfCachestat) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::sys_test

@@ -11,7 +11,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide {
+namespace lowtide::whole_file_test {
 namespace {
 
 std::string read(const std::string& path) {
@@ -122,4 +122,4 @@ TEST(WholeFile, MayBeADevice) {
 }
 
 }  // namespace
-}  // namespace lowtide
+}  // namespace lowtide::whole_file_test

@@ -1,1 +1,0 @@
-// The one file that CMake compiles precompiled.h with; the tests reuse the result.

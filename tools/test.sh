@@ -1,0 +1,110 @@
+# shellcheck shell=sh
+# Part of ./dev: the tests. Those that wait run beside what compiles, in a lane of their own.
+# shellcheck disable=SC2154 # state and the rest are set by ./dev
+
+run_tests() {
+  case ${1-} in
+  '') test_all ;;
+  --fast) [ $# -eq 1 ] && test_fast || die "./dev test --fast takes no other options" ;;
+  *) test_some "$@" ;;
+  esac
+}
+
+test_all() {
+  rm -f "$state"/skips/*
+  check
+  step "C++ build" cmake_build dev
+  lane step "C++ tests, consumer" run_ctest dev
+  python_package
+  docs build
+  sanitizer_builds
+  join
+  lane step "Python tests" run_pytest
+  step "asan, ubsan tests" run_ctest asan
+  step "tsan, threaded tests" run_ctest tsan
+  fuzz
+  join
+  close_tests
+}
+
+test_fast() { # what most changes break
+  rm -f "$state"/skips/*
+  check
+  step "C++ build" cmake_build dev
+  lane step "C++ tests" run_ctest dev -LE slow
+  python_package
+  join
+  step "Python tests" run_pytest -m "not slow"
+  close_tests
+}
+
+test_some() { # -k chooses C++ test files as well; all options go to pytest
+  build
+  word=
+  previous=
+  for option; do
+    case $previous in -k) word=$option ;; esac
+    previous=$option
+  done
+  if [ -n "$word" ]; then
+    ctest --preset dev -R "$(say "$word" | tr '[:upper:]' '[:lower:]')" --no-tests=ignore
+  fi
+  python -m pytest "$@" || [ $? -eq 5 ] # 5: no Python test matches
+}
+
+# Tests of which this machine could run more than it did have failed: tools/check_skips.py.
+run_ctest() {
+  preset=$1
+  shift
+  case $preset in
+  tsan) without_aslr ctest --preset tsan -j "$test_jobs" "$@" || return ;;
+  *) ctest --preset "$preset" -j "$test_jobs" "$@" || return ;;
+  esac
+  python tools/check_skips.py "$state/skips/$preset" "build/$preset/Testing/Temporary/LastTest.log"
+}
+
+run_pytest() {
+  python -m pytest -n "$jobs" --dist loadfile --no-loadscope-reorder "$@" >"$state/logs/pytest.log" 2>&1
+  result=$?
+  cat "$state/logs/pytest.log"
+  [ $result -eq 0 ] || return $result
+  python tools/check_skips.py "$state/skips/python" "$state/logs/pytest.log"
+}
+
+close_tests() { # and, at the end of all, how pytest closes
+  python tools/check_skips.py --sum "$state"/skips/*
+  tail -n 1 "$state/logs/pytest.log"
+}
+
+# AddressSanitizer with clang where there is one: so the tests and the command are compiled by it.
+sanitizer_builds() {
+  clang=$(find_sanitizer) || clang=c++
+  step "asan build" cmake_build asan "-DCMAKE_CXX_COMPILER=$clang"
+  step "tsan build" cmake_build tsan
+}
+
+# ThreadSanitizer of g++ 12 cannot live with the address randomisation of newer kernels.
+without_aslr() {
+  if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
+}
+
+fuzz_all() { # a minute each, all at the same time
+  running=
+  for source in fuzz/*_fuzz.cc; do
+    name=$(basename "$source" _fuzz.cc)
+    found=$state/fuzz/$name
+    mkdir -p "$found"
+    "build/fuzz/fuzz/${name}_fuzz" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=1024 \
+      -dict="fuzz/$name.dict" -artifact_prefix="$found-" "$found" "tests/golden/$name" &
+    running="$running $!"
+  done
+  failed=0
+  for one in $running; do wait "$one" || failed=1; done
+  return $failed
+}
+
+fuzz() {
+  clang=$(find_sanitizer) || { say "fuzzing                     skipped: no clang"; return; }
+  step "fuzz build" cmake_build fuzz "-DCMAKE_CXX_COMPILER=$clang"
+  step "fuzz" fuzz_all
+}
