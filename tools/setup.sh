@@ -134,7 +134,7 @@ tell_losses() {
 }
 
 setup_venv() {
-  rm -rf "$venv" "$state/stamps/python" "$state/stamps/tools"
+  rm -rf "$venv" "$state/stamps/python" "$state/stamps/tools" "$state/stamps/docs"
   hash -r
   if ! python3 -m venv "$venv"; then # Debian's python3 without python3-venv
     python3 -m venv --without-pip "$venv" || return
