@@ -56,7 +56,7 @@ bool alike_in_both_orders(const std::vector<std::uint64_t>& shape) {
 }  // namespace
 
 Rows::Rows(const std::vector<RowsPart>& parts) {
-  if (parts.empty()) throw std::invalid_argument("an array needs at least one file; none given");
+  if (parts.empty()) throw std::invalid_argument("an array needs at least one file");
   for (const RowsPart& part : parts) add(part);
 }
 

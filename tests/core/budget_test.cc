@@ -107,8 +107,7 @@ TEST(Budget, ProposesWhatReallyDoes) {
                                     (10ULL << 20) + 1, (1ULL << 40) + 7}) {
     Budget budget(0);
     const std::string text = refusal_of(&budget, {{"x", bytes}});
-    const std::size_t start = text.rfind("; ") + 2;
-    const std::uint64_t proposed = parse_bytes(text.substr(start, text.find(' ', start) - start));
+    const std::uint64_t proposed = parse_bytes(text.substr(text.rfind(" at least ") + 10));
     EXPECT_GE(proposed, bytes);
     EXPECT_LE(proposed, bytes + bytes / 10 + 1024);
     Budget enough(proposed);
@@ -234,8 +233,7 @@ TEST(Budget, ProposesWhatDoesWithBuffersThatGrowWithIt) {
     Budget budget(64);
     const std::string text = refusal_of(&budget, {buffers(64), {"rows", rows}});
     if (text == "accepted") continue;
-    const std::size_t start = text.rfind("; ") + 2;
-    const std::uint64_t proposed = parse_bytes(text.substr(start, text.find(' ', start) - start));
+    const std::uint64_t proposed = parse_bytes(text.substr(text.rfind(" at least ") + 10));
     Budget enough(proposed);
     EXPECT_EQ(refusal_of(&enough, {buffers(proposed), {"rows", rows}}), "accepted") << rows;
     EXPECT_LE(proposed, rows + rows / 6 + 1100) << "nor much more";

@@ -124,7 +124,7 @@ TEST(LoaderLimits, SeekNoEpochThatAMixtureDoesNotHave) {
   for (const std::uint64_t epoch : {kLast + 1, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
     EXPECT_EQ(error_of([&] { loader.seek(0, epoch); }),
               "seek: a mixture of this size has no epoch " + std::to_string(epoch) +
-                  "; the last is " + std::to_string(kLast));
+                  "; its last epoch is " + std::to_string(kLast));
   }
   loader.seek(0, 0);
   Loader fresh = rig.mix(kSmall);

@@ -83,7 +83,7 @@ TEST(Tokens, GivesWindowsInEveryTypeThatHoldsTheTokens) {
   as("uint64", std::uint64_t{});
   EXPECT_NE(error_of([&] {
               (void)rig.tokens.windows(Starts{5}, 33, "uint8");
-            }).find(" does not fit dtype uint8; ask for a wider one"),
+            }).find(" does not fit dtype uint8; use a wider dtype"),
             std::string::npos);
 }
 

@@ -15,7 +15,7 @@ from token_files import write_llmc, write_megatron, write_nanogpt
 
 def test_uint32_without_a_dtype_is_caught(tmp_path):
     path = write_nanogpt(tmp_path / "t.bin", np.arange(1, 5000), "<u4")
-    with pytest.raises(lt.FormatError, match="give the dtype: uint32"):
+    with pytest.raises(lt.FormatError, match="give the dtype explicitly, uint32 or uint16"):
         lt.tokens(path)
     with lt.tokens(path, dtype="uint32") as t:
         assert t[4998] == 4999
