@@ -131,7 +131,7 @@ std::unique_ptr<Subject> make_subject(const std::string& path, const BenchOption
         "row_bytes cannot be combined with a dtype or a shape: give one of them");
   }
   const Shard file = File(path).shard();
-  if (file.size_bytes == 0) throw FormatError(path + ": an empty file cannot be measured");
+  if (file.size_bytes == 0) throw FormatError(path + ": the file is empty and cannot be measured");
   if (file.size_bytes < kLeastBytes) {
     throw FormatError(path + ": too small to measure: expected at least " +
                       format_bytes(kLeastBytes) + ", found " + format_bytes(file.size_bytes));

@@ -96,8 +96,8 @@ std::vector<std::string> evidence_of(const Facts& facts, const Trends& trends) {
   // If a single process is named as leaking, the sum over all processes would only confuse.
   const bool named = facts.lives.size() > 1 && std::ranges::any_of(facts.lives, &Life::leaks);
   if (trends.heap && !named) {
-    evidence.push_back("lowest level of the heap: " + rate_text(*trends.heap) +
-                       (trends.heap->steady ? ", steadily" : ", not steadily"));
+    evidence.push_back("growth of the heap's lowest level: " + rate_text(*trends.heap) +
+                       (trends.heap->steady ? ", steady" : ", not steady"));
   }
   add_processes(evidence, facts);
   const auto add = [&](const char* what, const Course& course) {

@@ -114,7 +114,7 @@ std::string leak_headline(const Facts& facts, const Trends& trends) {
     if (facts.lives.size() == 1 || who.empty()) return "The heap grows by " + rate + kLooksLike;
     if (found.size() == 1) return "The heap of " + who + " grows by " + rate + kLooksLike;
     return "The heaps of " + std::to_string(found.size()) +
-           " processes grow and do not level off, fastest that of " + who + ", by " + rate +
+           " processes grow and do not level off, fastest in " + who + " by " + rate +
            ": this looks like a leak.";
   }
   if (leaks(facts.heap, trends.heap)) {

@@ -49,7 +49,7 @@ TEST(Verdict, CallsAHeapThatGrowsSteadilyALeak) {
 TEST(Verdict, NamesTheMappedFileAndWhatToDo) {
   const Verdict verdict = judge(memmap_scan(2, 4096, "/data/train set.bin"));
   EXPECT_EQ(verdict.kind, VerdictKind::mapped_files) << all_of(verdict);
-  EXPECT_TRUE(says(verdict, "/data/train set.bin, grew by ")) << all_of(verdict);
+  EXPECT_TRUE(says(verdict, "/data/train set.bin, which grew by ")) << all_of(verdict);
   EXPECT_TRUE(says(verdict, "lt.open"));
   EXPECT_FALSE(says(verdict, "looks like a leak"));
 }
@@ -203,7 +203,7 @@ TEST(Verdict, CountsTheProcessesThatLeak) {
   const Verdict verdict = judge(trace);
   EXPECT_EQ(verdict.kind, VerdictKind::heap_leak) << all_of(verdict);
   EXPECT_TRUE(verdict.headline.starts_with("The heaps of 6 processes grow")) << verdict.headline;
-  EXPECT_TRUE(says(verdict, "that of python (pid 106) fastest")) << verdict.headline;
+  EXPECT_TRUE(says(verdict, "fastest in python (pid 106) by ")) << verdict.headline;
   EXPECT_TRUE(says(verdict, "and 2 more leaking processes")) << all_of(verdict);
 }
 
