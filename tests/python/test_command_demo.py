@@ -20,7 +20,7 @@ def test_it_prints_one_table_and_removes_its_data(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for word in ("rows/s", "peak heap", "peak mapped", "page cache growth", "MADV_DONTNEED"):
         assert word in done.stdout
-    assert "lowtide held" in done.stdout
+    assert "Lowtide held" in done.stdout
     assert "bytes per byte delivered" in " ".join(done.stdout.split())
     assert not list(tmp_path.iterdir())
 

@@ -92,7 +92,7 @@ def test_the_demo_prints_a_table_writes_a_page_and_removes_its_data(tmp_path: Pa
     width = float((picture.get("viewBox") or "").split()[2])
     assert 12 * 830 / width >= 11  # px at the width of a README: no text is smaller than 12 units
     assert "prefers-color-scheme: dark" in (tmp_path / "picture.svg").read_text(encoding="utf-8")
-    assert re.search(r"it asked for \d+\.\d bytes per byte delivered", out), out
+    assert re.search(r"it requested \d+\.\d bytes per byte delivered", out), out
 
 
 def test_the_pictures_of_the_page_have_the_same_axes(tmp_path: Path) -> None:
