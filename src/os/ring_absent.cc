@@ -42,7 +42,9 @@ bool Ring::uncounted() const {
   return false;
 }
 
-void Ring::hold(int) noexcept {}
+void Ring::hold(int) noexcept {
+  held_fd_ = -1;
+}
 
 int Ring::submit(unsigned) noexcept {
   return ENOSYS;
