@@ -132,7 +132,10 @@ def test_a_state_of_other_data_is_refused(tmp_path, tokens, data):
     ("other", "says"),
     [
         ({"block_size": 9}, "block_size differs: the state has 8, this loader has 9"),
-        ({"order": "sequential"}, "order differs: the state has shuffle, this loader has sequential"),
+        (
+            {"order": "sequential"},
+            "order differs: the state has shuffle, this loader has sequential",
+        ),
         ({"seed": 5}, "seed differs: the state has 0, this loader has 5"),
     ],
 )

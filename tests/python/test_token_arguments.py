@@ -166,7 +166,9 @@ def test_a_batch_that_no_memory_holds_is_named(train, rows):
 def test_a_call_that_failed_leaves_nothing_half_made(train):
     with lt.tokens(train) as t:
         for _ in range(2):
-            with pytest.raises(ValueError, match="exceed the address space; use a smaller batch_size"):
+            with pytest.raises(
+                ValueError, match="exceed the address space; use a smaller batch_size"
+            ):
                 t._core.batch(2**58, 8, 0, "int64")
             with pytest.raises(MemoryError):
                 t._core.batch(2**45, 8, 0, "int64")
