@@ -277,11 +277,13 @@ std::unique_ptr<Lookahead::Coming> Lookahead::make_batch(std::uint64_t step) {
   return batch;
 }
 
-// Makes the next batch whose samples have arrived as they were stored.
+// Makes the next batch, once its samples have arrived as they were stored. Batches are made in step
+// order even if a later one has arrived first: one that cannot be made must not stop those before
+// it.
 bool Lookahead::finish(std::unique_lock<std::mutex>& lock) {
-  const auto next = std::find_if(coming_.begin(), coming_.end(),
-                                 [](const auto& batch) { return batch->landed() && !batch->made; });
-  if (next == coming_.end()) return false;
+  const auto next =
+      std::find_if(coming_.begin(), coming_.end(), [](const auto& batch) { return !batch->made; });
+  if (next == coming_.end() || !(*next)->landed()) return false;
   Coming& batch = **next;  // safe without the lock: the consumer takes only batches that are made
   lock.unlock();
   const std::byte* const raw = batch.lease->memory.data() + raw_offset_bytes_;
