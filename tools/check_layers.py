@@ -13,7 +13,7 @@ from pathlib import Path
 ROW = re.compile(r"^\| `([\w/]+?)/?` \|.*\| ([^|]*) \|$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"^[a-z_0-9]+$")  # <vector>, <cstdint>: no folder, no suffix
-INTRINSICS = {"immintrin.h", "arm_neon.h"}  # the compiler's own
+INTRINSICS = {"arm_neon.h", "cpuid.h", "immintrin.h"}  # the compiler's own
 FACES = {  # folders that see the library as its users do, and what else they may use
     "include/lowtide": (),
     "cli": ("CLI/", "nlohmann/"),

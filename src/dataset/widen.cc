@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/cpu.h"
+
 namespace lowtide {
 namespace {
 
@@ -159,16 +161,6 @@ struct Widen {
 #endif
 };
 
-#if defined(__x86_64__)
-bool has_widest() noexcept {
-  return __builtin_cpu_supports("avx2") != 0;
-}
-#else
-bool has_widest() noexcept {
-  return false;
-}
-#endif
-
 struct Kernels {
   using Kernel = bool (*)(const std::byte*, std::size_t, std::byte*, std::byte*) noexcept;
   Kernel portable;
@@ -236,7 +228,7 @@ bool widen(TokenType type, const std::byte* from, std::size_t count, TokenType t
   assert(count >= 1);
   const auto& [portable, widest] =
       kKernels[static_cast<std::size_t>(type) * kTypes + static_cast<std::size_t>(to)];
-  const auto run = kernel == WidenKernel::kBest && has_widest() ? widest : portable;
+  const auto run = kernel == WidenKernel::kBest && has_avx2() ? widest : portable;
   return run(from, count, x, y);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/cpu.h"
 #include "order/mix.h"
 
 namespace lowtide {
@@ -144,10 +145,8 @@ struct FeistelShuffle::Kernels {
                                              std::uint64_t first, std::uint64_t* out) noexcept {
     block(order, keys, first, out);
   }
-  static bool has_widest() noexcept { return __builtin_cpu_supports("avx2") != 0; }
 #else
   static constexpr auto widest = portable;
-  static bool has_widest() noexcept { return false; }
 #endif
 };
 
@@ -216,8 +215,7 @@ void FeistelShuffle::fill(std::uint64_t epoch, std::uint64_t first,
   // A block costs about as much as this many single points: below, lanes would be wasted.
   constexpr std::size_t kWorthABlock = 10;
   const Keys keys = keys_of(epoch);
-  const auto block =
-      kernel_ == Kernel::kBest && Kernels::has_widest() ? Kernels::widest : Kernels::portable;
+  const auto block = kernel_ == Kernel::kBest && has_avx2() ? Kernels::widest : Kernels::portable;
   while (out.size() >= kWorthABlock) {
     alignas(64) std::uint64_t images[Kernels::kLanes];
     const std::size_t count = std::min(Kernels::kLanes, out.size());
