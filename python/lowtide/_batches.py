@@ -27,8 +27,18 @@ if TYPE_CHECKING:
 
 _STATE_FORMAT = 1
 _COPIED_SHARE = 16  # of `memory`: an order up to this size is copied, a larger one is borrowed
-# Readers must be gone before the interpreter is: an iterator that is never freed ends here.
-live: weakref.WeakSet[_core.Batches | _core.Loader] = weakref.WeakSet()
+# Readers must be gone before the interpreter is: an iterator that is never freed ends here. A plain
+# set, because its methods are atomic: a WeakSet cannot be listed while another thread adds to it.
+_live: set[weakref.ref[_core.Batches | _core.Loader]] = set()
+
+
+def remember(core: _core.Batches | _core.Loader) -> None:
+    """Closes `core` before the interpreter ends, unless it is gone by then."""
+    _live.add(weakref.ref(core, _live.discard))
+
+
+def _living() -> list[_core.Batches | _core.Loader]:
+    return [core for entry in _live.copy() if (core := entry()) is not None]
 
 
 @atexit.register
@@ -36,13 +46,13 @@ def _close_all() -> None:
     # First: a daemon thread that is told that its reader was closed would die with a traceback,
     # and a traceback while the interpreter ends can end the process.
     _core.keep_threads_out()
-    for readers in list(live):
+    for readers in _living():
         readers.close()
 
 
 def _forked() -> None:
     _core.forget_threads()
-    for readers in list(live):
+    for readers in _living():
         readers.forked()
 
 
@@ -127,7 +137,7 @@ class Batches(Closing):
             self._drop_last,
             self._claim_rows,
         )
-        live.add(core)
+        remember(core)
         return core
 
     def __iter__(self) -> Self:

@@ -96,9 +96,9 @@ class Profile:
 
         Raises OSError where the trace could not be written to its end; what was seen stays.
         """
-        if self._running is None:
-            return
         running, self._running = self._running, None
+        if running is None:
+            return
         try:
             running.stop()
         finally:
@@ -106,9 +106,10 @@ class Profile:
 
     def mark(self, text: str) -> None:
         """A line on the curve, now, with `text` beside it."""
-        if self._running is None:
+        running = self._running
+        if running is None:
             raise RuntimeError("this profile is not running")
-        self._running.mark(text)
+        running.mark(text)
 
     def __enter__(self) -> Self:
         return self.start()
