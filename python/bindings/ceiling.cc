@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <atomic>
 #include <optional>
 #include <string>
 
@@ -94,13 +95,14 @@ class MapCeiling {
 
   void close() {
     ceiling_->close();
-    if (lent_.obj == nullptr) return;
+    if (given_back_.exchange(true)) return;  // once, also where two threads close without the GIL
     Py_INCREF(lent_.obj);
     PyBuffer_Release(&lent_);
   }
 
  private:
   Py_buffer lent_{};
+  std::atomic<bool> given_back_ = false;
   std::optional<Ceiling> ceiling_;
 };
 

@@ -64,6 +64,7 @@ nb::object windows(const OwnedTokens& tokens, const RowArray& starts, std::uint6
 
 // Throws nb::next_overload if the list is empty or holds anything but ints.
 std::vector<std::int64_t> plain_ints(const nb::list& list) {
+  const nb::ft_object_guard unchanged(list);  // the GIL, where there is one, does the same
   if (list.size() == 0) throw nb::next_overload();
   std::vector<std::int64_t> numbers;
   numbers.reserve(list.size());

@@ -28,8 +28,18 @@ if TYPE_CHECKING:
 _STATE_FORMAT = 1
 _COPIED_SHARE = 16  # an order of up to 1/16 of `memory` is copied, a larger one is borrowed
 # Reader threads must end before the interpreter does, so iterators that are never freed are
-# closed at exit.
-live: weakref.WeakSet[_core.Batches | _core.Loader] = weakref.WeakSet()
+# closed at exit. A plain set, because its methods are atomic: a WeakSet cannot be listed while
+# another thread adds to it.
+_live: set[weakref.ref[_core.Batches | _core.Loader]] = set()
+
+
+def remember(core: _core.Batches | _core.Loader) -> None:
+    """Closes `core` before the interpreter ends, unless it is freed before."""
+    _live.add(weakref.ref(core, _live.discard))
+
+
+def _living() -> list[_core.Batches | _core.Loader]:
+    return [core for entry in _live.copy() if (core := entry()) is not None]
 
 
 @atexit.register
@@ -37,13 +47,13 @@ def _close_all() -> None:
     # This comes first. A daemon thread whose reader is closed would print a traceback, and a
     # traceback during interpreter shutdown can abort the process.
     _core.keep_threads_out()
-    for readers in list(live):
+    for readers in _living():
         readers.close()
 
 
 def _forked() -> None:
     _core.forget_threads()
-    for readers in list(live):
+    for readers in _living():
         readers.forked()
 
 
@@ -131,7 +141,7 @@ class Batches(Closing):
             self._drop_last,
             self._claim_rows,
         )
-        live.add(core)
+        remember(core)
         return core
 
     def __iter__(self) -> Self:

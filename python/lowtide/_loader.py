@@ -9,7 +9,7 @@ import numpy as np
 
 from lowtide import _core
 from lowtide._arguments import MAX, flag, integer, memory_bytes, token_word, word
-from lowtide._batches import live
+from lowtide._batches import remember
 from lowtide._closing import Closing
 from lowtide._loader_state import checked_state
 from lowtide._token_batch import Batch
@@ -118,7 +118,7 @@ class Loader(Closing):
         self._tokens: Tokens | list[tuple[Tokens, float]] = sources if is_mixture else sources[0][0]
         self._core = self._start(sources, is_mixture)
         self._steps = self._core.steps()
-        live.add(self._core)
+        remember(self._core)
 
     def _start(self, sources: list[tuple[Tokens, float]], is_mixture: bool) -> _core.Loader:
         told = dict(self._options)

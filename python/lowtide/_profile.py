@@ -128,9 +128,9 @@ class Profile:
         Raises:
             OSError: The trace could not be written completely. The recording itself is kept.
         """
-        if self._running is None:
-            return
         running, self._running = self._running, None
+        if running is None:
+            return
         try:
             running.stop()
         finally:
@@ -145,9 +145,10 @@ class Profile:
         Raises:
             RuntimeError: The profile is not running.
         """
-        if self._running is None:
+        running = self._running
+        if running is None:
             raise RuntimeError("this profile is not running")
-        self._running.mark(text)
+        running.mark(text)
 
     def __enter__(self) -> Self:
         return self.start()

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "os/bare_call.h"
 
 namespace lowtide::bare {

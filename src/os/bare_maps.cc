@@ -2,6 +2,8 @@
 
 #include <sys/ioctl.h>
 
+#include <initializer_list>
+
 #include "os/pagemap_scan.h"
 
 namespace lowtide::bare {
