@@ -6,21 +6,22 @@ stop=$state/stop.$$ # there once a step has failed: no lane begins another one
 lanes=
 trap 'wait; rm -f "$stop"' EXIT # a lane that still runs ends its step
 
-# step NAME COMMAND...: one line with its seconds; on failure the line that matters and the log.
+# step NAME COMMAND...: one line with its seconds; on failure the line that matters and the log. Its
+# variables have long names, because sh has no local ones.
 step() {
-  name=$1
-  log=$state/logs/$(printf '%s' "$name" | tr -c 'a-zA-Z0-9' '-').log
+  step_name=$1
+  step_log=$state/logs/$(printf '%s' "$step_name" | tr -c 'a-zA-Z0-9' '-').log
   shift
   [ ! -e "$stop" ] || exit 1
-  [ ! -t 1 ] || printf '%s ...\r' "$name"
-  start=$(date +%s)
-  if "$@" >"$log" 2>&1; then
-    printf '%-28s%s s\n' "$name" "$(($(date +%s) - start))"
+  [ ! -t 1 ] || printf '%s ...\r' "$step_name"
+  step_start=$(date +%s)
+  if "$@" >"$step_log" 2>&1; then
+    printf '%-28s%s s\n' "$step_name" "$(($(date +%s) - step_start))"
   else
     : >"$stop"
-    printf '%-28sfailed after %s s\n' "$name" "$(($(date +%s) - start))"
-    say "  $(what_matters "$log")" >&2
-    die "  log: $log"
+    printf '%-28sfailed after %s s\n' "$step_name" "$(($(date +%s) - step_start))"
+    say "  $(what_matters "$step_log")" >&2
+    die "  log: $step_log"
   fi
 }
 
