@@ -3,9 +3,10 @@
 # shellcheck disable=SC2154 # state and the rest are set by ./dev
 
 run_tests() {
-  case ${1-} in
+  case $* in
   '') test_all ;;
-  --fast) [ $# -eq 1 ] && test_fast || die "./dev test --fast takes no other options" ;;
+  --fast) test_fast ;;
+  --fast*) die "./dev test --fast takes no other options" ;;
   *) test_some "$@" ;;
   esac
 }
@@ -63,7 +64,7 @@ run_ctest() {
 }
 
 run_pytest() {
-  python -m pytest -n "$jobs" --dist loadfile --no-loadscope-reorder "$@" >"$state/logs/pytest.log" 2>&1
+  python -m pytest -n "$test_jobs" --dist loadfile --no-loadscope-reorder "$@" >"$state/logs/pytest.log" 2>&1
   result=$?
   cat "$state/logs/pytest.log"
   [ $result -eq 0 ] || return $result
