@@ -79,6 +79,9 @@ close_tests() { # and, at the end of all, how pytest closes
 # AddressSanitizer with clang where there is one: so the tests and the command are compiled by it.
 sanitizer_builds() {
   clang=$(find_sanitizer) || clang=c++
+  # CMake forgets the preset when the compiler of a build folder changes.
+  grep -q "^CMAKE_CXX_COMPILER:[A-Z]*=\(.*/\)*$clang\$" build/asan/CMakeCache.txt 2>/dev/null ||
+    rm -rf build/asan
   step "asan build" cmake_build asan "-DCMAKE_CXX_COMPILER=$clang"
   step "tsan build" cmake_build tsan
 }
