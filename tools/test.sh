@@ -3,9 +3,10 @@
 # shellcheck disable=SC2154 # state and the rest are set by ./dev
 
 run_tests() {
-  case ${1-} in
+  case $* in
   '') test_all ;;
-  --fast) [ $# -eq 1 ] && test_fast || die "./dev test --fast takes no other options" ;;
+  --fast) test_fast ;;
+  --fast*) die "./dev test --fast takes no other options" ;;
   *) test_some "$@" ;;
   esac
 }
@@ -64,7 +65,7 @@ run_ctest() {
 }
 
 run_pytest() {
-  python -m pytest -n "$jobs" --dist loadfile --no-loadscope-reorder "$@" >"$state/logs/pytest.log" 2>&1
+  python -m pytest -n "$test_jobs" --dist loadfile --no-loadscope-reorder "$@" >"$state/logs/pytest.log" 2>&1
   result=$?
   cat "$state/logs/pytest.log"
   [ $result -eq 0 ] || return $result
@@ -79,6 +80,9 @@ close_tests() { # and, at the end of all, how pytest closes
 # AddressSanitizer with clang where there is one: so the tests and the command are compiled by it.
 sanitizer_builds() {
   clang=$(find_sanitizer) || clang=c++
+  # CMake forgets the preset when the compiler of a build folder changes.
+  grep -q "^CMAKE_CXX_COMPILER:[A-Z]*=\(.*/\)*$clang\$" build/asan/CMakeCache.txt 2>/dev/null ||
+    rm -rf build/asan
   step "asan build" cmake_build asan "-DCMAKE_CXX_COMPILER=$clang"
   step "tsan build" cmake_build tsan
 }
