@@ -127,19 +127,31 @@ def check(
 def doctor(path: Path | None = None, memory: int | str | None = None) -> dict[str, Any]:
     """Reports what this build contains, what the machine allows and what would make reads faster.
 
-    path: a file or a folder, to report its file system, its device and how it will be read.
-    memory: the budget that Lowtide would be given, in bytes or as "64MiB"; its default if None.
+    It changes nothing.
 
-    Returns a dict that JSON can hold, as `lowtide doctor --json` prints it:
-    path; conclusion (what will be used, and the one thing that would make it faster);
-    build: version, compiler, target, io_uring (whether it was compiled in), vector_paths and
-    vector_used ("avx2" or None), command and guard (paths of the command and of the library that
-    `lowtide guard` preloads; None if this build has none), python, module (the compiled file),
-    free_threaded (whether this Python can run without the GIL), gil (whether it runs with it);
-    facts: a list of dicts with name, state ("good", "note", "bad", "unknown"), value, detail and
-    advice.
+    Args:
+        path: A file or a folder. If given, the report adds its file system, its device and how it
+            will be read.
+        memory: Budget that Lowtide would be given, in bytes or as text such as "64MiB". None: its
+            default.
 
-    It changes nothing. Raises OSError if path does not exist, ValueError and TypeError.
+    Returns:
+        A dict that JSON can hold, as `lowtide doctor --json` prints it:
+
+            - path.
+            - conclusion: what will be used, and the one change that would make it faster.
+            - build: version, compiler, target, io_uring (whether it was compiled in), vector_paths
+              and vector_used ("avx2" or None), command and guard (paths of the command and of the
+              library that `lowtide guard` preloads; None if this build has none), python, module
+              (the compiled file), free_threaded (whether this Python can run without the GIL) and
+              gil (whether it runs with it).
+            - facts: a list of dicts with name, state ("good", "note", "bad" or "unknown"), value,
+              detail and advice.
+
+    Raises:
+        OSError: `path` does not exist.
+        ValueError: `memory` is not a size.
+        TypeError: An argument has the wrong type.
     """
     if path is not None and not isinstance(path, (str, bytes, os.PathLike)):
         kind = type(path).__name__

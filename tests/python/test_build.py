@@ -35,7 +35,7 @@ def configure(
 ) -> subprocess.CompletedProcess[str]:
     """Configures the sources as on a machine that lacks both."""
     hidden = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("CLI11", "Liburing")]
-    hidden.append("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    hidden += ["-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DLOWTIDE_UNITY=OFF"]
     kept = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
     return subprocess.run(
         ["cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, *hidden, *options],
