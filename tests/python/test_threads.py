@@ -51,7 +51,11 @@ def test_threads_on_one_loader_get_each_window_once(tokens):
     got = [[] for _ in range(THREADS)]
 
     def take(number: int) -> None:
-        for batch in loader:
+        while True:
+            try:
+                batch = loader.next()
+            except StopIteration:
+                return
             got[number].extend((batch.epoch, int(sample)) for sample in batch.samples)
 
     at_once(take)
