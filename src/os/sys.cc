@@ -1,6 +1,5 @@
 #include "os/sys.h"
 
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -48,7 +47,8 @@ int real_cachestat(int fd, const CachestatRange* range, Cachestat* out) {
 }
 
 int real_ioctl(int fd, unsigned long request, void* argument) {
-  return ::ioctl(fd, request, argument);
+  // Not ::ioctl: the request is an int to some C libraries.
+  return static_cast<int>(::syscall(SYS_ioctl, fd, request, argument));
 }
 
 int real_statx(int dirfd, const char* path, int flags, unsigned mask, struct statx* out) {

@@ -21,6 +21,7 @@ CONTENTS = (
     ".dist-info/licenses/LICENSE.libc++",
     ".dist-info/licenses/LICENSE.liburing",
     ".dist-info/licenses/LICENSE.nanobind",
+    ".dist-info/licenses/LICENSE.robin_map",
 )
 
 

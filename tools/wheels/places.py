@@ -11,21 +11,10 @@ import pythons
 from steps import BUILD, DIST, ROOT, STATE, Step, make_venv, setup_tools
 from targets import Abi, Target
 
+HERE = Path(__file__).resolve().parent
 SUITE = ["numpy", "pytest", "pytest-xdist", "hypothesis"]
 SYSTEMS = {"bookworm": "Debian 12", "trixie": "Debian 13"}
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
-
-# Mounts are those of a namespace of their own: they are gone when the command ends.
-ENTER = """
-for folder in dev proc sys; do mount --rbind "/$folder" "$0/$folder"; done
-cp -L /etc/resolv.conf "$0/etc/resolv.conf"
-mount --bind "$1" "$0/lowtide"
-mount --bind "$2" "$0/wheels"
-if [ -d /etc/ssl/certs ]; then mount --bind /etc/ssl/certs "$0/etc/ssl/certs"; fi
-root=$0
-shift 2
-exec chroot "$root" "$@"
-"""
 
 
 @dataclass(frozen=True)
@@ -93,7 +82,7 @@ def test_in_venv(place: Place, wheel: Path, step: Step) -> None:
     smoke = BUILD / "smoke" / place.name.replace(" ", "-")
     shutil.rmtree(smoke, ignore_errors=True)
     smoke.mkdir(parents=True)
-    step.run(python, ROOT / "tools" / "wheels" / "smoke.py", cwd=smoke)
+    step.run(python, HERE / "smoke.py", cwd=smoke)
     whole_suite([python], step, ROOT, env)
 
 
@@ -116,7 +105,7 @@ def test_in_debian(place: Place, wheel: Path, step: Step) -> None:
     root = debian(place, step)
 
     def inside(*command: str | Path) -> list[str | Path]:
-        enter = ["unshare", "--mount", "--propagation", "private", "sh", "-e", "-c", ENTER]
+        enter = ["unshare", "--mount", "--propagation", "private", HERE / "enter.sh"]
         return [*enter, root, ROOT, DIST, "env", f"PATH=/t/bin:{os.defpath}:/usr/sbin", *command]
 
     step.run(*inside("python3", "-m", "venv", "--clear", "/t"))

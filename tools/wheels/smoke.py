@@ -60,7 +60,7 @@ def main() -> None:
     check_command()
     if shutil.which("true"):
         command = os.path.join(sysconfig.get_path("scripts"), "lowtide")
-        subprocess.run([command, "guard", "--memory", "64MiB", "--", "true"], check=True)
+        subprocess.run([command, "guard", "--limit", "64MiB", "true"], check=True)
     if "free-threading" in sys.version:
         assert not sys._is_gil_enabled(), "importing lowtide turned the GIL on"
     print(f"epoch, loader and command work; engine {engine}")

@@ -41,7 +41,7 @@ class Step:
     def __enter__(self) -> "Step":
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.log.write_text("")
-        print(f"{self.name:<44}", end="", flush=True)
+        print(f"{self.name:<58}", end="", flush=True)
         self.start = time.monotonic()
         return self
 

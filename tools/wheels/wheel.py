@@ -68,11 +68,12 @@ def unpack(made: Path, step: Step) -> None:
 def build_folder(of: Platform) -> Path:
     """One for all Pythons of a platform, so that the library and the command are compiled once.
 
-    Without the cache of the Python before, CMake asks again what depends on Python; objects whose
-    commands stay the same are kept.
+    Without what the Python before has left, CMake asks again what depends on Python, and the
+    backend does not throw all objects away; ninja keeps those whose commands stay the same.
     """
     folder = BUILD / of.name
-    (folder / "CMakeCache.txt").unlink(missing_ok=True)
+    for left in ("CMakeCache.txt", ".skbuild-info.json"):
+        (folder / left).unlink(missing_ok=True)
     return folder
 
 
@@ -105,10 +106,11 @@ def gather_licences() -> None:
         "libc++": compiler / "lib" / "libcxx" / "LICENSE.TXT",
         "musl": compiler / "lib" / "libc" / "musl" / "COPYRIGHT",
         "nanobind": next(packages.glob("nanobind-*.dist-info/licenses/LICENSE")),
-        "robin_map": next(packages.glob("nanobind/ext/robin_map/LICENSE"), None),
     }.items():
-        if text is not None:
-            shutil.copyfile(text, LICENCES / f"LICENSE.{name}")
+        shutil.copyfile(text, LICENCES / f"LICENSE.{name}")
+    header = packages / "nanobind" / "ext" / "robin_map" / "include" / "tsl" / "robin_map.h"
+    comment = header.read_text().partition("*/")[0].splitlines()[1:]  # its licence is its head
+    (LICENCES / "LICENSE.robin_map").write_text("\n".join(t.lstrip(" *") for t in comment) + "\n")
 
 
 def builder(target: Target, python: Path, step: Step) -> Path:
