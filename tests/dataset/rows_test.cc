@@ -180,7 +180,8 @@ TEST(Rows, JoinsNeighboursInFileAndMemory) {
 TEST(Rows, JoinsNoMoreThanAMiB) {
   const Rows rows({{layout_of("<f4", {100, 64 * 1024}), {"a"}}});
   std::vector<Read> reads;
-  rows.locate_run(0, 100, nullptr, reads);
+  std::vector<std::byte> memory(rows.data_bytes());
+  rows.locate_run(0, 100, memory.data(), reads);
   std::uint64_t at = 0;
   for (const Read& read : reads) {
     EXPECT_EQ(read.from.offset_bytes, at);
