@@ -5,6 +5,13 @@
 
 #define LOWTIDE_HOOK extern "C" __attribute__((visibility("default")))
 
+// A hook is declared as its C library declares the function: glibc says that it does not throw.
+#if defined(__GLIBC__)
+#define LOWTIDE_NOTHROW noexcept
+#else
+#define LOWTIDE_NOTHROW
+#endif
+
 namespace lowtide::ceiling {
 
 // From what a bare system call returns to what libc's function does.
