@@ -25,17 +25,32 @@ CONTENTS = (
 )
 
 
+# auditwheel offers the platforms of the machine that it runs on, though it knows all others.
+AUDITWHEEL = """
+import sys
+from auditwheel.architecture import Architecture
+from auditwheel.libc import Libc
+machine, libc = Architecture(sys.argv.pop(1)), Libc[sys.argv.pop(1)]
+Architecture.detect = staticmethod(lambda **_: machine)
+Libc.detect = staticmethod(lambda: libc)
+from auditwheel.main import main
+sys.exit(main())
+"""
+
+
 def repair(target: Target, raw: Path, step: Step) -> Path:
     """Checks that the wheel needs only what its platform promises, and names it so."""
     tools = {"PATH": f"{VENV / 'bin'}:/usr/bin:/bin"}
     out = BUILD / "repaired" / target.name
+    libc = "MUSL" if "musl" in target.platform.name else "GLIBC"
+    auditwheel = [VENV / "bin" / "python", "-c", AUDITWHEEL, target.platform.machine, libc]
     step.run(
-        *(VENV / "bin" / "auditwheel", "repair", "--plat", target.platform.tag),
-        *("--only-plat", "--wheel-dir", out, raw),
+        *(*auditwheel, "repair", "--plat", target.platform.tag, "--only-plat"),
+        *("--wheel-dir", out, raw),
         env=tools,
     )
     repaired = next(out.glob(f"*-{target.file_tags}.whl"))
-    step.run(VENV / "bin" / "auditwheel", "show", repaired, env=tools)
+    step.run(*auditwheel, "show", repaired, env=tools)
     if grafted := [n for n in names(repaired) if n.startswith("lowtide.libs/")]:
         raise SystemExit(f"failed: not everything is linked statically: {grafted}")
     return repaired

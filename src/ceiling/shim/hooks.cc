@@ -176,22 +176,22 @@ using namespace lowtide;
 using namespace lowtide::ceiling;
 
 LOWTIDE_HOOK void* mmap(void* at, std::size_t size_bytes, int protection, int flags, int fd,
-                        off_t offset) noexcept {
+                        off_t offset) LOWTIDE_NOTHROW {
   return covered_mmap(at, size_bytes, protection, flags, fd, offset);
 }
 
 LOWTIDE_HOOK void* mmap64(void* at, std::size_t size_bytes, int protection, int flags, int fd,
-                          off64_t offset) noexcept {
-  static_assert(sizeof(off64_t) == sizeof(off_t));
+                          off_t offset) LOWTIDE_NOTHROW {
+  static_assert(sizeof(off_t) == sizeof(std::int64_t));
   return covered_mmap(at, size_bytes, protection, flags, fd, offset);
 }
 
-LOWTIDE_HOOK int munmap(void* at, std::size_t size_bytes) noexcept {
+LOWTIDE_HOOK int munmap(void* at, std::size_t size_bytes) LOWTIDE_NOTHROW {
   return shim.covers_any() ? covered_munmap(at, size_bytes) : real_munmap(at, size_bytes);
 }
 
 LOWTIDE_HOOK void* mremap(void* at, std::size_t old_bytes, std::size_t new_bytes, int flags,
-                          ...) noexcept {
+                          ...) LOWTIDE_NOTHROW {
   va_list more;
   va_start(more, flags);
   void* to = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void*) : nullptr;
@@ -202,7 +202,7 @@ LOWTIDE_HOOK void* mremap(void* at, std::size_t old_bytes, std::size_t new_bytes
 
 // Marked before the call: a write right after it must not fall victim to a trim that still takes
 // the map for clean.
-LOWTIDE_HOOK int mprotect(void* at, std::size_t size_bytes, int protection) noexcept {
+LOWTIDE_HOOK int mprotect(void* at, std::size_t size_bytes, int protection) LOWTIDE_NOTHROW {
   if ((protection & PROT_WRITE) != 0 && shim.covers_any()) {
     shim.make_writable(range_of(at, size_bytes));
   }
@@ -210,7 +210,8 @@ LOWTIDE_HOOK int mprotect(void* at, std::size_t size_bytes, int protection) noex
   return told<int>(bare::protect(at, size_bytes, protection, -1));
 }
 
-LOWTIDE_HOOK int pkey_mprotect(void* at, std::size_t size_bytes, int protection, int key) noexcept {
+LOWTIDE_HOOK int pkey_mprotect(void* at, std::size_t size_bytes, int protection,
+                               int key) LOWTIDE_NOTHROW {
   if ((protection & PROT_WRITE) != 0 && shim.covers_any()) {
     shim.make_writable(range_of(at, size_bytes));
   }

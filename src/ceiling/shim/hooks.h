@@ -5,6 +5,13 @@
 
 #define LOWTIDE_HOOK extern "C" __attribute__((visibility("default")))
 
+// A hook is declared as its C library declares the function: glibc says that it does not throw.
+#if defined(__GLIBC__)
+#define LOWTIDE_NOTHROW noexcept
+#else
+#define LOWTIDE_NOTHROW
+#endif
+
 namespace lowtide::ceiling {
 
 // Converts the result of a bare system call to that of libc's function, which sets errno.
