@@ -38,11 +38,29 @@ sys.exit(main())
 """
 
 
+# zig links to musl as libc.so; Alpine and auditwheel know it by the name of the machine.
+NAME_MUSL = """
+import pathlib, subprocess, sys
+from auditwheel.wheeltools import InWheelCtx
+raw, named, machine = sys.argv[1:]
+with InWheelCtx(pathlib.Path(raw), pathlib.Path(named)) as content:
+    for library in pathlib.Path(content.path).rglob("*.so"):
+        new = f"libc.musl-{machine}.so.1"
+        subprocess.run(["patchelf", "--replace-needed", "libc.so", new, library], check=True)
+"""
+
+
 def repair(target: Target, raw: Path, step: Step) -> Path:
     """Checks that the wheel needs only what its platform promises, and names it so."""
     tools = {"PATH": f"{VENV / 'bin'}:/usr/bin:/bin"}
     out = BUILD / "repaired" / target.name
     libc = "MUSL" if "musl" in target.platform.name else "GLIBC"
+    if libc == "MUSL":
+        named = BUILD / "named" / raw.name
+        named.parent.mkdir(exist_ok=True)
+        python = VENV / "bin" / "python"
+        step.run(python, "-c", NAME_MUSL, raw, named, target.platform.machine, env=tools)
+        raw = named
     auditwheel = [VENV / "bin" / "python", "-c", AUDITWHEEL, target.platform.machine, libc]
     step.run(
         *(*auditwheel, "repair", "--plat", target.platform.tag, "--only-plat"),
