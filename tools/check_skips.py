@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -97,6 +98,10 @@ def accelerator() -> bool:
     return subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
 
+def free_threaded() -> bool:
+    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+
+
 # What the reason says, what a machine that could run the test has, and how that is called.
 RULES: list[tuple[str, Probe, str]] = [
     # Cases of a parametrised test that one of the engines does not have.
@@ -128,6 +133,9 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"no static libraries", program("c++"), "no compiler"),
     (r"GiB free", free_disk, "a full disk"),
     (r"command (lowtide )?(is|was) not installed", cli11, "no CLI11"),
+    (r"has the GIL always", free_threaded, "a Python with the GIL"),
+    (r"deb.debian.org cannot be reached", never, "no network"),
+    (r"needs cmake, ninja", program("cmake"), "no cmake"),
     # Where the tests stand, and how other packages were built.
     (
         r"nobody cannot run the command|folder here that only this user",
@@ -144,7 +152,7 @@ RULES += [
     (rf"could not import '{name}|^{name} is not installed", module(name), f"no {name}")
     for name in (
         *("dask", "joblib", "memory_profiler", "mprof", "pyarrow", "safetensors", "sklearn"),
-        *("torch", "torchdata"),
+        *("rattler_build", "torch", "torchdata"),
     )
 ]
 
