@@ -11,6 +11,7 @@
 #include "ceiling/pace.h"
 #include "core/clock.h"
 #include "os/mapped_pages.h"
+#include "os/per_process.h"
 #include "os/quiet_thread.h"
 
 namespace lowtide {

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <new>
 #include <system_error>
 #include <utility>
 
@@ -43,10 +42,6 @@ std::thread start_thread(const std::string& what, std::function<void()> body) {
 std::thread start_quiet_thread(const std::string& what, std::function<void()> body) {
   const SignalsBlocked blocked;  // a thread inherits its creator's mask
   return start_thread(what, std::move(body));
-}
-
-void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
-  if (::pthread_atfork(before, in_parent, in_child) != 0) throw std::bad_alloc();
 }
 
 }  // namespace lowtide

@@ -1,6 +1,5 @@
 // quiet_thread.h - starts threads, including quiet ones that the rest of the process does not
-// notice: no signal is delivered to them, so no handler of the program runs there. Also registers
-// what happens to them on fork.
+// notice: no signal is delivered to them, so no handler of the program runs there.
 #pragma once
 
 #include <functional>
@@ -16,9 +15,5 @@ inline constexpr const char* kNoThreadHint =
 // reader thread: Resource temporarily unavailable; " and kNoThreadHint.
 [[nodiscard]] std::thread start_thread(const std::string& what, std::function<void()> body);
 [[nodiscard]] std::thread start_quiet_thread(const std::string& what, std::function<void()> body);
-
-// Calls `before` in a thread that is about to fork, then one of the others: for a lock that must be
-// free in the child. The registration is permanent. Throws std::bad_alloc.
-void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 
 }  // namespace lowtide

@@ -51,17 +51,5 @@ TEST(StartThread, SaysWhyNoThreadCanBeHad) {
                       "on processes and threads (ulimit -u, pids.max of the cgroup) is reached");
 }
 
-int before = 0, in_parent = 0, in_child = 0;
-
-TEST(AtFork, CallsBeforeAndThenOneOnEitherSide) {
-  at_fork([] { ++before; }, [] { ++in_parent; }, [] { ++in_child; });
-  const pid_t child =
-      start_child([] { return before == 1 && in_parent == 0 && in_child == 1 ? 0 : 1; });
-  expect_success(child);
-  EXPECT_EQ(before, 1);
-  EXPECT_EQ(in_parent, 1);
-  EXPECT_EQ(in_child, 0);
-}
-
 }  // namespace
 }  // namespace lowtide::quiet_thread_test
