@@ -9,7 +9,8 @@ target_compile_options(lowtide_build INTERFACE -Wall -Wextra -Wconversion -Wshad
                                                $<$<BOOL:${LOWTIDE_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # As g++, which does not count signs among -Wconversion; check_alone.py holds the library to it.
-  target_compile_options(lowtide_build INTERFACE -Wno-sign-conversion)
+  # -Wthread-safety checks what core/mutex.h says about locks.
+  target_compile_options(lowtide_build INTERFACE -Wno-sign-conversion -Wthread-safety)
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 sees overlapping copies in std::string that are not there (its bug 105329).
   target_compile_options(lowtide_build INTERFACE -Wno-restrict)

@@ -17,6 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+COMPILER = os.environ.get("CXX", "c++")
+if "clang" in COMPILER:
+    FLAGS.append("-Wthread-safety")  # checks what core/mutex.h says about locks
 
 
 def includes_of(file: Path) -> list[str]:
@@ -33,7 +36,7 @@ def includes_of(file: Path) -> list[str]:
 
 def complaint(file: Path) -> str:
     """What the compiler says about one file; empty when it stands alone."""
-    command = [os.environ.get("CXX", "c++"), *FLAGS, *includes_of(file), "-x", "c++"]
+    command = [COMPILER, *FLAGS, *includes_of(file), "-x", "c++"]
     if file.suffix == ".cc":
         command += ['-DLOWTIDE_VERSION="0"', str(file)]
     else:
