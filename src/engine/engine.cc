@@ -120,12 +120,12 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
                                   " leaves " + format_bytes(budget.free_bytes()) +
                                   " for it; use more memory or another engine");
     }
-    auto memory = make_memory_engine(std::move(files), std::move(engine), budget, "asked for");
+    auto memory = make_memory_engine(*files, std::move(engine), budget, "asked for");
     memory->expect_all();
     return memory;
   }
   if (options.kind == EngineKind::automatic && options.allow_memory && fits) {
-    return make_memory_engine(std::move(files), std::move(engine), budget,
+    return make_memory_engine(*files, std::move(engine), budget,
                               "the data (" + format_bytes(total) + ") fits into the memory of " +
                                   format_bytes(budget.limit_bytes()));
   }

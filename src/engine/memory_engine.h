@@ -9,10 +9,10 @@
 
 namespace lowtide {
 
-// Claims files->total_bytes() of the budget. Once most of the data is going to be needed, a thread
-// of its own fetches it through `source` from front to back. `source` serves the first reads, so
-// that the first batch does not have to wait.
-[[nodiscard]] std::unique_ptr<Engine> make_memory_engine(std::shared_ptr<Files> files,
+// Claims files.total_bytes() of the budget. Once most of the data is going to be needed, threads of
+// its own fetch it through `source`. Meanwhile `source` serves every read whose bytes are not here
+// yet, so that nobody waits for the rest of the file.
+[[nodiscard]] std::unique_ptr<Engine> make_memory_engine(const Files& files,
                                                          std::unique_ptr<Engine> source,
                                                          Budget& budget, std::string reason);
 

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "engine/cache_map.h"
 #include "engine/engine.h"
 #include "engine/lane.h"
+#include "engine/split_sets.h"
 
 namespace lowtide {
 
@@ -26,7 +25,6 @@ struct RoutedEngineOptions {
 class RoutedEngine final : public Engine {
  public:
   RoutedEngine(std::shared_ptr<Files> files, RoutedEngineOptions options);
-  ~RoutedEngine() override;
 
   void submit(ReadSet& set) noexcept override;
   [[nodiscard]] Outcome read(std::span<const Read> reads) noexcept override;
@@ -36,16 +34,11 @@ class RoutedEngine final : public Engine {
   [[nodiscard]] std::string reason() const override;
 
  private:
-  struct Split;
   [[nodiscard]] std::size_t count_hits(std::span<const Read> reads) noexcept;
-  void submit_split(ReadSet& set);
-  void recycle(Split* split) noexcept;
 
-  std::shared_ptr<Files> files_;
   CacheMap map_;
   RoutedEngineOptions options_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Split>> spare_;
+  SplitSets splits_;
 };
 
 }  // namespace lowtide

@@ -1,0 +1,221 @@
+#include "engine/memory_engine.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/held_data.h"
+#include "support/data_file.h"
+#include "support/read_rig.h"
+
+namespace lowtide::memory_engine_test {
+namespace {
+
+constexpr std::uint64_t kBlock = HeldData::kBlockBytes;
+constexpr std::uint32_t kRow = 648;
+
+// Serves sets at once from bytes in memory. A read that fills a block waits until the test allows
+// it.
+class GatedSource final : public Engine {
+ public:
+  explicit GatedSource(std::string held) : held_(std::move(held)) {}
+
+  // Lets the first so many blocks be filled.
+  void allow(std::uint64_t blocks) {
+    const std::lock_guard lock(mutex_);
+    allowed_ = blocks;
+    changed_.notify_all();
+  }
+  void fail_blocks() { fails_ = true; }
+  // Rows that somebody else asked for.
+  [[nodiscard]] std::uint64_t rows_read() const { return rows_; }
+  // Reads of the filling that have begun.
+  [[nodiscard]] std::uint64_t blocks_begun() const { return begun_; }
+
+  void submit(ReadSet& set) noexcept override {
+    Outcome outcome;
+    const Extent& first = set.reads.front().from;
+    if (first.size_bytes > kRow) {
+      std::unique_lock lock(mutex_);
+      ++begun_;
+      changed_.wait(lock, [&] { return first.offset_bytes / kBlock < allowed_; });
+      if (fails_) outcome.err = EIO;
+    } else {
+      rows_ += set.reads.size();
+    }
+    for (std::uint32_t i = 0; i < set.reads.size() && outcome.ok(); ++i) {
+      const Extent& from = set.reads[i].from;
+      outcome.ended = from.end_bytes() > held_.size();
+      outcome.read = i;
+      if (outcome.ok()) {
+        std::memcpy(set.reads[i].into, held_.data() + from.offset_bytes, from.size_bytes);
+      }
+    }
+    set.done(outcome);
+  }
+  Prospect prospect() noexcept override { return {.resident = false, .gap_bytes = 4711}; }
+  Traffic traffic() const noexcept override { return {}; }
+  std::string name() const override { return "gated"; }
+  std::string reason() const override { return "a test"; }
+
+ private:
+  const std::string held_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t allowed_ = 0;
+  std::atomic<std::uint64_t> rows_{0}, begun_{0};
+  std::atomic<bool> fails_{false};
+};
+
+class MemoryEngineTest : public testing::Test {
+ protected:
+  ~MemoryEngineTest() override { source_->allow(~std::uint64_t{0}); }
+
+  // One row at the start of each of these blocks.
+  [[nodiscard]] static CheckedReads rows_of(const std::vector<std::uint64_t>& blocks) {
+    std::vector<Extent> extents;
+    for (const std::uint64_t block : blocks) {
+      extents.push_back({.offset_bytes = block * kBlock + 7, .size_bytes = kRow, .shard = 0});
+    }
+    return CheckedReads(std::move(extents));
+  }
+  // Reads through submit(), as a loader does, and checks the bytes.
+  void expect_rows(const CheckedReads& rows) {
+    WaitedSet set(rows.reads());
+    engine_->submit(set);
+    EXPECT_TRUE(set.wait().ok());
+    rows.expect_bytes({&held_});
+    EXPECT_EQ(set.times(), 1);
+  }
+  // How many of these rows the source serves.
+  std::uint64_t asked_for(const CheckedReads& rows) {
+    const std::uint64_t before = source_->rows_read();
+    expect_rows(rows);
+    return source_->rows_read() - before;
+  }
+  void wait_until_asked_for(const CheckedReads& rows, std::uint64_t count) {
+    while (asked_for(rows) != count) std::this_thread::yield();
+  }
+
+  const TempFolder folder_;
+  const std::string held_ = pattern(5 * kBlock + 777);
+  Budget budget_{64 << 20};
+  GatedSource* source_ = new GatedSource(held_);
+  const std::unique_ptr<Engine> engine_ = make_memory_engine(
+      *files_of({folder_.write("a", held_)}), std::unique_ptr<Engine>(source_), budget_, "a test");
+};
+
+TEST_F(MemoryEngineTest, NobodyWaitsForTheFilling) {
+  engine_->expect_all();
+  while (source_->blocks_begun() < 2) std::this_thread::yield();
+  const CheckedReads rows = rows_of({4, 0, 2});
+  EXPECT_EQ(asked_for(rows), 3U);
+  EXPECT_TRUE(engine_->read(rows.reads()).ok());
+  EXPECT_EQ(source_->rows_read(), 6U);
+}
+
+TEST_F(MemoryEngineTest, TakesWhatIsFilledAndTheRestFromTheSource) {
+  engine_->expect_all();
+  source_->allow(2);
+  wait_until_asked_for(rows_of({0, 1}), 0);
+  EXPECT_EQ(asked_for(rows_of({4, 0, 3, 1, 4})), 3U);
+  EXPECT_EQ(engine_->prospect().gap_bytes, 4711U);
+  EXPECT_FALSE(engine_->prospect().resident) << "the source decides until all is here";
+  EXPECT_FALSE(engine_->prospect().held);
+  source_->allow(6);
+  wait_until_asked_for(rows_of({0, 1, 2, 3, 4}), 0);
+  while (!engine_->prospect().held) std::this_thread::yield();
+  EXPECT_TRUE(engine_->prospect().resident);
+}
+
+TEST_F(MemoryEngineTest, FillsOnlyOnceMuchIsAskedFor) {
+  const CheckedReads rows = rows_of({0, 1, 2, 3});
+  const std::uint64_t enough = held_.size() / 8 / (4 * kRow);
+  for (std::uint64_t i = 0; i < enough; ++i) expect_rows(rows);
+  EXPECT_EQ(source_->blocks_begun(), 0U);
+  expect_rows(rows);
+  while (source_->blocks_begun() == 0) std::this_thread::yield();
+}
+
+TEST_F(MemoryEngineTest, ReportsTheReadOfASplitSetThatFailed) {
+  engine_->expect_all();
+  source_->allow(1);
+  wait_until_asked_for(rows_of({0}), 0);
+  std::vector<Extent> extents(3, {.offset_bytes = 7, .size_bytes = kRow, .shard = 0});
+  extents[2].offset_bytes = held_.size() - kRow + 1;
+  const CheckedReads rows(std::move(extents));
+  WaitedSet set(rows.reads());
+  engine_->submit(set);
+  const Outcome outcome = set.wait();
+  EXPECT_TRUE(outcome.ended);
+  EXPECT_EQ(outcome.read, 2U);
+}
+
+TEST_F(MemoryEngineTest, GoesOnWithoutABlockThatCannotBeRead) {
+  source_->fail_blocks();
+  engine_->expect_all();
+  source_->allow(~std::uint64_t{0});
+  EXPECT_EQ(asked_for(rows_of({0, 4})), 2U);
+  EXPECT_FALSE(engine_->prospect().held);
+}
+
+TEST(HeldData, LocatesEveryByteOfManyShardsOnce) {
+  Shards shards;
+  const std::vector<std::uint64_t> sizes{0, 5, 3 * kBlock, 0, 0, kBlock - 5, 1, 700'000, 0};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    shards.add({"/shard" + std::to_string(i), sizes[i], 0});
+  }
+  HeldData data(shards);
+  std::vector<Read> reads;
+  for (std::uint64_t block = 0; block < data.blocks(); ++block) {
+    const std::size_t before = reads.size();
+    data.locate_block(block, reads);
+    std::uint64_t bytes = 0;
+    for (std::size_t i = before; i < reads.size(); ++i) bytes += reads[i].from.size_bytes;
+    EXPECT_EQ(bytes, std::min(kBlock, data.size_bytes() - block * kBlock)) << block;
+  }
+  std::vector<std::uint64_t> reached(sizes.size(), 0);
+  for (const Read& read : reads) {
+    EXPECT_GT(read.from.size_bytes, 0U);
+    EXPECT_EQ(read.from.offset_bytes, reached[read.from.shard]);
+    reached[read.from.shard] = read.from.end_bytes();
+  }
+  EXPECT_EQ(reached, sizes);
+}
+
+TEST(HeldData, HasAnExtentOnceAllOfItsBlocksAreFilled) {
+  Shards shards;
+  shards.add({"/a", 2 * kBlock + 100, 0});
+  shards.add({"/b", 0, 0});
+  HeldData data(shards);
+  ASSERT_EQ(data.blocks(), 3U);
+  const auto has = [&](std::uint64_t offset, std::uint32_t size, std::uint32_t shard = 0) {
+    return data.has({.offset_bytes = offset, .size_bytes = size, .shard = shard});
+  };
+  EXPECT_FALSE(has(0, 1));
+  EXPECT_TRUE(has(0, 0, 1)) << "nothing is missing of an empty shard";
+  data.block_filled(1);
+  EXPECT_TRUE(has(kBlock, kBlock));
+  EXPECT_FALSE(has(kBlock - 1, 2));
+  EXPECT_FALSE(has(2 * kBlock - 1, 2));
+  data.block_filled(2);
+  EXPECT_TRUE(has(2 * kBlock - 1, 101));
+  EXPECT_FALSE(has(2 * kBlock - 1, 102)) << "beyond the end of the shard";
+  EXPECT_FALSE(data.whole());
+  data.block_filled(0);
+  EXPECT_TRUE(data.whole());
+  EXPECT_TRUE(has(0, 2 * kBlock));
+  EXPECT_FALSE(has(0, 1, 1));
+}
+
+}  // namespace
+}  // namespace lowtide::memory_engine_test
