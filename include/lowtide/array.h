@@ -213,19 +213,19 @@ class Array {
   // The budget in force.
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
-  // Reads rows first .. first + count - 1 into `out`, which has room for count * row_bytes() bytes.
+  // Reads rows first .. first + count - 1 into `out`, which must have count * row_bytes() bytes.
   // Throws std::out_of_range, IoError, FormatError (the file was truncated), and
-  // std::invalid_argument if the array is closed. After an exception the contents of `out` are
-  // undefined.
-  void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
+  // std::invalid_argument if the array is closed or `out` has another size. After an exception the
+  // contents of `out` are undefined.
+  void read(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
   // Reads any rows in any order into `out`; duplicates are allowed. Entries are 0 .. rows() - 1.
   // Throws as read().
-  void take(RowList rows, std::byte* out) const;
+  void take(RowList rows, std::span<std::byte> out) const;
 
   // Reads bytes [offset_bytes, offset_bytes + size_bytes) of each of these rows, as a[:, 10:20]
   // needs of long rows. C order only, otherwise std::invalid_argument. Throws as read().
   void take_part(RowList rows, std::uint64_t offset_bytes, std::uint64_t size_bytes,
-                 std::byte* out) const;
+                 std::span<std::byte> out) const;
 
   // Starts to read the batches of one epoch. Throws std::invalid_argument if an option is wrong or
   // the budget is too small for one batch, and std::out_of_range for a wrong entry of `rows`. If a

@@ -108,14 +108,14 @@ class Tokens {
   // As given when opening.
   [[nodiscard]] std::optional<std::uint64_t> eot() const;
 
-  // Reads tokens first .. first + count - 1, as stored, into `out`. Throws std::out_of_range,
-  // IoError, FormatError (the file was truncated), and std::invalid_argument if the stream is
-  // closed.
-  void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
+  // Reads tokens first .. first + count - 1, as stored, into `out`, which must have exactly their
+  // bytes. Throws std::out_of_range, IoError, FormatError (the file was truncated), and
+  // std::invalid_argument if the stream is closed or `out` has another size.
+  void read(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
 
   // Reads any tokens, as stored, in the order given into `out`; duplicates are allowed. Neighbours
   // are read together. Throws as read().
-  void take(RowList list, std::byte* out) const;
+  void take(RowList list, std::span<std::byte> out) const;
 
   // The windows that start at these tokens. `dtype` ("int64", "int32", "uint16", ...) is the type
   // of x and y. A long list is read in slices, so that only the result grows with it; `between` is
@@ -133,10 +133,10 @@ class Tokens {
 
   // How many documents; nullopt if the format does not record them.
   [[nodiscard]] std::optional<std::uint64_t> documents() const;
-  // Writes the first token of documents first .. first + count - 1 to `out`; for the number
+  // Writes the first tokens of documents first, first + 1, ... to `out`; for the number
   // documents() that is size(). Throws std::out_of_range, and std::invalid_argument if the format
   // does not record documents.
-  void document_offsets(std::uint64_t first, std::uint64_t count, std::int64_t* out) const;
+  void document_offsets(std::uint64_t first, std::span<std::int64_t> out) const;
 
   // A hash of the layout, the sizes of the shards and samples of the contents, read with at most 64
   // small reads. A copy of the data has the same fingerprint.

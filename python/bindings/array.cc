@@ -32,15 +32,6 @@ RowList row_list(const RowArray& rows) {
   throw nb::type_error("row numbers must be int64, uint64, int32 or uint32");
 }
 
-void check_room(const ByteArray& out, std::uint64_t count, std::uint64_t bytes_each) {
-  const std::uint64_t room = out.shape(0);
-  if (bytes_each != 0 && (count > room / bytes_each || count * bytes_each != room)) {
-    throw std::invalid_argument("out has " + std::to_string(room) + " bytes, which is not " +
-                                std::to_string(count) + " rows of " + std::to_string(bytes_each) +
-                                " bytes");
-  }
-}
-
 std::vector<std::string> from_python(const std::vector<nb::bytes>& paths) {
   std::vector<std::string> names;
   names.reserve(paths.size());
@@ -102,28 +93,25 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
   return expand ? Array::open(names.at(0), options) : Array::open(names, options);
 }
 
-void read(const OwnedArray& array, std::uint64_t first, std::uint64_t count, const ByteArray& out) {
-  check_room(out, count, array.row_bytes());
-  auto* const into = reinterpret_cast<std::byte*>(out.data());
+void read(const OwnedArray& array, std::uint64_t first, nb::handle out) {
+  const OutBytes into(out);
   const Unlocked unlocked;
-  array.read(first, count, into);
+  array.read(first, into.rows(array.row_bytes()), into.bytes());
 }
 
-void take(const OwnedArray& array, const RowArray& rows, const ByteArray& out) {
+void take(const OwnedArray& array, const RowArray& rows, nb::handle out) {
   const RowList list = row_list(rows);
-  check_room(out, rows.shape(0), array.row_bytes());
-  auto* const into = reinterpret_cast<std::byte*>(out.data());
+  const OutBytes into(out);
   const Unlocked unlocked;
-  array.take(list, into);
+  array.take(list, into.bytes());
 }
 
 void take_part(const OwnedArray& array, const RowArray& rows, std::uint64_t offset_bytes,
-               std::uint64_t size_bytes, const ByteArray& out) {
+               std::uint64_t size_bytes, nb::handle out) {
   const RowList list = row_list(rows);
-  check_room(out, rows.shape(0), size_bytes);
-  auto* const into = reinterpret_cast<std::byte*>(out.data());
+  const OutBytes into(out);
   const Unlocked unlocked;
-  array.take_part(list, offset_bytes, size_bytes, into);
+  array.take_part(list, offset_bytes, size_bytes, into.bytes());
 }
 
 nb::object batches(const OwnedArray& array, std::uint64_t batch_size, const std::string& order,
@@ -174,12 +162,13 @@ void bind_array(nb::module_& module) {
       .def("file_rows", &Array::file_rows)
       .def_prop_ro("memory_bytes", &Array::memory_bytes)
       .def_prop_ro("closed", &Array::closed)
-      .def("read", &read, "first"_a, "count"_a, "out"_a)
+      .def("read", &read, "first"_a, "out"_a,
+           nb::sig("def read(self, first: int, out: NDArray[typing.Any]) -> None"))
       .def("take", &take, "rows"_a, "out"_a,
-           nb::sig("def take(self, rows: NDArray[typing.Any], out: NDArray[numpy.uint8]) -> None"))
+           nb::sig("def take(self, rows: NDArray[typing.Any], out: NDArray[typing.Any]) -> None"))
       .def("take_part", &take_part, "rows"_a, "offset_bytes"_a, "size_bytes"_a, "out"_a,
            nb::sig("def take_part(self, rows: NDArray[typing.Any], offset_bytes: int, "
-                   "size_bytes: int, out: NDArray[numpy.uint8]) -> None"))
+                   "size_bytes: int, out: NDArray[typing.Any]) -> None"))
       .def("batches", &batches, "batch_size"_a, "order"_a, "rows"_a.none(), "seed"_a, "epoch"_a,
            "rank"_a, "world_size"_a, "drop_last"_a, "claim_rows"_a,
            nb::sig(

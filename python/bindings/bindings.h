@@ -5,6 +5,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,19 +21,36 @@ namespace nb = nanobind;
 using OwnedArray = Owned<Array>;
 using OwnedTokens = Owned<Tokens>;
 
-// Memory to fill, borrowed from the caller for one call. Structured types arrive as plain bytes.
-using ByteArray = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-// The same for token offsets.
+// The bytes of an array to fill: C-contiguous, writable and of any dtype. Borrowed from the caller
+// for one call; made and destroyed with the GIL held. Unlike an nb::ndarray, it costs little beside
+// a read of one row.
+class OutBytes {
+ public:
+  explicit OutBytes(nb::handle array) {
+    if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_WRITABLE) != 0) throw nb::python_error();
+  }
+  OutBytes(const OutBytes&) = delete;
+  OutBytes& operator=(const OutBytes&) = delete;
+  ~OutBytes() { PyBuffer_Release(&view_); }
+
+  [[nodiscard]] std::span<std::byte> bytes() const {
+    return {static_cast<std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
+  }
+  // How many rows of this size fit; 0 for rows without bytes.
+  [[nodiscard]] std::uint64_t rows(std::uint64_t row_bytes) const {
+    return row_bytes == 0 ? 0 : bytes().size() / row_bytes;
+  }
+
+ private:
+  Py_buffer view_{};
+};
+// Token offsets to fill, borrowed in the same way.
 using OffsetArray = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 // Row numbers, read only: int64, uint64, int32 or uint32.
 using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // The same numbers as the core takes them, borrowed. Throws nb::type_error for any other type.
 [[nodiscard]] RowList row_list(const RowArray& rows);
-
-// Checks a size before the core writes into memory that Python owns. Throws std::invalid_argument
-// if `out` does not have exactly count * bytes_each bytes.
-void check_room(const ByteArray& out, std::uint64_t count, std::uint64_t bytes_each);
 
 // Paths are passed as bytes, because a file name need not be text.
 [[nodiscard]] std::vector<std::string> from_python(const std::vector<nb::bytes>& paths);

@@ -35,20 +35,17 @@ OwnedTokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional
   return expand ? Tokens::open(names.at(0), options) : Tokens::open(names, options);
 }
 
-void read(const OwnedTokens& tokens, std::uint64_t first, std::uint64_t count,
-          const ByteArray& out) {
-  check_room(out, count, tokens.dtype().itemsize_bytes);
-  auto* const into = reinterpret_cast<std::byte*>(out.data());
+void read(const OwnedTokens& tokens, std::uint64_t first, nb::handle out) {
+  const OutBytes into(out);
   const Unlocked unlocked;
-  tokens.read(first, count, into);
+  tokens.read(first, into.rows(tokens.dtype().itemsize_bytes), into.bytes());
 }
 
-void take(const OwnedTokens& tokens, const RowArray& rows, const ByteArray& out) {
+void take(const OwnedTokens& tokens, const RowArray& rows, nb::handle out) {
   const RowList list = row_list(rows);
-  check_room(out, rows.shape(0), tokens.dtype().itemsize_bytes);
-  auto* const into = reinterpret_cast<std::byte*>(out.data());
+  const OutBytes into(out);
   const Unlocked unlocked;
-  tokens.take(list, into);
+  tokens.take(list, into.bytes());
 }
 
 TokenBatch read_windows(const OwnedTokens& tokens, RowList starts, std::uint64_t block_size,
@@ -95,10 +92,9 @@ nb::object batch(const OwnedTokens& tokens, std::uint64_t batch_size, std::uint6
 }
 
 void document_offsets(const OwnedTokens& tokens, std::uint64_t first, const OffsetArray& out) {
-  std::int64_t* const into = out.data();
-  const std::uint64_t count = out.shape(0);
+  const std::span<std::int64_t> into(out.data(), out.shape(0));
   const Unlocked unlocked;
-  tokens.document_offsets(first, count, into);
+  tokens.document_offsets(first, into);
 }
 
 nb::dict stats(const OwnedTokens& tokens) {
@@ -152,9 +148,10 @@ void bind_tokens(nb::module_& module) {
       .def_prop_ro("paths", [](const OwnedTokens& tokens) { return to_python(tokens.paths()); })
       .def_prop_ro("memory_bytes", &Tokens::memory_bytes)
       .def_prop_ro("closed", &Tokens::closed)
-      .def("read", &read, "first"_a, "count"_a, "out"_a)
+      .def("read", &read, "first"_a, "out"_a,
+           nb::sig("def read(self, first: int, out: NDArray[typing.Any]) -> None"))
       .def("take", &take, "rows"_a, "out"_a,
-           nb::sig("def take(self, rows: NDArray[typing.Any], out: NDArray[numpy.uint8]) -> None"))
+           nb::sig("def take(self, rows: NDArray[typing.Any], out: NDArray[typing.Any]) -> None"))
       .def("windows", &windows, "starts"_a, "block_size"_a, "dtype"_a,
            nb::sig("def windows(self, starts: NDArray[typing.Any], block_size: int, dtype: str) "
                    "-> tuple[NDArray[typing.Any], TokenBatch]"))

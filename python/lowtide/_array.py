@@ -72,7 +72,7 @@ class Array(NoTruth, Closing):
         found = _arguments.dtype_of(core.descr)
         # A header stores a type from outside NumPy as void; the caller's dtype is more exact.
         self._dtype = given if given is not None and given.itemsize == found.itemsize else found
-        self._source = CoreSource(core, self._shape, self._dtype)
+        self._source = CoreSource(core, self._shape, self._dtype, not core.fortran_order)
         self._columns: FileColumns | None = None
         self._paths = [os.path.abspath(os.fsdecode(name)) for name in core.paths]
         asked = None if dtype is None else np.dtype(dtype)
@@ -169,6 +169,9 @@ class Array(NoTruth, Closing):
             FormatError: A file has changed or is shorter than its header promises.
             ValueError: The array is closed.
         """
+        found = self._source.get_plain(index)
+        if found is not None:
+            return found
         self._check_open()
         return _index.get(self._source, index, self._columns)
 

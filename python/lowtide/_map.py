@@ -69,7 +69,7 @@ class Reader:
         core = _core.Array.open(
             names, False, "'|u1'", list(shape), first, False, memory, "auto", cache, headerless=True
         )
-        self._source = CoreSource(core, shape, np.dtype(np.uint8))
+        self._source = CoreSource(core, shape, np.dtype(np.uint8), has_parts=True)
 
     def take(self, rows: AnyArray, out: AnyArray) -> None:
         """Reads rows in the given order into `out`."""

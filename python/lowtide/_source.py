@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lowtide import _core
 from lowtide._window import row_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
-
-    from lowtide import _core
 
     AnyArray = npt.NDArray[Any]
 
@@ -27,44 +26,78 @@ PIECE_ROWS = 1 << 16
 SCRATCH_BYTES = 8 << 20
 
 
-def _bytes(out: AnyArray) -> npt.NDArray[np.uint8]:
-    return out.reshape(-1).view(np.uint8)
-
-
 def scratch_bytes(memory_bytes: int) -> int:
     """Returns how many bytes an index may use for data that it reads but does not deliver."""
     return min(memory_bytes // 4, SCRATCH_BYTES)
 
 
 class CoreSource:
-    """The rows of an array from the core, each in C order, whatever the file's order."""
+    """The rows of an array, each in C order whatever the file's order, or the tokens of a stream.
 
-    __slots__ = ("_core", "_piece", "dtype", "has_parts", "scratch_bytes", "shape")
+    A row of a stream is one token.
+    """
 
-    def __init__(self, core: _core.Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    __slots__ = (
+        "_core", "_piece", "_row_shape", "_rows", "dtype", "has_parts", "scratch_bytes", "shape",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        core: _core.Array | _core.Tokens,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        has_parts: bool,
+    ) -> None:
         self._core = core
         self.shape = shape
         self.dtype = dtype
         self.scratch_bytes = scratch_bytes(core.memory_bytes)
-        self.has_parts = not core.fortran_order
-        self._piece = max(1, PIECE_BYTES // max(1, core.row_bytes))
+        self.has_parts = has_parts
+        size = row_bytes(self)
+        self._piece = max(1, PIECE_BYTES // max(1, size))
+        self._row_shape = shape[1:]
+        self._rows = shape[0] if shape and size else 0
+
+    def get_plain(self, index: Any) -> Any:
+        """Returns what NumPy returns for an index that one read answers, or None for any other.
+
+        Such an index is an integer or a short slice. Both are frequent, and the general way costs
+        several times what the read costs.
+        """
+        rows = self._rows
+        if type(index) is slice:
+            first, last, step = index.indices(rows)
+            if step != 1 or not 0 < last - first <= self._piece:
+                return None
+            out = np.empty((last - first, *self._row_shape), self.dtype)
+            self._core.read(first, out)
+            return out
+        if type(index) is not int:
+            if not isinstance(index, np.integer) or index.dtype.kind == "m":
+                return None
+            index = int(index)
+        if not -rows <= index < rows:
+            return None
+        row = np.empty(self._row_shape, self.dtype)
+        self._core.read(index if index >= 0 else index + rows, row)
+        return row if self._row_shape else row[()]
 
     def read_rows(self, first: int, count: int, out: AnyArray) -> None:
         for begin in range(0, count, self._piece):
-            end = min(begin + self._piece, count)
-            self._core.read(first + begin, end - begin, _bytes(out[begin:end]))
+            self._core.read(first + begin, out[begin : begin + self._piece])
 
     def take_rows(self, rows: AnyArray, out: AnyArray) -> None:
         piece = min(self._piece, PIECE_ROWS)
         for begin in range(0, len(rows), piece):
             end = begin + piece
-            self._core.take(rows[begin:end], _bytes(out[begin:end]))
+            self._core.take(rows[begin:end], out[begin:end])
 
     def take_part(self, rows: AnyArray, offset_bytes: int, out: AnyArray) -> None:
+        assert not isinstance(self._core, _core.Tokens)
         size = out.nbytes // len(rows)
         for begin in range(0, len(rows), PIECE_ROWS):
             end = begin + PIECE_ROWS
-            self._core.take_part(rows[begin:end], offset_bytes, size, _bytes(out[begin:end]))
+            self._core.take_part(rows[begin:end], offset_bytes, size, out[begin:end])
 
 
 class ColumnSource:
@@ -92,7 +125,7 @@ class ColumnSource:
         piece = max(1, PIECE_BYTES // self.dtype.itemsize)
         for begin in range(0, len(flat), piece):
             part = flat[begin : begin + piece]
-            self._core.read(self._first + first + begin, len(part), _bytes(part))
+            self._core.read(self._first + first + begin, part)
 
     def read_rows(self, first: int, count: int, out: AnyArray) -> None:
         self._read_items(first * self._row_items, out)
@@ -152,30 +185,3 @@ def _places_between(rows: range, first: int, end: int) -> slice:
         begin, stop = rows.start - end - rows.step, rows.start - first - rows.step
     step = abs(rows.step)
     return slice(max(0, begin // step), min(len(rows), stop // step))
-
-
-class TokenSource:
-    """The tokens of a stream, one token per row."""
-
-    __slots__ = ("_core", "dtype", "has_parts", "scratch_bytes", "shape")
-
-    def __init__(self, core: _core.Tokens, dtype: np.dtype[Any]) -> None:
-        self._core = core
-        self.shape = (core.size,)
-        self.dtype = dtype
-        self.scratch_bytes = scratch_bytes(core.memory_bytes)
-        self.has_parts = False
-
-    def read_rows(self, first: int, count: int, out: AnyArray) -> None:
-        piece = PIECE_BYTES // self.dtype.itemsize
-        for begin in range(0, count, piece):
-            part = out[begin : min(begin + piece, count)]
-            self._core.read(first + begin, len(part), _bytes(part))
-
-    def take_rows(self, rows: AnyArray, out: AnyArray) -> None:
-        for begin in range(0, len(rows), PIECE_ROWS):
-            end = begin + PIECE_ROWS
-            self._core.take(rows[begin:end], _bytes(out[begin:end]))
-
-    def take_part(self, rows: AnyArray, offset_bytes: int, out: AnyArray) -> None:
-        raise NotImplementedError("a token has no parts")

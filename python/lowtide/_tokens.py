@@ -11,7 +11,7 @@ from lowtide import _arguments, _core, _index
 from lowtide._closing import Closing
 from lowtide._documents import Documents
 from lowtide._operators import NoTruth
-from lowtide._source import TokenSource
+from lowtide._source import CoreSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,7 +108,7 @@ class Tokens(NoTruth, Closing):
             names, expand, descr, format, eot, budget, engine, cache, most
         )
         self._dtype = _arguments.dtype_of(self._core.descr)
-        self._source = TokenSource(self._core, self._dtype)
+        self._source = CoreSource(self._core, self.shape, self._dtype, has_parts=False)
         # Keep what the caller named, not what it expanded to: a glob over ten thousand shards
         # pickles as one string.
         where = [os.fsdecode(name) for name in names]
@@ -182,6 +182,9 @@ class Tokens(NoTruth, Closing):
             FormatError: A file has changed or is shorter than expected.
             ValueError: The tokens are closed.
         """
+        found = self._source.get_plain(index)
+        if found is not None:
+            return found
         if self._core.closed:
             where = self._where if isinstance(self._where, str) else self._where[0]
             raise ValueError(f"{where}: these tokens are closed")

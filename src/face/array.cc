@@ -82,15 +82,16 @@ std::uint64_t Array::memory_bytes() const {
   return impl_->holder->options.memory_bytes;
 }
 
-void Array::read(std::uint64_t first, std::uint64_t count, std::byte* out) const {
+void Array::read(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const {
   const std::shared_ptr<Store> store = impl_->holder->store();
   const Rows& rows = *impl_->rows;
   if (first > rows.size() || count > rows.size() - first)
     throw_out_of_bounds(std::to_string(first + count), rows.size());
+  check_out(out, count, rows.sample_bytes());
   if (rows.sample_bytes() == 0) return;
   if (rows.parts() == 1) {
     std::vector<Read> reads;
-    rows.locate_run(first, count, out, reads);
+    rows.locate_run(first, count, out.data(), reads);
     store->read(reads);
     return;
   }
@@ -98,28 +99,30 @@ void Array::read(std::uint64_t first, std::uint64_t count, std::byte* out) const
   for (std::uint64_t done = 0; done < count; done += samples.size()) {
     samples.resize(std::min<std::uint64_t>(kTakeRows, count - done));
     std::iota(samples.begin(), samples.end(), first + done);
-    take_columns(*store, rows, samples, out + done * rows.sample_bytes());
+    take_columns(*store, rows, samples, out.data() + done * rows.sample_bytes());
   }
 }
 
-void Array::take(RowList list, std::byte* out) const {
+void Array::take(RowList list, std::span<std::byte> out) const {
   const std::shared_ptr<Store> store = impl_->holder->store();
   const Rows& rows = *impl_->rows;
   const std::uint64_t row_bytes = rows.sample_bytes();
+  check_out(out, length(list), row_bytes);
   for_pieces(list, rows.size(), [&](std::size_t first, std::vector<std::uint64_t>& samples) {
     if (row_bytes == 0) return;
     if (rows.parts() > 1) {
-      take_columns(*store, rows, samples, out + first * row_bytes);
+      take_columns(*store, rows, samples, out.data() + first * row_bytes);
       return;
     }
     std::vector<Read> reads;
-    rows.locate(0, samples, targets_of(out + first * row_bytes, samples.size(), row_bytes), reads);
+    rows.locate(0, samples, targets_of(out.data() + first * row_bytes, samples.size(), row_bytes),
+                reads);
     store->read(reads);
   });
 }
 
 void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t size_bytes,
-                      std::byte* out) const {
+                      std::span<std::byte> out) const {
   const std::shared_ptr<Store> store = impl_->holder->store();
   const Rows& rows = *impl_->rows;
   if (rows.parts() > 1) {
@@ -130,10 +133,12 @@ void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t si
                             std::to_string(offset_bytes + size_bytes) + " are outside a row of " +
                             std::to_string(rows.sample_bytes()) + " bytes");
   }
+  check_out(out, length(list), size_bytes);
   for_pieces(list, rows.size(), [&](std::size_t first, std::vector<std::uint64_t>& samples) {
     std::vector<Read> reads;
     rows.locate_inside(offset_bytes, size_bytes, samples,
-                       targets_of(out + first * size_bytes, samples.size(), size_bytes), reads);
+                       targets_of(out.data() + first * size_bytes, samples.size(), size_bytes),
+                       reads);
     store->read(reads);
   });
 }

@@ -56,21 +56,23 @@ std::optional<std::uint64_t> Tokens::eot() const {
   return impl_->eot;
 }
 
-void Tokens::read(std::uint64_t first, std::uint64_t count, std::byte* out) const {
+void Tokens::read(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const {
   const TokenStream& stream = *impl_->stream;
   if (first > stream.size() || count > stream.size() - first) {
     throw std::out_of_range("tokens " + std::to_string(first) + " to " +
                             std::to_string(first + count) + " are outside the stream of " +
                             std::to_string(stream.size()) + " tokens");
   }
+  check_out(out, count, stream.item_bytes());
   std::vector<Read> reads;
-  stream.locate(first, count, 0, out, reads);
+  stream.locate(first, count, 0, out.data(), reads);
   impl_->holder->store()->read(reads);
 }
 
-void Tokens::take(RowList list, std::byte* out) const {
+void Tokens::take(RowList list, std::span<std::byte> out) const {
   const std::shared_ptr<Store> store = impl_->holder->store();
   const TokenStream& stream = *impl_->stream;
+  check_out(out, length(list), stream.item_bytes());
   std::vector<std::size_t> by_place;
   std::vector<Read> reads;
   for_pieces(list, stream.size(), [&](std::size_t first, const std::vector<std::uint64_t>& tokens) {
@@ -81,7 +83,7 @@ void Tokens::take(RowList list, std::byte* out) const {
     std::ranges::sort(by_place, {}, [&](std::size_t i) { return tokens[i]; });
     reads.clear();
     for (const std::size_t i : by_place) {
-      stream.locate(tokens[i], 1, 0, out + (first + i) * stream.item_bytes(), reads);
+      stream.locate(tokens[i], 1, 0, out.data() + (first + i) * stream.item_bytes(), reads);
     }
     store->read(reads);
   });
@@ -132,7 +134,8 @@ std::optional<std::uint64_t> Tokens::documents() const {
   return all;
 }
 
-void Tokens::document_offsets(std::uint64_t first, std::uint64_t count, std::int64_t* out) const {
+void Tokens::document_offsets(std::uint64_t first, std::span<std::int64_t> out) const {
+  const std::uint64_t count = out.size();
   const auto documents = impl_->documents();
   if (!documents) {
     throw std::invalid_argument(format() + " files do not record where documents start");
@@ -146,7 +149,7 @@ void Tokens::document_offsets(std::uint64_t first, std::uint64_t count, std::int
   for (std::uint64_t done = 0; done < count; done += offsets.size()) {
     offsets.resize(std::min<std::uint64_t>(offsets.size(), count - done));
     documents->offsets(first + done, offsets);
-    std::copy(offsets.begin(), offsets.end(), out + done);
+    std::ranges::copy(offsets, out.subspan(done).begin());
   }
 }
 

@@ -105,8 +105,8 @@ void check_file(const Array& flat, const CheckOptions& options, std::uint64_t al
       std::min(most, std::max<std::uint64_t>(1, flat.rows())) * item_bytes);
   for (std::uint64_t first = 0; first < flat.rows(); first += most) {
     const std::uint64_t count = std::min(most, flat.rows() - first);
-    flat.read(first, count, piece.get());
-    const std::span<const std::byte> bytes(piece.get(), count * item_bytes);
+    const std::span<std::byte> bytes(piece.get(), count * item_bytes);
+    flat.read(first, count, bytes);
     if (dtype.kind == 'b') check_truth(bytes, first, flat.paths().front());
     if (options.count_nan) count_odd(bytes, dtype, tally);
     result->read_bytes += bytes.size();

@@ -39,7 +39,7 @@ class DocumentEnds {
     const std::uint64_t count = std::min<std::uint64_t>(documents_ - done_, 4096);
     if (count == 0) return false;
     ends_.resize(count);
-    tokens_.document_offsets(done_ + 1, count, ends_.data());
+    tokens_.document_offsets(done_ + 1, ends_);
     done_ += count;
     next_ = 0;
     return true;
@@ -138,8 +138,9 @@ void check_as(const Tokens& tokens, const CheckOptions& options, CheckResult* re
   TokenCheck<Token> check(tokens, options);
   for (std::uint64_t first = 0; first < tokens.size(); first += most) {
     const std::uint64_t count = std::min(most, tokens.size() - first);
-    tokens.read(first, count, reinterpret_cast<std::byte*>(piece.get()));
-    check.check_piece(first, {piece.get(), count});
+    const std::span<Token> read(piece.get(), count);
+    tokens.read(first, count, std::as_writable_bytes(read));
+    check.check_piece(first, read);
     result->read_bytes += count * sizeof(Token);
     if (options.progress) options.progress(result->read_bytes, all_bytes);
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,14 +39,14 @@ class ArrayTest : public testing::Test {
   const std::string npy_ = folder_.write("m.npy", npy_text("<f4", {kRows, kColumns}, data_));
 };
 
-std::string read_all(const Array& array) {
-  std::string out(array.rows() * array.row_bytes(), '\0');
-  array.read(0, array.rows(), reinterpret_cast<std::byte*>(out.data()));
-  return out;
+std::span<std::byte> bytes_of(std::string& text) {
+  return std::as_writable_bytes(std::span(text));
 }
 
-std::byte* bytes_of(std::string& text) {
-  return reinterpret_cast<std::byte*>(text.data());
+std::string read_all(const Array& array) {
+  std::string out(array.rows() * array.row_bytes(), '\0');
+  array.read(0, array.rows(), bytes_of(out));
+  return out;
 }
 
 TEST_F(ArrayTest, OpensTheBytesOfANpyFileAsTheyAreWhereAsked) {
@@ -142,8 +143,20 @@ TEST_F(ArrayTest, TakesRowsAndPartsOfRows) {
       ASSERT_EQ(out.substr(i * kRowBytes, kRowBytes), whole);
       ASSERT_EQ(parts.substr(i * 10, 10), whole.substr(13, 10));
     }
-    array.take(std::span<const std::uint64_t>{}, nullptr);
-    array.read(kRows, 0, nullptr);
+    array.take(std::span<const std::uint64_t>{}, {});
+    array.read(kRows, 0, {});
+  }
+}
+
+TEST_F(ArrayTest, RefusesMemoryOfAnotherSize) {
+  const Array array = Array::open(npy_);
+  const std::vector<std::int64_t> some{3, 1};
+  for (const std::size_t bytes :
+       {std::size_t{0}, 2 * kRowBytes - 1, 2 * kRowBytes + 1, 3 * kRowBytes}) {
+    std::string out(bytes, '\0');
+    EXPECT_THROW(array.read(0, 2, bytes_of(out)), std::invalid_argument) << bytes;
+    EXPECT_THROW(array.take(some, bytes_of(out)), std::invalid_argument) << bytes;
+    EXPECT_THROW(array.take_part(some, 0, 7, bytes_of(out)), std::invalid_argument) << bytes;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,8 +29,8 @@ std::string text_of(const std::string& path, const OpenOptions& options = {}) {
   }
 }
 
-std::byte* bytes_of(std::string& text) {
-  return reinterpret_cast<std::byte*>(text.data());
+std::span<std::byte> bytes_of(std::string& text) {
+  return std::as_writable_bytes(std::span(text));
 }
 
 class ArrayTrouble : public testing::Test {

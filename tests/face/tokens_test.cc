@@ -18,8 +18,8 @@ std::string golden_tokens(const std::string& name) {
   return golden("tokens") / name;
 }
 
-std::byte* bytes_of(std::vector<std::uint16_t>& tokens) {
-  return reinterpret_cast<std::byte*>(tokens.data());
+std::span<std::byte> bytes_of(std::vector<std::uint16_t>& tokens) {
+  return std::as_writable_bytes(std::span(tokens));
 }
 
 std::vector<std::uint16_t> read_all(const Tokens& tokens) {
@@ -97,10 +97,13 @@ TEST(Tokens, RefusesWindowsThatAreNotAllInside) {
   EXPECT_EQ(error_of([&] { (void)rig.tokens.batch(0, 10, 1); }),
             "batch_size must be at least 1, not 0");
   EXPECT_THROW((void)rig.tokens.windows(Starts{0}, 0), std::invalid_argument);
-  std::byte out[8];
-  EXPECT_THROW(rig.tokens.read(99, 2, out), std::out_of_range);
-  EXPECT_THROW(rig.tokens.read(101, 0, out), std::out_of_range);
-  EXPECT_NO_THROW(rig.tokens.read(100, 0, out));
+  std::vector<std::uint16_t> out(2);
+  EXPECT_THROW(rig.tokens.read(99, 2, bytes_of(out)), std::out_of_range);
+  EXPECT_THROW(rig.tokens.read(101, 0, {}), std::out_of_range);
+  EXPECT_NO_THROW(rig.tokens.read(100, 0, {}));
+  EXPECT_EQ(error_of([&] { rig.tokens.read(0, 3, bytes_of(out)); }),
+            "out has 4 bytes, which is not 3 rows of 2 bytes");
+  EXPECT_THROW(rig.tokens.take(Starts{0}, bytes_of(out)), std::invalid_argument);
 }
 
 TEST(Tokens, TakesAnyTokensInAnyOrderFromManyShards) {
@@ -224,11 +227,11 @@ TEST(Tokens, OpensAPairByAnyOfItsNames) {
     EXPECT_EQ(read_all(tokens), expected);
     ASSERT_TRUE(tokens.documents());
     std::vector<std::int64_t> offsets(*tokens.documents() + 1);
-    tokens.document_offsets(0, offsets.size(), offsets.data());
+    tokens.document_offsets(0, offsets);
     EXPECT_EQ(offsets.front(), 0);
     EXPECT_EQ(offsets.back(), static_cast<std::int64_t>(tokens.size()));
     EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end()));
-    EXPECT_THROW(tokens.document_offsets(1, offsets.size(), offsets.data()), std::out_of_range);
+    EXPECT_THROW(tokens.document_offsets(1, offsets), std::out_of_range);
   }
   const std::vector<std::string> twice{golden_tokens("megatron_uint16.idx"),
                                        golden_tokens("megatron_uint16.bin")};
@@ -285,7 +288,7 @@ TEST(Tokens, CountsWhatItReadsAndEndsWithClose) {
   EXPECT_EQ(rig.tokens.memory_bytes(), std::uint64_t{4} << 20);
   EXPECT_FALSE(rig.tokens.documents());
   std::int64_t offset = 0;
-  EXPECT_THROW(rig.tokens.document_offsets(0, 1, &offset), std::invalid_argument);
+  EXPECT_THROW(rig.tokens.document_offsets(0, {&offset, 1}), std::invalid_argument);
   const Tokens copy = rig.tokens;
   rig.tokens.close();
   EXPECT_TRUE(copy.closed());
