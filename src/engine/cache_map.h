@@ -9,11 +9,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/extent.h"
+#include "core/mutex.h"
 #include "os/files.h"
 
 namespace lowtide {
@@ -47,17 +47,20 @@ class CacheMap {
 
  private:
   struct ShardMap;
-  [[nodiscard]] ShardMap* ask(std::uint32_t shard) noexcept;
-  void update(ShardMap& map, std::uint32_t shard) noexcept;
-  void update_blocks(ShardMap& map, const File& file, std::uint64_t cached_bytes);
+  [[nodiscard]] ShardMap* ask(std::uint32_t shard) noexcept LOWTIDE_EXCLUDES(mutex_);
+  void ask_again(std::uint64_t now) noexcept LOWTIDE_REQUIRES(mutex_);
+  void update(ShardMap& map, std::uint32_t shard) noexcept LOWTIDE_REQUIRES(mutex_);
+  static void update_blocks(ShardMap& map, const File& file, std::uint64_t cached_bytes);
+  static void find_whole_blocks(ShardMap& map, const File& file, std::uint64_t first,
+                                std::uint64_t last, std::uint64_t cached_bytes);
 
   std::shared_ptr<Files> files_;
   std::vector<std::atomic<ShardMap*>> maps_;  // by shard; nullptr until used
-  mutable std::mutex mutex_;                  // only one thread asks at a time
+  mutable Mutex mutex_;                       // only one thread asks at a time
   std::atomic<std::uint64_t> refreshed_ns_{0};
   std::atomic<std::uint64_t> good_for_ns_;
-  std::uint32_t next_refreshed_ = 0;  // guarded by mutex_
-  std::string unknown_why_;           // empty if cachestat answers
+  std::uint32_t next_refreshed_ LOWTIDE_GUARDED_BY(mutex_) = 0;
+  std::string unknown_why_ LOWTIDE_GUARDED_BY(mutex_);  // empty if cachestat answers
 };
 
 }  // namespace lowtide

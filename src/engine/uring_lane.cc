@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <thread>
 #include <vector>
 
 #include "core/checked.h"
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "engine/arena.h"
 #include "engine/flights.h"
 #include "engine/gap.h"
@@ -43,7 +42,7 @@ class UringLane final : public Lane {
 
   ~UringLane() override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
     }
     work_.notify_all();
@@ -54,7 +53,7 @@ class UringLane final : public Lane {
     try {
       auto job = std::make_unique<UringJob>();
       job->set = &set;
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!thread_.joinable()) thread_ = start_thread("a reader thread", [this] { run(); });
       arrived_.push_back(std::move(job));
     } catch (const std::exception& error) {
@@ -105,15 +104,17 @@ class UringLane final : public Lane {
   // Takes the sets that arrived, and waits for one if there is nothing else to do. False: the lane
   // ends.
   bool accept() {
-    std::unique_lock lock(mutex_);
-    if (jobs_.empty() && arrived_.empty()) {
-      opener_.forget();  // an idle lane must not occupy a descriptor
-      work_.wait(lock, [&] { return stopping_ || !arrived_.empty(); });
-      if (arrived_.empty()) return false;
-    }
     std::deque<std::unique_ptr<UringJob>> fresh;
-    fresh.swap(arrived_);
-    lock.unlock();  // plans sort, and submit() must not wait for that
+    {
+      const MutexLock lock(mutex_);
+      if (jobs_.empty() && arrived_.empty()) {
+        opener_.forget();  // an idle lane must not occupy a descriptor
+        while (!stopping_ && arrived_.empty()) work_.wait(mutex_);
+        if (arrived_.empty()) return false;
+      }
+      fresh.swap(arrived_);
+    }
+    // Without the lock: plans sort, and submit() must not wait for that.
     for (auto& job : fresh) {
       try {
         job->plan.start(
@@ -276,11 +277,11 @@ class UringLane final : public Lane {
   const LaneOptions options_;
   const std::uint32_t max_span_bytes_;
 
-  std::mutex mutex_;
-  std::condition_variable work_;
-  std::deque<std::unique_ptr<UringJob>> arrived_;  // guarded by mutex_
-  bool stopping_ = false;                          // guarded by mutex_
-  std::thread thread_;
+  Mutex mutex_;
+  CondVar work_;
+  std::deque<std::unique_ptr<UringJob>> arrived_ LOWTIDE_GUARDED_BY(mutex_);
+  bool stopping_ LOWTIDE_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // started under the lock; joined when nobody submits any more
 
   // Used by the lane's thread only.
   std::deque<std::unique_ptr<UringJob>> jobs_;

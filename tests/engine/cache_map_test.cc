@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <string>
@@ -72,6 +73,55 @@ TEST_F(CacheMapTest, CallsABlockCachedOnlyFarFromTheBorder) {
   EXPECT_FALSE(map.resident(at(60 * kMiB)));
   EXPECT_FALSE(map.resident(at(0, 40 * kMiB))) << "a part of it is not";
   EXPECT_EQ(map.reason(), "50 % of the data is in the page cache");
+}
+
+// Whether each page of a file is cached.
+std::vector<bool> cached_pages;
+
+int answer_by_page(int, const sys::CachestatRange* range, sys::Cachestat* out) {
+  *out = {};
+  const std::uint64_t end = range->offset_bytes + range->size_bytes;
+  for (std::uint64_t page = range->offset_bytes / kPageBytes; page * kPageBytes < end; ++page) {
+    if (cached_pages[page]) ++out->cached_pages;
+  }
+  return 0;
+}
+
+TEST_F(CacheMapTest, FindsTheSameBlocksAsAskingAboutEachOfThem) {
+  const sys::Fault fault(sys::table.cachestat, &answer_by_page);
+  constexpr std::uint64_t kBlock = CacheMap::kBlockBytes;
+  constexpr std::uint64_t kPages = (kFileBytes + kPageBytes - 1) / kPageBytes;
+  constexpr std::uint64_t kBlocks = (kFileBytes + kBlock - 1) / kBlock;
+  for (std::uint64_t holes = 0; holes < 12; ++holes) {
+    cached_pages.assign(kPages, true);
+    std::uint64_t chance = holes + 1;
+    for (std::uint64_t i = 0; i < holes; ++i) {
+      chance = chance * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
+      cached_pages[(chance >> 33) % kPages] = false;
+    }
+    const auto whole = [&](std::uint64_t block) {
+      const std::uint64_t last = std::min(kPages, (block + 1) * kBlock / kPageBytes);
+      return std::all_of(cached_pages.begin() + static_cast<long>(block * kBlock / kPageBytes),
+                         cached_pages.begin() + static_cast<long>(last),
+                         [](bool cached) { return cached; });
+    };
+    CacheMap map(files());
+    for (std::uint64_t block = 0; block < kBlocks; ++block) {
+      // The two blocks behind it are within the reach of the read-ahead.
+      bool expected = true;
+      for (std::uint64_t i = block; i < std::min(kBlocks, block + 3); ++i) expected &= whole(i);
+      EXPECT_EQ(map.resident(at(block * kBlock, 1)), expected) << holes << ", block " << block;
+    }
+  }
+}
+
+TEST_F(CacheMapTest, AsksLittleAboutALongFileOfWhichLittleIsCached) {
+  ASSERT_EQ(::truncate((folder_ / "a").c_str(), off_t{1} << 40), 0);
+  cached_from = std::uint64_t{1} << 39;
+  cached_to = cached_from + kPageBytes;
+  CacheMap map(files());
+  EXPECT_FALSE(map.resident(at(cached_from)));
+  EXPECT_LE(questions, 32) << "not one for each of 16384 blocks";
 }
 
 TEST_F(CacheMapTest, HasNoBorderAtTheEndOfTheFile) {
