@@ -5,7 +5,6 @@
 //   shuffled_rows m.f32 3000000 162              a raw float32 file of 3000000 x 162
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -34,13 +33,11 @@ int main(int argc, char** argv) {
         array.batches({.batch_size = 4096, .order = lowtide::OrderKind::shuffle, .seed = 1});
     double sum = 0;
     std::uint64_t rows = 0;
-    while (const auto batch = batches.next()) {
-      for (std::size_t i = 0; i < batch->samples().size(); ++i) {
-        float first = 0;
-        std::memcpy(&first, batch->data() + i * array.row_bytes(), sizeof first);
-        sum += first;
-      }
-      rows += batch->samples().size();
+    while (const lowtide::Batch batch = batches.next()) {
+      const auto values = batch.as<float>();
+      const std::size_t columns = values.size() / batch.rows();
+      for (std::size_t i = 0; i < values.size(); i += columns) sum += values[i];
+      rows += batch.rows();
     }
 
     const lowtide::Stats stats = array.stats();

@@ -30,12 +30,11 @@ struct Model {
   std::vector<float> logits = std::vector<float>(kVocabulary * kVocabulary, 0.0F);
 
   // Takes one step of gradient descent per pair; returns the mean loss before the steps.
-  double train(const lowtide::TokenBatch& batch) {
-    const auto* x = reinterpret_cast<const std::int32_t*>(batch.x());
-    const auto* y = reinterpret_cast<const std::int32_t*>(batch.y());
-    const std::size_t pairs = batch.rows() * batch.block_size();
+  double train(const lowtide::Batch& batch) {
+    const auto x = batch.as<std::int32_t>(lowtide::kX);
+    const auto y = batch.as<std::int32_t>(lowtide::kY);
     double loss = 0;
-    for (std::size_t i = 0; i < pairs; ++i) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
       const auto from = static_cast<std::size_t>(x[i]) % kVocabulary;
       const auto to = static_cast<std::size_t>(y[i]) % kVocabulary;
       float* row = logits.data() + from * kVocabulary;
@@ -46,7 +45,7 @@ struct Model {
       for (std::size_t k = 0; k < kVocabulary; ++k) row[k] -= kRate * chance[k] / sum;
       row[to] += kRate;
     }
-    return loss / static_cast<double>(pairs);
+    return loss / static_cast<double>(x.size());
   }
 };
 
@@ -84,11 +83,11 @@ std::string write_tokens(const std::filesystem::path& folder) {
 double train(Model* model, lowtide::Loader* loader, int first, int last) {
   double loss = 0;
   for (int step = first; step < last; ++step) {
-    const auto batch = loader->next();
+    const lowtide::Batch batch = loader->next();
     if (!batch) throw std::runtime_error("there are no more tokens");
-    loss = model->train(*batch);
+    loss = model->train(batch);
     if (step % 50 == 0) {
-      std::cout << "step " << std::setw(3) << step << "  epoch " << batch->epoch() << "  loss "
+      std::cout << "step " << std::setw(3) << step << "  epoch " << batch.epoch() << "  loss "
                 << std::fixed << std::setprecision(4) << loss << "\n";
     }
   }

@@ -2,7 +2,7 @@
 //
 //   auto array = lowtide::Array::open("m.npy", {.memory_bytes = 64 << 20});
 //   auto batches = array.batches({.batch_size = 4096, .order = lowtide::OrderKind::shuffle});
-//   while (auto batch = batches.next()) use(batch->samples(), batch->data());
+//   while (auto batch = batches.next()) use(batch.index(), batch.as<float>());
 //
 // A row is what one index on the first axis selects: row_bytes() bytes, with the elements in C
 // order and the dtype as stored. The library holds at most memory_bytes, whatever the file size,
@@ -22,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "lowtide/batch.h"
 #include "lowtide/dtype.h"
 #include "lowtide/error.h"
 
@@ -125,49 +126,26 @@ struct Stats {
   std::uint64_t held_by_you_bytes = 0;  // batches that you keep in addition to the current one
 };
 
-// The rows of one step. A Batch is leased from a pool: its bytes stay valid and unchanged while the
-// Batch exists, even after the Batches and the Array are gone; then the buffer is reused. You may
-// write to the bytes. Movable. One thread at a time.
-class Batch {
- public:
-  class Impl;
-  explicit Batch(std::unique_ptr<Impl> impl);
-  Batch(Batch&&) noexcept;
-  Batch& operator=(Batch&&) noexcept;
-  ~Batch();
-
-  // The row numbers, in the order of data(). Valid while the Batch exists.
-  [[nodiscard]] std::span<const std::uint64_t> samples() const;
-  // samples().size() rows, one after the other. Valid while the Batch exists.
-  [[nodiscard]] std::byte* data() const;
-  // The step of this rank in its epoch, from 0.
-  [[nodiscard]] std::uint64_t step() const;
-  [[nodiscard]] std::uint64_t epoch() const;
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
+class Run;  // internal
 
 // The batches of one epoch for one rank, read ahead on threads of its own. It keeps the files and
 // the budget of its Array alive. One consumer at a time; cancel() may be called from any thread. In
 // the child of a fork it continues from the same step with threads of its own.
 class Batches {
  public:
-  class Impl;
-  explicit Batches(std::unique_ptr<Impl> impl);
+  explicit Batches(std::unique_ptr<Run> run);
   Batches(Batches&&) noexcept;
   Batches& operator=(Batches&&) noexcept;
   // Cancels. Waits only for reads that the kernel has already started.
   ~Batches();
 
-  // The next batch, or nullopt at the end of the epoch and after cancel(). Blocks until the batch
-  // has been read. Throws the first error of a reader (IoError, FormatError), with step and path;
-  // the next call tries that read again.
-  [[nodiscard]] std::optional<Batch> next();
+  // The next batch, with the rows as its one column; an empty one at the end of the epoch and after
+  // cancel(). Blocks until the batch has been read. Throws the first error of a reader (IoError,
+  // FormatError), with step and path; the next call tries that read again.
+  [[nodiscard]] Batch next();
 
-  // As next(), but returns nullopt after `timeout` with *timed_out set to true, so that the caller
-  // can check for Ctrl-C.
-  [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout, bool* timed_out);
+  // As next(), but returns nullopt after `timeout`, so that the caller can check for Ctrl-C.
+  [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout);
 
   // How many batches this rank has in the epoch.
   [[nodiscard]] std::uint64_t steps() const;
@@ -175,11 +153,11 @@ class Batches {
   [[nodiscard]] std::uint64_t position() const;
   // Continues at `step`, from 0 to steps(). O(1): nothing is replayed. Throws std::out_of_range.
   void seek(std::uint64_t step);
-  // Ends the batches: a next() that waits returns nullopt, and so does every later one.
+  // Ends the batches: a next() that waits returns an empty batch, and so does every later one.
   void cancel() noexcept;
 
  private:
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Run> run_;
 };
 
 // An open array. Copies share one open array and its budget; the last copy, or the last Batches

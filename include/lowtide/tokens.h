@@ -2,7 +2,9 @@
 //
 //   auto tokens = lowtide::Tokens::open("train.bin");
 //   lowtide::Loader loader(tokens, {.batch_size = 12, .block_size = 1024, .seed = 1337});
-//   while (auto batch = loader.next()) train(batch->x(), batch->y());
+//   while (auto batch = loader.next()) {
+//     train(batch.as<std::int64_t>(lowtide::kX), batch.as<std::int64_t>(lowtide::kY));
+//   }
 //
 // A window is block_size + 1 consecutive tokens: x is the first block_size of them, y the last.
 // All files that are opened together form one stream; windows cross from one file to the next.
@@ -43,41 +45,17 @@ struct TokensOptions {
   bool past_cache = false;
 };
 
-// Several windows as x and y. A TokenBatch is leased from a pool: its bytes stay valid and
-// unchanged while it exists, even after the Loader and the Tokens are gone; then the buffer is
-// reused. You may write to the bytes. Movable. One thread at a time.
-class TokenBatch {
- public:
-  class Impl;
-  explicit TokenBatch(std::unique_ptr<Impl> impl);
-  TokenBatch(TokenBatch&&) noexcept;
-  TokenBatch& operator=(TokenBatch&&) noexcept;
-  ~TokenBatch();
-
-  // How many windows.
-  [[nodiscard]] std::uint64_t rows() const;
-  [[nodiscard]] std::uint64_t block_size() const;
-  // rows() * block_size() tokens each, of the dtype that was asked for. Valid while the batch
-  // exists.
-  [[nodiscard]] std::byte* x() const;
-  [[nodiscard]] std::byte* y() const;
-  // The number of each window; in random order, its first token. Empty for Tokens::windows, whose
-  // caller has the starts.
-  [[nodiscard]] std::span<const std::uint64_t> samples() const;
-  // The step in its epoch, from 0.
-  [[nodiscard]] std::uint64_t step() const;
-  [[nodiscard]] std::uint64_t epoch() const;
-
-  // With separate_documents: for each token of x its position in its document, counted from 0 at
-  // each document start and each window start. Otherwise nullptr.
-  [[nodiscard]] std::int32_t* positions() const;
-  // With separate_documents: where documents start in the tokens of x, over all windows in turn,
-  // from 0 to rows() * block_size(). Otherwise empty.
-  [[nodiscard]] std::span<std::int32_t> cu_seqlens() const;
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
+// The columns of a batch of windows. kX and kY have rows() * block_size tokens each, of the dtype
+// that was asked for. The other two exist if separate_documents is set; their elements are
+// std::int32_t.
+inline constexpr std::size_t kX = 0;
+inline constexpr std::size_t kY = 1;
+// For each token of x its position in its document, counted from 0 at each document start and each
+// window start.
+inline constexpr std::size_t kPositions = 2;
+// Where documents start in the tokens of x, over all windows in turn, from 0 to rows() *
+// block_size.
+inline constexpr std::size_t kCuSeqlens = 3;
 
 // An open token stream. Copies share one open stream and its budget. Any number of threads may call
 // const members at the same time. In the child of a fork the files are opened again when they are
@@ -122,14 +100,14 @@ class Tokens {
   // called between two slices and may end the call by throwing. Throws std::out_of_range for a
   // window that does not lie inside the stream, std::invalid_argument for a token that does not fit
   // `dtype`, and as read().
-  [[nodiscard]] TokenBatch windows(RowList starts, std::uint64_t block_size,
-                                   std::string_view dtype = "int64",
-                                   const std::function<void()>& between = {}) const;
+  [[nodiscard]] Batch windows(RowList starts, std::uint64_t block_size,
+                              std::string_view dtype = "int64",
+                              const std::function<void()>& between = {}) const;
   // `batch_size` windows that start at random tokens: a pure function of the data and the seed.
   // `between` and exceptions are as in windows().
-  [[nodiscard]] TokenBatch batch(std::uint64_t batch_size, std::uint64_t block_size,
-                                 std::uint64_t seed, std::string_view dtype = "int64",
-                                 const std::function<void()>& between = {}) const;
+  [[nodiscard]] Batch batch(std::uint64_t batch_size, std::uint64_t block_size, std::uint64_t seed,
+                            std::string_view dtype = "int64",
+                            const std::function<void()>& between = {}) const;
 
   // How many documents; nullopt if the format does not record them.
   [[nodiscard]] std::optional<std::uint64_t> documents() const;
@@ -178,7 +156,7 @@ struct LoaderOptions {
   // A separate budget for this loader, in bytes. 0: the loader shares the budget of its tokens; a
   // mixture gets a separate one, as large as the largest of its sources.
   std::uint64_t memory_bytes = 0;
-  bool separate_documents = false;  // fills TokenBatch::positions and cu_seqlens
+  bool separate_documents = false;  // adds the columns kPositions and kCuSeqlens
 };
 
 // How far a run has come. It counts delivered batches, not batches that were read ahead. A run
@@ -221,16 +199,14 @@ class Loader {
   // Cancels. Waits only for reads that the kernel has already started.
   ~Loader();
 
-  // The next batch, across epochs; nullopt after the last epoch and after cancel(). Blocks until
-  // the batch has been read. Throws the first error of a reader (IoError, FormatError), with step
-  // and path, and std::invalid_argument for a token that does not fit `dtype`; the next call tries
-  // again.
-  [[nodiscard]] std::optional<TokenBatch> next();
-  // As next(), but returns nullopt after `timeout` with *timed_out set to true, so that the caller
-  // can check for Ctrl-C.
-  [[nodiscard]] std::optional<TokenBatch> next_for(std::chrono::milliseconds timeout,
-                                                   bool* timed_out);
-  // Ends the loader: a next() that waits returns nullopt, and so does every later one.
+  // The next batch, across epochs; an empty one after the last epoch and after cancel(). Blocks
+  // until the batch has been read. Throws the first error of a reader (IoError, FormatError), with
+  // step and path, and std::invalid_argument for a token that does not fit `dtype`; the next call
+  // tries again.
+  [[nodiscard]] Batch next();
+  // As next(), but returns nullopt after `timeout`, so that the caller can check for Ctrl-C.
+  [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout);
+  // Ends the loader: a next() that waits returns an empty batch, and so does every later one.
   void cancel() noexcept;
 
   // The steps of a whole epoch.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "bindings.h"
@@ -24,27 +25,23 @@ struct PyBatches : Consumer<Batches> {
   nb::object rows;
 };
 
-nb::object as_tuple(Batch&& batch, std::uint64_t row_bytes) {
-  const auto samples = batch.samples();
-  const std::size_t count = samples.size();
+nb::object as_tuple(Batch batch) {
+  const std::size_t count = batch.rows();
   auto numbers = std::make_unique_for_overwrite<std::int64_t[]>(count);
-  std::copy(samples.begin(), samples.end(), numbers.get());
+  std::ranges::copy(batch.index(), numbers.get());
   std::int64_t* const index = numbers.get();
   const nb::capsule index_owner(numbers.release(),
                                 [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
-  auto lease = std::make_unique<Batch>(std::move(batch));
-  std::byte* const data = lease->data();
-  const nb::capsule lease_owner(lease.release(),
-                                [](void* p) noexcept { delete static_cast<Batch*>(p); });
+  const std::span<std::byte> rows = batch.column(0);
+  const nb::object lease = nb::cast(std::move(batch), nb::rv_policy::move);
   return nb::make_tuple(
       nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(index, {count}, index_owner),
-      nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(data, {count * row_bytes}, lease_owner));
+      nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(rows.data(), {rows.size()}, lease));
 }
 
-nb::object next(PyBatches& self, std::uint64_t row_bytes) {
-  auto batch = self.wait(
-      [](Batches& batches, bool* timed_out) { return batches.next_for(kSignalCheck, timed_out); });
-  return batch.has_value() ? as_tuple(std::move(*batch), row_bytes) : nb::none();
+nb::object next(PyBatches& self) {
+  Batch batch = self.wait([](Batches& batches) { return batches.next_for(kSignalCheck); });
+  return batch ? as_tuple(std::move(batch)) : nb::none();
 }
 
 }  // namespace
@@ -62,8 +59,8 @@ nb::object make_batches(const Array& array, BatchOptions options, const nb::obje
 
 void bind_batches(nb::module_& module) {
   nb::class_<PyBatches>(module, "Batches", nb::is_weak_referenceable())
-      .def("next", &next, "row_bytes"_a,
-           nb::sig("def next(self, row_bytes: int) -> "
+      .def("next", &next,
+           nb::sig("def next(self) -> "
                    "tuple[NDArray[numpy.int64], NDArray[numpy.uint8]] | None"))
       .def("steps",
            [](PyBatches& self) { return self.alone([](Batches& b) { return b.steps(); }); })

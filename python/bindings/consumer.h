@@ -36,22 +36,20 @@ class Consumer {
     reader_.reset();
   }
 
-  // Returns what `take` returns, a std::optional: nullopt at the end and after close(). `take` gets
-  // the reader and a flag, which it sets if it gave up after kSignalCheck.
+  // Returns the batch that `take` takes from the reader; an empty one after close(). `take` returns
+  // nullopt if it gave up after kSignalCheck.
   template <class Take>
-  auto wait(Take take) -> decltype(take(std::declval<Reader&>(), nullptr)) {
+  Batch wait(Take take) {
     for (;;) {
-      bool timed_out = false;
       {
         const Unlocked unlocked;
         const std::unique_lock lock(lock_, kSignalCheck);
-        timed_out = !lock.owns_lock();
-        if (!timed_out && reader_.has_value()) {
-          auto taken = take(*reader_, &timed_out);
-          if (taken.has_value()) return taken;
+        if (lock.owns_lock()) {
+          if (!reader_.has_value()) return Batch();
+          if (std::optional<Batch> batch = take(*reader_)) return std::move(*batch);
         }
       }
-      if (!timed_out || closed_) return std::nullopt;
+      if (closed_) return Batch();
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,7 +24,7 @@ struct LentTensor {
   ManagedTensor managed;
   std::array<std::int64_t, 2> shape;
   std::array<std::int64_t, 2> strides;
-  std::shared_ptr<const TokenBatch> batch;
+  Batch batch;
 };
 
 constexpr const char* kUnclaimed = "dltensor";  // the consumer of the tensor renames the capsule
@@ -52,27 +53,28 @@ nb::dlpack::dtype token_type(std::string_view word) {
   throw std::invalid_argument("dtype must be an integer type, not " + std::string(word));
 }
 
-nb::object lend_arrays(TokenBatch&& taken, nb::dlpack::dtype type) {
-  auto batch = std::make_shared<const TokenBatch>(std::move(taken));
-  const std::ptrdiff_t apart_bytes = batch->y() - batch->x();
-  const std::int64_t item_bytes = type.bits / 8;
+nb::object lend_arrays(Batch batch, nb::dlpack::dtype type) {
+  const std::span<std::byte> x = batch.column(kX);
+  const std::size_t item_bytes = type.bits / 8;
+  const std::size_t block = x.size() / item_bytes / batch.rows();
+  const std::ptrdiff_t apart_bytes = batch.column(kY).data() - x.data();
   // One array for both, because making a second array costs more than slicing one.
-  const std::size_t shape[] = {2, batch->rows(), batch->block_size()};
-  const std::int64_t strides[] = {apart_bytes / item_bytes,
-                                  static_cast<std::int64_t>(batch->block_size()), 1};
-  std::byte* const tokens = batch->x();
-  const nb::object lease = nb::cast(LentBatch{std::move(batch)}, nb::rv_policy::move);
-  nb::object both = nb::cast(nb::ndarray<nb::numpy>(tokens, 3, shape, lease, strides, type));
+  const std::size_t shape[] = {2, batch.rows(), block};
+  const std::int64_t strides[] = {apart_bytes / static_cast<std::int64_t>(item_bytes),
+                                  static_cast<std::int64_t>(block), 1};
+  const nb::object lease = nb::cast(std::move(batch), nb::rv_policy::move);
+  nb::object both = nb::cast(nb::ndarray<nb::numpy>(x.data(), 3, shape, lease, strides, type));
   return nb::make_tuple(std::move(both), lease);
 }
 
-nb::object lend_tensor(const std::shared_ptr<const TokenBatch>& batch, std::byte* tokens,
-                       nb::dlpack::dtype type, const nb::callable& make) {
-  const auto rows = static_cast<std::int64_t>(batch->rows());
-  const auto block = static_cast<std::int64_t>(batch->block_size());
+nb::object lend_tensor(const Batch& batch, std::size_t column, nb::dlpack::dtype type,
+                       const nb::callable& make) {
+  const std::span<std::byte> tokens = batch.column(column);
+  const auto rows = static_cast<std::int64_t>(batch.rows());
+  const auto block = static_cast<std::int64_t>(tokens.size() / (type.bits / 8)) / rows;
   auto lent = std::make_unique<LentTensor>(
       LentTensor{.managed = {}, .shape = {rows, block}, .strides = {block, 1}, .batch = batch});
-  lent->managed.tensor = {.data = tokens,
+  lent->managed.tensor = {.data = tokens.data(),
                           .device = {nb::device::cpu::value, 0},
                           .ndim = 2,
                           .dtype = type,

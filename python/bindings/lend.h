@@ -3,28 +3,21 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string_view>
 
 #include "bindings.h"
 
 namespace lowtide::python {
 
-// A batch as a Python object, which reports its step, epoch, samples and documents.
-struct LentBatch {
-  std::shared_ptr<const TokenBatch> batch;
-};
-
 // The DLPack type for a word such as "uint16" or "int64". Throws std::invalid_argument.
 [[nodiscard]] nb::dlpack::dtype token_type(std::string_view word);
 
-// Returns (both, lease): an array of shape (2, rows, block_size) with x and y, each contiguous, and
-// the batch.
-[[nodiscard]] nb::object lend_arrays(TokenBatch&& taken, nb::dlpack::dtype type);
+// Returns (both, batch): an array of shape (2, rows, block_size) with x and y, each contiguous, and
+// the batch as a Python object, which reports its step, epoch, samples and documents.
+[[nodiscard]] nb::object lend_arrays(Batch batch, nb::dlpack::dtype type);
 
-// Returns what `make` makes of a DLPack capsule for x or y, of shape (rows, block_size).
-[[nodiscard]] nb::object lend_tensor(const std::shared_ptr<const TokenBatch>& batch,
-                                     std::byte* tokens, nb::dlpack::dtype type,
+// Returns what `make` makes of a DLPack capsule for column kX or kY, of shape (rows, block_size).
+[[nodiscard]] nb::object lend_tensor(const Batch& batch, std::size_t column, nb::dlpack::dtype type,
                                      const nb::callable& make);
 
 }  // namespace lowtide::python

@@ -29,28 +29,27 @@ struct PyLoader : Consumer<Loader> {
   nb::dlpack::dtype type;
 };
 
-std::optional<TokenBatch> take_next(PyLoader& self, std::optional<std::uint64_t> epoch) {
-  return self.wait([&](Loader& loader, bool* timed_out) -> std::optional<TokenBatch> {
-    if (epoch.has_value() && loader.epoch() != *epoch) return std::nullopt;
-    return loader.next_for(kSignalCheck, timed_out);
+Batch take_next(PyLoader& self, std::optional<std::uint64_t> epoch) {
+  return self.wait([&](Loader& loader) -> std::optional<Batch> {
+    if (epoch.has_value() && loader.epoch() != *epoch) return Batch();
+    return loader.next_for(kSignalCheck);
   });
 }
 
 // Returns (both, lease), or None at the end of `epoch` if it is given, else of all epochs.
 nb::object next(PyLoader& self, std::optional<std::uint64_t> epoch) {
-  auto taken = take_next(self, epoch);
-  return taken.has_value() ? lend_arrays(std::move(*taken), self.type) : nb::none();
+  Batch batch = take_next(self, epoch);
+  return batch ? lend_arrays(std::move(batch), self.type) : nb::none();
 }
 
 // The same, but returns (x, y, lease), where `make` makes x and y of DLPack capsules.
 nb::object next_tensors(PyLoader& self, const nb::callable& make,
                         std::optional<std::uint64_t> epoch) {
-  auto taken = take_next(self, epoch);
-  if (!taken.has_value()) return nb::none();
-  auto batch = std::make_shared<const TokenBatch>(std::move(*taken));
-  nb::object x = lend_tensor(batch, batch->x(), self.type, make);
-  nb::object y = lend_tensor(batch, batch->y(), self.type, make);
-  return nb::make_tuple(std::move(x), std::move(y), LentBatch{std::move(batch)});
+  Batch batch = take_next(self, epoch);
+  if (!batch) return nb::none();
+  nb::object x = lend_tensor(batch, kX, self.type, make);
+  nb::object y = lend_tensor(batch, kY, self.type, make);
+  return nb::make_tuple(std::move(x), std::move(y), std::move(batch));
 }
 
 using Sources = std::vector<std::pair<OwnedTokens, double>>;
@@ -154,11 +153,11 @@ void bind_loader(nb::module_& module) {
                   "memory_bytes"_a, "separate_documents"_a)
       .def("next", &next, "epoch"_a.none() = nb::none(),
            nb::sig("def next(self, epoch: int | None = None) -> "
-                   "tuple[NDArray[typing.Any], TokenBatch] | None"))
+                   "tuple[NDArray[typing.Any], Batch] | None"))
       .def("next_tensors", &next_tensors, "make"_a, "epoch"_a.none() = nb::none(),
            nb::sig("def next_tensors(self, make: collections.abc.Callable[[object], typing.Any], "
                    "epoch: int | None = None) -> "
-                   "tuple[typing.Any, typing.Any, TokenBatch] | None"))
+                   "tuple[typing.Any, typing.Any, Batch] | None"))
       .def("steps", asks(&Loader::steps))
       .def("steps_left", asks(&Loader::steps_left))
       .def("epoch", asks(&Loader::epoch))

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,8 +49,8 @@ void take(const OwnedTokens& tokens, const RowArray& rows, nb::handle out) {
   tokens.take(list, into.bytes());
 }
 
-TokenBatch read_windows(const OwnedTokens& tokens, RowList starts, std::uint64_t block_size,
-                        const char* dtype) {
+Batch read_windows(const OwnedTokens& tokens, RowList starts, std::uint64_t block_size,
+                   const char* dtype) {
   Unlocked unlocked;
   return tokens.windows(starts, block_size, dtype, [&] { unlocked.hear_signals(); });
 }
@@ -76,10 +77,8 @@ std::vector<std::int64_t> plain_ints(const nb::list& list) {
 nb::object window_tensors(const OwnedTokens& tokens, RowList starts, std::uint64_t block_size,
                           const char* dtype, const nb::callable& make) {
   const nb::dlpack::dtype type = token_type(dtype);
-  const auto batch =
-      std::make_shared<const TokenBatch>(read_windows(tokens, starts, block_size, dtype));
-  return nb::make_tuple(lend_tensor(batch, batch->x(), type, make),
-                        lend_tensor(batch, batch->y(), type, make));
+  const Batch batch = read_windows(tokens, starts, block_size, dtype);
+  return nb::make_tuple(lend_tensor(batch, kX, type, make), lend_tensor(batch, kY, type, make));
 }
 
 nb::object batch(const OwnedTokens& tokens, std::uint64_t batch_size, std::uint64_t block_size,
@@ -110,30 +109,31 @@ nb::dict stats(const OwnedTokens& tokens) {
 using Numbers = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>;
 using Places = nb::ndarray<nb::numpy, std::int32_t>;
 
-nb::object samples(const nb::handle_t<LentBatch>& lease) {
-  const TokenBatch& batch = *nb::cast<const LentBatch&>(lease).batch;
-  auto* const data = const_cast<std::uint64_t*>(batch.samples().data());
-  return nb::cast(Numbers(data, {batch.samples().size()}, lease));
+nb::object samples(const nb::handle_t<Batch>& lease) {
+  const std::span<const std::uint64_t> index = nb::cast<const Batch&>(lease).index();
+  return nb::cast(Numbers(const_cast<std::uint64_t*>(index.data()), {index.size()}, lease));
 }
 
-nb::object positions(const nb::handle_t<LentBatch>& lease) {
-  const TokenBatch& batch = *nb::cast<const LentBatch&>(lease).batch;
-  if (batch.positions() == nullptr) return nb::none();
-  return nb::cast(Places(batch.positions(), {batch.rows(), batch.block_size()}, lease));
+nb::object positions(const nb::handle_t<Batch>& lease) {
+  const Batch& batch = nb::cast<const Batch&>(lease);
+  if (batch.columns() <= kPositions) return nb::none();
+  const auto all = batch.as<std::int32_t>(kPositions);
+  return nb::cast(Places(all.data(), {batch.rows(), all.size() / batch.rows()}, lease));
 }
 
-nb::object cu_seqlens(const nb::handle_t<LentBatch>& lease) {
-  const TokenBatch& batch = *nb::cast<const LentBatch&>(lease).batch;
-  if (batch.positions() == nullptr) return nb::none();
-  return nb::cast(Places(batch.cu_seqlens().data(), {batch.cu_seqlens().size()}, lease));
+nb::object cu_seqlens(const nb::handle_t<Batch>& lease) {
+  const Batch& batch = nb::cast<const Batch&>(lease);
+  if (batch.columns() <= kCuSeqlens) return nb::none();
+  const auto all = batch.as<std::int32_t>(kCuSeqlens);
+  return nb::cast(Places(all.data(), {all.size()}, lease));
 }
 
 }  // namespace
 
 void bind_tokens(nb::module_& module) {
-  nb::class_<LentBatch>(module, "TokenBatch")
-      .def_prop_ro("step", [](const LentBatch& lent) { return lent.batch->step(); })
-      .def_prop_ro("epoch", [](const LentBatch& lent) { return lent.batch->epoch(); })
+  nb::class_<Batch>(module, "Batch")
+      .def_prop_ro("step", &Batch::step)
+      .def_prop_ro("epoch", &Batch::epoch)
       .def("samples", &samples, nb::sig("def samples(self) -> NDArray[numpy.uint64]"))
       .def("positions", &positions, nb::sig("def positions(self) -> NDArray[numpy.int32] | None"))
       .def("cu_seqlens", &cu_seqlens,
@@ -154,7 +154,7 @@ void bind_tokens(nb::module_& module) {
            nb::sig("def take(self, rows: NDArray[typing.Any], out: NDArray[typing.Any]) -> None"))
       .def("windows", &windows, "starts"_a, "block_size"_a, "dtype"_a,
            nb::sig("def windows(self, starts: NDArray[typing.Any], block_size: int, dtype: str) "
-                   "-> tuple[NDArray[typing.Any], TokenBatch]"))
+                   "-> tuple[NDArray[typing.Any], Batch]"))
       .def(
           "window_tensors",
           [](const OwnedTokens& tokens, const nb::list& starts, std::uint64_t block_size,
@@ -178,7 +178,7 @@ void bind_tokens(nb::module_& module) {
                   "-> tuple[typing.Any, typing.Any]"))
       .def("batch", &batch, "batch_size"_a, "block_size"_a, "seed"_a, "dtype"_a,
            nb::sig("def batch(self, batch_size: int, block_size: int, seed: int, dtype: str) "
-                   "-> tuple[NDArray[typing.Any], TokenBatch]"))
+                   "-> tuple[NDArray[typing.Any], Batch]"))
       .def("documents", &Tokens::documents, nb::call_guard<Unlocked>())
       .def("document_offsets", &document_offsets, "first"_a, "out"_a)
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))

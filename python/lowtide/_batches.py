@@ -73,8 +73,8 @@ class Batches(Closing):
 
     __slots__ = (
         "__weakref__", "_array", "_batch_size", "_claim_rows", "_core", "_drop_last", "_dtype",
-        "_epoch", "_order", "_rank", "_row_bytes", "_row_shape", "_rows", "_seed", "_size",
-        "_steps", "_thaw", "_world_size",
+        "_epoch", "_order", "_rank", "_row_shape", "_rows", "_seed", "_size", "_steps",
+        "_thaw", "_world_size",
     )  # fmt: skip
 
     def __init__(
@@ -103,7 +103,6 @@ class Batches(Closing):
         self._drop_last = flag(drop_last, "drop_last")
         self._array = array
         self._dtype = dtype
-        self._row_bytes = array.row_bytes
         self._row_shape = shape[1:]
         self._order, self._rows = _parse_order(order, shape[0])
         self._size = shape[0] if self._rows is None else len(self._rows)
@@ -155,7 +154,7 @@ class Batches(Closing):
             OSError: A read failed; the next call tries it again.
             FormatError: A file has changed or is shorter than its header promises.
         """
-        found = self._core.next(self._row_bytes)
+        found = self._core.next()
         if found is None:
             raise StopIteration
         idx, lent = found

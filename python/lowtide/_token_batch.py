@@ -38,7 +38,7 @@ class Copied:
         self._cu_seqlens = cu_seqlens
 
     @classmethod
-    def of(cls, lease: _core.TokenBatch | Copied) -> Copied:
+    def of(cls, lease: _core.Batch | Copied) -> Copied:
         return cls(lease.step, lease.epoch, lease.samples(), lease.positions(), lease.cu_seqlens())
 
     def samples(self) -> npt.NDArray[Any]:
@@ -68,7 +68,7 @@ class Batch(NoOperators):
     y: AnyArray
 
     def __init__(
-        self, both: AnyArray | tuple[AnyArray, AnyArray], lease: _core.TokenBatch | Copied
+        self, both: AnyArray | tuple[AnyArray, AnyArray], lease: _core.Batch | Copied
     ) -> None:
         """A `Loader` creates batches."""
         self.x = both[0]

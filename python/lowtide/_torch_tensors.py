@@ -80,7 +80,7 @@ class Batch(tuple[torch.Tensor, ...]):
     tuple that they build from it holds (x, y) only; its other attributes are None.
     """
 
-    _lease: _core.TokenBatch | Copied | None = None  # None for a tuple that others rebuilt
+    _lease: _core.Batch | Copied | None = None  # None for a tuple that others rebuilt
     _pin = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -126,7 +126,7 @@ class Batch(tuple[torch.Tensor, ...]):
 
 
 def make_batch(
-    pair: tuple[torch.Tensor, ...], lease: _core.TokenBatch | Copied | None, pin: bool
+    pair: tuple[torch.Tensor, ...], lease: _core.Batch | Copied | None, pin: bool
 ) -> Batch:
     """Makes a Batch from `pair`, which is (x, y); `pin` applies to its other tensors."""
     batch = Batch(pair)

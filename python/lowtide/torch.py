@@ -166,7 +166,7 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
             raise StopIteration
         return self._batch(*found)
 
-    def _batch(self, x: torch.Tensor, y: torch.Tensor, lease: _core.TokenBatch) -> Batch:
+    def _batch(self, x: torch.Tensor, y: torch.Tensor, lease: _core.Batch) -> Batch:
         if self._pin:
             x, y = x.pin_memory(), y.pin_memory()
         return make_batch((x, y), lease, self._pin)

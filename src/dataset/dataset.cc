@@ -26,4 +26,9 @@ void Dataset::deliver(std::span<const std::uint64_t> /*samples*/,
   }
 }
 
+void Dataset::describe(std::uint64_t samples, const std::byte* /*batch*/,
+                       std::vector<Column>* columns) const {
+  columns->assign(1, {.size_bytes = samples * sample_bytes()});
+}
+
 }  // namespace lowtide

@@ -11,6 +11,14 @@
 
 namespace lowtide {
 
+// One array of a delivered batch: where it is in the bytes of the batch, and what its elements are.
+struct Column {
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t size_bytes = 0;
+  char kind = 'V';               // as DType::kind; V in a foreign byte order too
+  std::uint64_t item_bytes = 1;  // at least 1
+};
+
 // All samples have the same size. A higher sample is never before a lower one in the list of
 // shards, so sorting samples sorts their reads. A sample is made of parts: a row in C order has one
 // part, a row in Fortran order has one per column.
@@ -47,6 +55,9 @@ class Dataset {
   // std::invalid_argument for a token that does not fit. Any thread.
   virtual void deliver(std::span<const std::uint64_t> samples,
                        std::span<const std::byte* const> staged, std::byte* out) const;
+  // Describes the columns of a batch of this many samples that has been delivered in `batch`.
+  virtual void describe(std::uint64_t samples, const std::byte* batch,
+                        std::vector<Column>* columns) const;
 };
 
 }  // namespace lowtide

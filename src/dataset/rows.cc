@@ -180,6 +180,13 @@ void Rows::locate(std::uint64_t part, std::span<const std::uint64_t> samples,
   }
 }
 
+void Rows::describe(std::uint64_t samples, const std::byte* /*batch*/,
+                    std::vector<Column>* columns) const {
+  columns->assign(1, {.size_bytes = samples * row_bytes_,
+                      .kind = dtype_.byte_order == '>' ? 'V' : dtype_.kind,
+                      .item_bytes = std::max<std::uint64_t>(1, dtype_.itemsize_bytes)});
+}
+
 void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* target,
                       std::vector<Read>& out) const {
   while (count > 0) {

@@ -91,6 +91,21 @@ void Windows::deliver(std::span<const std::uint64_t> samples,
   if (options_.separate) deliver_documents(samples, staged, out);
 }
 
+void Windows::describe(std::uint64_t samples, const std::byte* batch,
+                       std::vector<Column>* columns) const {
+  const Shape shape = this->shape(samples);
+  const std::uint64_t tokens = samples * options_.block_size;
+  const std::uint64_t item = token_bytes(options_.to);
+  const char kind = token_type_name(options_.to).front();  // "int64" or "uint16"
+  columns->assign({{0, tokens * item, kind, item}, {shape.y_bytes, tokens * item, kind, item}});
+  if (!options_.separate) return;
+  std::uint64_t entries = 0;
+  std::memcpy(&entries, batch + shape.cu_count_bytes, sizeof(entries));
+  constexpr std::uint64_t kPlace = sizeof(std::int32_t);
+  columns->push_back({shape.positions_bytes, tokens * kPlace, 'i', kPlace});
+  columns->push_back({shape.cu_seqlens_bytes, entries * kPlace, 'i', kPlace});
+}
+
 void Windows::widen_rows(std::span<const std::uint64_t> samples,
                          std::span<const std::byte* const> staged, std::byte* x,
                          std::byte* y) const {

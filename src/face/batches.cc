@@ -11,30 +11,6 @@
 
 namespace lowtide {
 
-class Batch::Impl {
- public:
-  explicit Impl(Lease lent) : lease(std::move(lent)) {}
-  Lease lease;
-};
-
-Batch::Batch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Batch::Batch(Batch&&) noexcept = default;
-Batch& Batch::operator=(Batch&&) noexcept = default;
-Batch::~Batch() = default;
-
-std::span<const std::uint64_t> Batch::samples() const {
-  return impl_->lease->samples;
-}
-std::byte* Batch::data() const {
-  return impl_->lease->memory.data();
-}
-std::uint64_t Batch::step() const {
-  return impl_->lease.step;
-}
-std::uint64_t Batch::epoch() const {
-  return impl_->lease.epoch;
-}
-
 namespace {
 
 Schedule schedule_of(const BatchOptions& options, std::uint64_t rows) {
@@ -75,64 +51,39 @@ RunInputs inputs_of(const std::shared_ptr<const Rows>& rows, std::shared_ptr<Sto
 
 }  // namespace
 
-class Batches::Impl {
- public:
-  Impl(const Array::Impl& array, const BatchOptions& options)
-      : run_(inputs_of(array.rows, array.holder, options),
-             schedule_of(options, array.rows->size())) {}
-
-  std::optional<Batch> next(std::chrono::milliseconds timeout, bool* timed_out) {
-    std::optional<Lease> lease = run_.next(timeout, timed_out);
-    if (!lease) return std::nullopt;
-    return Batch(std::make_unique<Batch::Impl>(std::move(*lease)));
-  }
-
-  void seek(std::uint64_t step) {
-    if (step > run_.turns()) {
-      throw std::out_of_range("seek: step " + std::to_string(step) + " is beyond the " +
-                              std::to_string(run_.turns()) + " steps of the epoch");
-    }
-    run_.restart(run_.schedule(), step);
-  }
-
-  Run& run() { return run_; }
-
- private:
-  Run run_;
-};
-
-Batches::Batches(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Batches::Batches(std::unique_ptr<Run> run) : run_(std::move(run)) {}
 Batches::Batches(Batches&&) noexcept = default;
 Batches& Batches::operator=(Batches&&) noexcept = default;
 Batches::~Batches() = default;
 
-std::optional<Batch> Batches::next() {
-  for (;;) {
-    bool timed_out = false;
-    std::optional<Batch> batch = impl_->next(std::chrono::hours(1), &timed_out);
-    if (!timed_out) return batch;
-  }
+Batch Batches::next() {
+  return run_->next();
 }
-
-std::optional<Batch> Batches::next_for(std::chrono::milliseconds timeout, bool* timed_out) {
-  return impl_->next(timeout, timed_out);
+std::optional<Batch> Batches::next_for(std::chrono::milliseconds timeout) {
+  return run_->next_for(timeout);
 }
-
 std::uint64_t Batches::steps() const {
-  return impl_->run().turns();
+  return run_->turns();
 }
 std::uint64_t Batches::position() const {
-  return impl_->run().turn();
+  return run_->turn();
 }
+
 void Batches::seek(std::uint64_t step) {
-  impl_->seek(step);
+  if (step > run_->turns()) {
+    throw std::out_of_range("seek: step " + std::to_string(step) + " is beyond the " +
+                            std::to_string(run_->turns()) + " steps of the epoch");
+  }
+  run_->restart(run_->schedule(), step);
 }
+
 void Batches::cancel() noexcept {
-  impl_->run().cancel();
+  run_->cancel();
 }
 
 Batches Array::batches(const BatchOptions& options) const {
-  return Batches(std::make_unique<Batches::Impl>(*impl_, options));
+  return Batches(std::make_unique<Run>(inputs_of(impl_->rows, impl_->holder, options),
+                                       schedule_of(options, impl_->rows->size())));
 }
 
 }  // namespace lowtide

@@ -170,16 +170,16 @@ Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&&) noexcept = default;
 Loader::~Loader() = default;
 
-std::optional<TokenBatch> Loader::next() {
-  for (;;) {
-    bool timed_out = false;
-    std::optional<TokenBatch> batch = impl_->next(std::chrono::hours(1), &timed_out);
-    if (!timed_out) return batch;
-  }
+Batch Loader::next() {
+  Batch batch = impl_->run().next();
+  if (batch) mark_step(batch.epoch(), batch.step());
+  return batch;
 }
 
-std::optional<TokenBatch> Loader::next_for(std::chrono::milliseconds timeout, bool* timed_out) {
-  return impl_->next(timeout, timed_out);
+std::optional<Batch> Loader::next_for(std::chrono::milliseconds timeout) {
+  std::optional<Batch> batch = impl_->run().next_for(timeout);
+  if (batch && *batch) mark_step(batch->epoch(), batch->step());
+  return batch;
 }
 void Loader::cancel() noexcept {
   impl_->run().cancel();

@@ -26,14 +26,6 @@ class Loader::Impl {
   // A mixture may have one source; it still leaves out nothing between two epochs.
   Impl(Sources sources, bool mixture, const LoaderOptions& options);
 
-  std::optional<TokenBatch> next(std::chrono::milliseconds timeout, bool* timed_out) {
-    std::optional<Lease> lease = run_->next(timeout, timed_out);
-    if (!lease) return std::nullopt;
-    mark_step(lease->epoch, lease->step);
-    const std::uint64_t rows = (*lease)->samples.size();
-    return TokenBatch(std::make_unique<TokenBatch::Impl>(std::move(*lease), rows, windows_));
-  }
-
   [[nodiscard]] Run& run() const { return *run_; }
   [[nodiscard]] Schedule::Turn now() const { return run_->schedule().at(run_->turn()); }
   [[nodiscard]] bool ended() const { return run_->turn() == run_->turns(); }

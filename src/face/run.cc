@@ -8,6 +8,12 @@
 #include "os/limits.h"
 
 namespace lowtide {
+namespace {
+
+constexpr std::chrono::hours kLongWait{
+    1};  // a wait has no end, but not all clocks can express that
+
+}  // namespace
 
 Run::Run(RunInputs inputs, Schedule schedule)
     : in_(std::move(inputs)),
@@ -27,24 +33,30 @@ Run::~Run() {
   }
 }
 
-std::optional<Lease> Run::next(std::chrono::milliseconds timeout, bool* timed_out) {
-  *timed_out = false;
+Batch Run::next() {
+  for (;;) {
+    if (std::optional<Batch> batch = next_for(kLongWait)) return std::move(*batch);
+  }
+}
+
+std::optional<Batch> Run::next_for(std::chrono::milliseconds timeout) {
   notice_fork();
   if (!lookahead_) {
-    if (turn_ == turns_ || cancelled_) return std::nullopt;
+    if (turn_ == turns_ || cancelled_) return Batch();
     start();  // in a forked child, or after a restart that failed to start
   }
   const std::uint64_t before = now_ns();
-  std::optional<Lease> lease = lookahead_->next(timeout, timed_out);
+  std::optional<Batch> batch = lookahead_->next(timeout);
   const std::uint64_t waited = now_ns() - before;
-  if (!lease) {
+  if (!batch) return std::nullopt;
+  if (!*batch) {
     // Its claims become free for others as soon as the last batch was taken.
-    if (!*timed_out && turn_ == turns_) end();
-    return std::nullopt;
+    if (turn_ == turns_) end();
+    return Batch();
   }
-  store_->count_delivered((*lease)->samples.size() * in_.dataset->sample_bytes(), waited);
+  store_->count_delivered(batch->rows() * in_.dataset->sample_bytes(), waited);
   ++turn_;
-  return lease;
+  return batch;
 }
 
 void Run::restart(Schedule schedule, std::uint64_t turn) {

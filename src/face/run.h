@@ -35,8 +35,10 @@ class Run {
   Run(RunInputs inputs, Schedule schedule);
   ~Run();
 
-  // The next batch; nullopt at the end, after cancel(), or, with *timed_out set, after `timeout`.
-  [[nodiscard]] std::optional<Lease> next(std::chrono::milliseconds timeout, bool* timed_out);
+  // The next batch; an empty one at the end and after cancel().
+  [[nodiscard]] Batch next();
+  // The same, but nullopt after `timeout`.
+  [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout);
 
   // Continues from a turn of the same or another schedule. O(1): nothing is replayed.
   void restart(Schedule schedule, std::uint64_t turn);

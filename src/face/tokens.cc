@@ -89,8 +89,8 @@ void Tokens::take(RowList list, std::span<std::byte> out) const {
   });
 }
 
-TokenBatch Tokens::windows(RowList starts, std::uint64_t block_size, std::string_view dtype,
-                           const std::function<void()>& between) const {
+Batch Tokens::windows(RowList starts, std::uint64_t block_size, std::string_view dtype,
+                      const std::function<void()>& between) const {
   const TokenType to = parse_token_type(dtype);
   check_block(block_size, size());
   const std::uint64_t last = size() - block_size - 1;
@@ -115,8 +115,8 @@ TokenBatch Tokens::windows(RowList starts, std::uint64_t block_size, std::string
       starts);
 }
 
-TokenBatch Tokens::batch(std::uint64_t batch_size, std::uint64_t block_size, std::uint64_t seed,
-                         std::string_view dtype, const std::function<void()>& between) const {
+Batch Tokens::batch(std::uint64_t batch_size, std::uint64_t block_size, std::uint64_t seed,
+                    std::string_view dtype, const std::function<void()>& between) const {
   const TokenType to = parse_token_type(dtype);
   check_block(block_size, size());
   if (batch_size == 0) throw std::invalid_argument("batch_size must be at least 1, not 0");

@@ -1,6 +1,5 @@
 // tokens_impl.h - the implementation of an open token stream, shared by its copies and its Loaders.
-// open_tokens.cc opens it, tokens_live.cc has what it holds in one process, token_batch.cc has its
-// batches.
+// open_tokens.cc opens it, tokens_live.cc has what it holds in one process.
 #pragma once
 
 #include <functional>
@@ -34,20 +33,6 @@ void check_block(std::uint64_t block_size, std::uint64_t tokens);
 // nullopt if there is no such file. Throws IoError.
 [[nodiscard]] std::optional<TokenFile> open_beside(const std::string& path);
 
-class TokenBatch::Impl {
- public:
-  Impl(Lease lent, std::uint64_t windows_in, std::shared_ptr<const Windows> from)
-      : lease(std::move(lent)),
-        rows(windows_in),
-        windows(std::move(from)),
-        shape(windows->shape(rows)) {}
-
-  Lease lease;
-  std::uint64_t rows;
-  std::shared_ptr<const Windows> windows;
-  Windows::Shape shape;
-};
-
 class Tokens::Impl {
  public:
   [[nodiscard]] static std::shared_ptr<Impl> open(const std::vector<std::string>& paths,
@@ -61,9 +46,8 @@ class Tokens::Impl {
   [[nodiscard]] std::shared_ptr<const Documents> documents();
   // `fill` writes the starts of windows first, first + 1, ...; it and `between` may throw.
   using FillStarts = std::function<void(std::uint64_t first, std::span<std::uint64_t> starts)>;
-  [[nodiscard]] TokenBatch windows(std::uint64_t rows, const FillStarts& fill,
-                                   std::uint64_t block_size, TokenType to, bool keep_starts,
-                                   const std::function<void()>& between);
+  [[nodiscard]] Batch windows(std::uint64_t rows, const FillStarts& fill, std::uint64_t block_size,
+                              TokenType to, bool keep_starts, const std::function<void()>& between);
   [[nodiscard]] std::uint64_t fingerprint();
   void close();
 

@@ -86,9 +86,8 @@ Tokens::Impl::Buffers Tokens::Impl::make_buffers(Store& store, const Call& call)
   return made;
 }
 
-TokenBatch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill,
-                                 std::uint64_t block_size, TokenType to, bool keep_starts,
-                                 const std::function<void()>& between) {
+Batch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill, std::uint64_t block_size,
+                            TokenType to, bool keep_starts, const std::function<void()>& between) {
   const Call call{rows, block_size, to, keep_starts};
   std::shared_ptr<Store> store;
   std::shared_ptr<const Windows> windows;
@@ -113,9 +112,9 @@ TokenBatch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill,
     windows = buffers.windows;
     pool = buffers.pool;
   }
-  Lease lease = pool->take();
-  lease->samples.clear();
-  std::byte* const x = lease->memory.data();
+  Batch batch = pool->take();
+  Buffer& buffer = Buffer::of(batch);
+  std::byte* const x = buffer.memory.data();
   std::byte* const y = x + windows->shape(rows).y_bytes;
   std::byte* const raw = x + windows->batch_bytes(rows);
   const std::uint64_t row_bytes = block_size * token_bytes(to);
@@ -128,14 +127,16 @@ TokenBatch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill,
     if (first > 0 && between) between();
     const std::span piece(starts.data(), std::min(piece_rows, rows - first));
     fill(first, piece);
-    if (keep_starts) lease->samples.insert(lease->samples.end(), piece.begin(), piece.end());
+    if (keep_starts) buffer.samples.insert(buffer.samples.end(), piece.begin(), piece.end());
     reads.clear();
     windows->locate(0, piece, targets, reads);
     store->read(reads);
     windows->widen_rows(piece, targets, x + first * row_bytes, y + first * row_bytes);
   }
-  lease.deliver();
-  return TokenBatch(std::make_unique<TokenBatch::Impl>(std::move(lease), rows, std::move(windows)));
+  buffer.rows = rows;
+  windows->describe(rows, x, &buffer.columns);
+  pool->deliver(batch);
+  return batch;
 }
 
 std::uint64_t Tokens::Impl::fingerprint() {

@@ -91,11 +91,7 @@ class OpenRows final : public OpenSubject {
 
   bool drain_epoch(const BatchOptions& options, const Stopwatch& watch, ReadRate* rate) {
     Batches batches = array_.batches(options);
-    const auto next = [&]() -> std::uint64_t {
-      const std::optional<Batch> batch = batches.next();
-      return batch ? batch->samples().size() : 0;
-    };
-    return drain(next, array_.row_bytes(), watch, rate);
+    return drain([&] { return batches.next().rows(); }, array_.row_bytes(), watch, rate);
   }
 
   Array array_;
@@ -129,7 +125,7 @@ class OpenWindows final : public OpenSubject {
     const Stopwatch watch(limit);
     Loader loader = make_loader(false);
     std::uint64_t left = loader.steps();
-    const auto next = [&]() -> std::uint64_t { return left-- == 0 ? 0 : loader.next()->rows(); };
+    const auto next = [&]() -> std::uint64_t { return left-- == 0 ? 0 : loader.next().rows(); };
     rate.all = drain(next, window_bytes(), watch, &rate);
     rate.seconds = watch.seconds();
     return rate;
@@ -157,7 +153,7 @@ class OpenWindows final : public OpenSubject {
         left = steps;
       }
       --left;
-      return loader.next()->rows();
+      return loader.next().rows();
     };
     (void)drain(next, window_bytes(), watch, rate);
   }

@@ -114,12 +114,13 @@ DemoRate read_by_us(const Task& task, CacheMode cache) {
     Batches batches = array.batches(
         {.batch_size = kBatchRows, .order = OrderKind::shuffle, .seed = kSeed, .epoch = epoch});
     while (!watch.over()) {
-      const std::optional<Batch> batch = batches.next();
+      const Batch batch = batches.next();
       if (!batch) break;
-      for (std::size_t i = 0; i < batch->samples().size(); ++i) {
-        check_row(path, {batch->data() + i * kDemoRowBytes, kDemoRowBytes}, batch->samples()[i]);
+      for (std::size_t i = 0; i < batch.rows(); ++i) {
+        check_row(path, batch.column(0).subspan(i * kDemoRowBytes, kDemoRowBytes),
+                  batch.index()[i]);
       }
-      rate.rows += batch->samples().size();
+      rate.rows += batch.rows();
     }
   }
   rate.seconds = watch.seconds();

@@ -126,9 +126,8 @@ void Lookahead::cancel() noexcept {
   consumer_wakes_.notify_all();
 }
 
-std::optional<Lease> Lookahead::next(std::chrono::milliseconds timeout, bool* timed_out) {
+std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
-  *timed_out = false;
   if (std::exchange(error_told_, false)) {
     error_ = nullptr;
     start_over_ = true;
@@ -143,25 +142,24 @@ std::optional<Lease> Lookahead::next(std::chrono::milliseconds timeout, bool* ti
     planner_wakes_.notify_one();
     const bool in_time = consumer_wakes_.wait_for(lock, timeout, ready);
     waiting_ = false;
-    if (!in_time) {
-      *timed_out = true;
-      return std::nullopt;
-    }
+    if (!in_time) return std::nullopt;
   }
-  if (stopping_ || next_step_ >= last_step_) return std::nullopt;
+  if (stopping_ || next_step_ >= last_step_) return Batch();
   const bool have = !coming_.empty() && coming_.front()->ready();
   if (error_ && !have) {  // batches that were read before the error are delivered first
     error_told_ = true;
     std::rethrow_exception(error_);
   }
-  Lease lease = std::move(coming_.front()->lease);
+  Batch batch = std::move(coming_.front()->batch);
   coming_.pop_front();
   ++next_step_;
   const bool planner_waits_for_this = coming_.size() <= wake_at_;  // each wake is a futex call
   lock.unlock();
   if (planner_waits_for_this) planner_wakes_.notify_one();
-  lease.deliver();
-  return lease;
+  Buffer& buffer = Buffer::of(batch);
+  in_.dataset.describe(buffer.rows, buffer.memory.data(), &buffer.columns);
+  pool_->deliver(batch);
+  return batch;
 }
 
 void Lookahead::run() {
@@ -266,15 +264,17 @@ bool Lookahead::wait_until_left(std::size_t batches) {
 }
 
 std::unique_ptr<Lookahead::Coming> Lookahead::make_batch(std::uint64_t step) {
-  auto batch = std::make_unique<Coming>();
+  auto coming = std::make_unique<Coming>();
+  coming->step = step;
+  coming->batch = pool_->take();
   const Schedule::Turn turn = schedule_.at(step);
-  batch->lease = pool_->take();
-  batch->step = step;
-  batch->lease.step = turn.step;
-  batch->lease.epoch = turn.epoch;
-  batch->lease->samples.resize(schedule_.count(step));
-  schedule_.fill(in_.order, step, in_.dataset.size(), batch->lease->samples);
-  return batch;
+  Buffer& buffer = coming->buffer();
+  buffer.step = turn.step;
+  buffer.epoch = turn.epoch;
+  buffer.rows = schedule_.count(step);
+  buffer.samples.resize(buffer.rows);
+  schedule_.fill(in_.order, step, in_.dataset.size(), buffer.samples);
+  return coming;
 }
 
 // Makes the next batch, once its samples have arrived as they were stored. Batches are made in step
@@ -284,17 +284,18 @@ bool Lookahead::finish(std::unique_lock<std::mutex>& lock) {
   const auto next =
       std::find_if(coming_.begin(), coming_.end(), [](const auto& batch) { return !batch->made; });
   if (next == coming_.end() || !(*next)->landed()) return false;
-  Coming& batch = **next;  // safe without the lock: the consumer takes only batches that are made
+  Coming& coming = **next;  // safe without the lock: the consumer takes only batches that are made
   lock.unlock();
-  const std::byte* const raw = batch.lease->memory.data() + raw_offset_bytes_;
+  const Buffer& buffer = coming.buffer();
+  const std::byte* const raw = buffer.memory.data() + raw_offset_bytes_;
   staged_.clear();
-  for (std::size_t i = 0; i < batch.lease->samples.size(); ++i) {
+  for (std::size_t i = 0; i < buffer.rows; ++i) {
     staged_.push_back(raw + i * in_.dataset.sample_bytes());
   }
-  making_step_ = batch.step;
-  in_.dataset.deliver(batch.lease->samples, staged_, batch.lease->memory.data());
+  making_step_ = coming.step;
+  in_.dataset.deliver(buffer.samples, staged_, buffer.memory.data());
   lock.lock();
-  batch.made = true;
+  coming.made = true;
   consumer_wakes_.notify_one();
   return true;
 }

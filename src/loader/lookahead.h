@@ -57,9 +57,9 @@ class Lookahead {
   Lookahead(const Lookahead&) = delete;
   Lookahead& operator=(const Lookahead&) = delete;
 
-  // The next batch; nullopt at the end, after cancel(), or, with *timed_out set, after `timeout`.
-  // Rethrows the first error of a read; the next call tries that read again.
-  [[nodiscard]] std::optional<Lease> next(std::chrono::milliseconds timeout, bool* timed_out);
+  // The next batch; an empty one at the end and after cancel(); nullopt after `timeout`. Rethrows
+  // the first error of a read; the next call tries that read again.
+  [[nodiscard]] std::optional<Batch> next(std::chrono::milliseconds timeout);
   void cancel() noexcept;
 
   [[nodiscard]] std::shared_ptr<const Pool> pool() const { return pool_; }

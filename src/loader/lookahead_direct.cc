@@ -72,9 +72,9 @@ bool Lookahead::plan_group(std::unique_lock<std::mutex>& lock) {
     batches.push_back(make_batch(step));
     batches.back()->group = group;
     batches.back()->made = in_.dataset.as_read();
-    buffers.push_back(&*batches.back()->lease);
+    buffers.push_back(&batches.back()->buffer());
     if (in_.dataset.sample_bytes() > 0) {
-      group->left += buffers.back()->samples.size() * in_.dataset.parts();
+      group->left += buffers.back()->rows * in_.dataset.parts();
     }
   }
   direct_->plan(buffers, raw_offset_bytes_, sort);

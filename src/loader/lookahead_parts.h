@@ -18,11 +18,12 @@ struct Lookahead::Group {
 
 // A batch that is being read or is ready for the consumer.
 struct Lookahead::Coming {
-  Lease lease;
+  Batch batch;
   std::uint64_t step = 0;
   std::shared_ptr<Group> group;  // nullptr: gathered from a window
   bool made = true;              // false: it must still be made from the samples as read
 
+  [[nodiscard]] Buffer& buffer() const { return Buffer::of(batch); }
   [[nodiscard]] bool landed() const { return group == nullptr || group->left == 0; }
   [[nodiscard]] bool ready() const { return made && landed(); }
 };

@@ -52,11 +52,11 @@ bool Lookahead::gather(std::unique_lock<std::mutex>& lock) {
   const std::size_t most = std::min(std::max<std::size_t>(ahead_, waiting_ ? 1 : 0), kReadyAhead);
   if (coming_.size() >= most) return wait_until_left(most > 0 ? most - 1 : 0);
   lock.unlock();
-  std::unique_ptr<Coming> batch = make_batch(delivering_.next_step);
-  making_step_ = batch->step;
-  staging_->gather(&delivering_, batch->lease->samples, batch->lease->memory.data());
+  std::unique_ptr<Coming> coming = make_batch(delivering_.next_step);
+  making_step_ = coming->step;
+  staging_->gather(&delivering_, coming->buffer().samples, coming->buffer().memory.data());
   lock.lock();
-  coming_.push_back(std::move(batch));
+  coming_.push_back(std::move(coming));
   consumer_wakes_.notify_one();
   return true;
 }

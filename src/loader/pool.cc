@@ -6,33 +6,6 @@
 
 namespace lowtide {
 
-Lease& Lease::operator=(Lease&& other) noexcept {
-  if (this != &other) {
-    give_back();
-    pool_ = std::move(other.pool_);
-    buffer_ = std::move(other.buffer_);
-    delivered_ = other.delivered_;
-    step = other.step;
-    epoch = other.epoch;
-  }
-  return *this;
-}
-
-void Lease::deliver() {
-  const std::lock_guard lock(pool_->mutex_);
-  ++pool_->delivered_;
-  delivered_ = true;
-}
-
-void Lease::give_back() noexcept {
-  if (!buffer_) return;
-  if (process_id() == pool_->pid_) {
-    pool_->give_back(std::move(buffer_), delivered_);
-  } else {
-    buffer_.reset();  // in a forked child, where the pool's lock may be held forever
-  }
-}
-
 Pool::Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep)
     : buffer_bytes_(buffer_bytes), samples_(samples), pid_(process_id()), keep_(keep) {
   free_.reserve(keep);
@@ -50,7 +23,7 @@ void Pool::keep(std::size_t buffers) {
   }
 }
 
-Lease Pool::take() {
+Batch Pool::take() {
   std::unique_ptr<Buffer> buffer;
   // The first batch is urgent: it is not prefaulted here, so that several reading threads fault in
   // its pages.
@@ -70,12 +43,24 @@ Lease Pool::take() {
     const std::lock_guard lock(mutex_);
     ++alive_;
   }
-  return Lease(shared_from_this(), std::move(buffer));
+  buffer->samples.clear();
+  buffer->offsets.clear();
+  buffer->columns.clear();
+  buffer->rows = buffer->step = buffer->epoch = 0;
+  buffer->pool_ = shared_from_this();
+  return Buffer::lease(std::move(buffer));
 }
 
-void Pool::give_back(std::unique_ptr<Buffer> buffer, bool delivered) noexcept {
+void Pool::deliver(const Batch& batch) {
   const std::lock_guard lock(mutex_);
-  if (delivered) --delivered_;
+  ++delivered_;
+  Buffer::of(batch).delivered_ = true;
+}
+
+void Pool::give_back(std::unique_ptr<Buffer> buffer) noexcept {
+  if (process_id() != pid_) return;  // which frees it
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(buffer->delivered_, false)) --delivered_;
   if (alive_ <= keep_) {
     free_.push_back(std::move(buffer));
   } else {

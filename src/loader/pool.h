@@ -2,68 +2,68 @@
 // pages cost several times as much as the read.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "dataset/dataset.h"
+#include "lowtide/batch.h"
 #include "os/memory.h"
 
 namespace lowtide {
 
-// One delivered batch: its rows and their numbers.
-struct Buffer {
-  Memory memory;
-  std::vector<std::uint64_t> samples;
-};
-
 class Pool;
 
-// A leased buffer. When destroyed, it returns the buffer to the pool, or frees it if the pool has
-// enough. It may outlive everything else.
-class Lease {
- public:
-  Lease() = default;
-  Lease(std::shared_ptr<Pool> pool, std::unique_ptr<Buffer> buffer)
-      : pool_(std::move(pool)), buffer_(std::move(buffer)) {}
-  Lease(Lease&&) noexcept = default;
-  Lease& operator=(Lease&& other) noexcept;
-  ~Lease() { give_back(); }
+// One batch. Written before it is delivered, by the thread that took it from the pool.
+struct Batch::Buffer {
+  [[nodiscard]] static Buffer& of(const Batch& batch) { return *batch.buffer_; }
 
-  [[nodiscard]] Buffer& operator*() const { return *buffer_; }
-  [[nodiscard]] Buffer* operator->() const { return buffer_.get(); }
-
+  Memory memory;
+  std::vector<std::uint64_t> samples;
+  std::vector<std::uint64_t> offsets;  // only if samples differ in length
+  std::vector<Column> columns;         // in `memory`
+  std::uint64_t rows = 0;
   std::uint64_t step = 0;
   std::uint64_t epoch = 0;
 
-  // Marks the buffer as the user's.
-  void deliver();
-
  private:
-  void give_back() noexcept;
+  friend class Batch;
+  friend class Pool;
+  [[nodiscard]] static Batch lease(std::unique_ptr<Buffer> buffer) {
+    buffer->leases_.store(1, std::memory_order_relaxed);
+    return Batch(buffer.release());
+  }
 
-  std::shared_ptr<Pool> pool_;
-  std::unique_ptr<Buffer> buffer_;
+  std::atomic<std::uint64_t> leases_{0};  // copies of the batch
+  std::shared_ptr<Pool> pool_;            // while leased
   bool delivered_ = false;
 };
+using Buffer = Batch::Buffer;
 
-// Never blocks and never refuses: a user who keeps batches gets new ones, which are counted. Any
-// thread.
+// Never blocks and never refuses: a user who keeps batches gets new ones, which are counted. Its
+// batches may outlive everything else. Any thread. In the child of a fork its lock may be held
+// forever, so there a buffer is freed instead of returned.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   // Has at most `keep` buffers, except for those in use.
   Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep);
   void keep(std::size_t buffers);
 
-  [[nodiscard]] Lease take();
+  // A batch without samples and columns, of any contents. Its buffer returns when the last copy
+  // goes, or is freed if the pool has enough.
+  [[nodiscard]] Batch take();
+  // Counts a batch as the user's.
+  void deliver(const Batch& batch);
 
   // Bytes of delivered buffers that still exist, except for the consumer's current one.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
  private:
-  friend class Lease;
-  void give_back(std::unique_ptr<Buffer> buffer, bool delivered) noexcept;
+  friend class Batch;
+  void give_back(std::unique_ptr<Buffer> buffer) noexcept;
 
   const std::size_t buffer_bytes_, samples_;
   const int pid_;

@@ -18,12 +18,12 @@
 #include <string>
 #include <vector>
 
-inline void use(std::span<const std::uint64_t> rows, const std::byte* data) {
-  if (rows.empty() || data == nullptr) throw std::runtime_error("an empty batch");
+inline void use(std::span<const std::uint64_t> rows, std::span<const float> values) {
+  if (rows.empty() || values.empty()) throw std::runtime_error("an empty batch");
 }
 
-inline void train(const std::byte* x, const std::byte* y) {
-  if (x == nullptr || y == nullptr) throw std::runtime_error("an empty batch");
+inline void train(std::span<const std::int64_t> x, std::span<const std::int64_t> y) {
+  if (x.empty() || y.size() != x.size()) throw std::runtime_error("an empty batch");
 }
 
 // The current folder, with m.npy (10,000 x 162 float32) and train.bin (200,000 uint16), until the

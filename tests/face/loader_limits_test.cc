@@ -36,8 +36,8 @@ TEST(LoaderLimits, ReadAWindowOfAsManyPiecesAsAreReadTogether) {
   for (int step = 0; step < 3; ++step) {
     const auto batch = loader.next();
     ASSERT_TRUE(batch);
-    const auto* y = reinterpret_cast<const std::int64_t*>(batch->y());
-    for (std::uint64_t i = 0; i < batch->block_size(); ++i) {
+    const auto y = batch.as<std::int64_t>(kY);
+    for (std::uint64_t i = 0; i < y.size(); ++i) {
       ASSERT_EQ(y[i], static_cast<std::int64_t>(i + 1));
     }
   }
@@ -56,10 +56,10 @@ TEST(LoaderLimits, DrawRandomStartsUpToBothEnds) {
     for (int step = 0; step < 20; ++step) {
       const auto batch = loader.next();
       ASSERT_TRUE(batch);
-      for (std::uint64_t row = 0; row < batch->rows(); ++row) {
-        const std::uint64_t start = batch->samples()[row];
+      for (std::uint64_t row = 0; row < batch.rows(); ++row) {
+        const std::uint64_t start = batch.index()[row];
         ASSERT_LE(start, 39 - block);
-        rig.expect_window(*batch, row, start);
+        rig.expect_window(batch, row, start);
         least = std::min(least, start);
         most = std::max(most, start);
       }
@@ -88,8 +88,8 @@ TEST(LoaderLimits, EndARandomEpochThatWasLongerUnderOtherSizes) {
   narrow.restore(state);
   const auto batch = narrow.next();
   ASSERT_TRUE(batch);
-  EXPECT_EQ(batch->epoch(), 1U);
-  EXPECT_EQ(batch->step(), 0U);
+  EXPECT_EQ(batch.epoch(), 1U);
+  EXPECT_EQ(batch.step(), 0U);
   narrow.seek(0, 4);
   EXPECT_EQ(narrow.epoch(), 5U) << "the longer skip is the whole of a shorter epoch";
 }
@@ -105,7 +105,7 @@ TEST(LoaderLimits, GoOnFromTheLastPlacesOfAMixture) {
   for (int step = 0; step < 100; ++step) {
     const auto batch = loader.next();
     ASSERT_TRUE(batch);
-    for (const std::uint64_t sample : batch->samples()) ASSERT_LT(sample, 139U);
+    for (const std::uint64_t sample : batch.index()) ASSERT_LT(sample, 139U);
   }
   EXPECT_GT(loader.state().base, kMost);
   state.base = kMost + 1;

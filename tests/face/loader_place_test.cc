@@ -90,14 +90,14 @@ TEST(LoaderPlace, LeavesOutWhatWasSkippedUnderAnotherWorldSizeToo) {
     std::uint64_t last = 0;
     while (two.epoch() == 0) {
       const auto batch = two.next();
-      EXPECT_GE(batch->step(), last);
-      last = batch->step();
-      for (const std::uint64_t sample : batch->samples()) EXPECT_TRUE(seen.insert(sample).second);
+      EXPECT_GE(batch.step(), last);
+      last = batch.step();
+      for (const std::uint64_t sample : batch.index()) EXPECT_TRUE(seen.insert(sample).second);
     }
     // A further skip, where the first one does not start at a step of these sizes.
     two.restore(one.state());
     std::uint64_t name = 0;
-    for (std::uint64_t i = 0; i < 5; ++i) name = two.next()->step() + 1;
+    for (std::uint64_t i = 0; i < 5; ++i) name = two.next().step() + 1;
     const LoaderState there = two.state();
     const Heard dropped = hear(two);
     const Heard kept = hear(two);
@@ -159,9 +159,9 @@ void expect_when(const LoaderRig& rig, int kind, LoaderOptions options, const Lo
     loader.restore(state);
     while (loader.epoch() <= epoch) {
       const auto batch = loader.next();
-      if (batch->epoch() != epoch) continue;
-      for (std::uint64_t row = 0; row < batch->rows(); ++row) {
-        heard[batch->samples()[row]].push_back({batch->step(), options.rank, row});
+      if (batch.epoch() != epoch) continue;
+      for (std::uint64_t row = 0; row < batch.rows(); ++row) {
+        heard[batch.index()[row]].push_back({batch.step(), options.rank, row});
       }
     }
   }

@@ -32,11 +32,11 @@ TEST(Loader, GivesEveryWindowOnceAnEpochOverAllRanks) {
           EXPECT_EQ(loader.steps_left(), steps - turn % steps);
           const auto batch = loader.next();
           ASSERT_TRUE(batch);
-          EXPECT_EQ(batch->step(), turn % steps);
-          EXPECT_EQ(batch->epoch(), turn / steps);
-          EXPECT_EQ(batch->rows(), 3U);
-          rig.expect_windows(*batch);
-          seen[batch->epoch()].insert(batch->samples().begin(), batch->samples().end());
+          EXPECT_EQ(batch.step(), turn % steps);
+          EXPECT_EQ(batch.epoch(), turn / steps);
+          EXPECT_EQ(batch.rows(), 3U);
+          rig.expect_windows(batch);
+          seen[batch.epoch()].insert(batch.index().begin(), batch.index().end());
         }
         EXPECT_FALSE(loader.next());
         EXPECT_FALSE(loader.next()) << "and stays so";
@@ -63,9 +63,9 @@ TEST(Loader, GivesTheLastBatchShortWhereNothingIsDropped) {
     for (const std::uint64_t rows : {30, 30, 30, 10}) {
       const auto batch = loader.next();
       ASSERT_TRUE(batch);
-      EXPECT_EQ(batch->rows(), rows);
-      rig.expect_windows(*batch);
-      seen.insert(batch->samples().begin(), batch->samples().end());
+      EXPECT_EQ(batch.rows(), rows);
+      rig.expect_windows(batch);
+      seen.insert(batch.index().begin(), batch.index().end());
     }
     EXPECT_EQ(seen.size(), 100U);
   }
@@ -73,7 +73,7 @@ TEST(Loader, GivesTheLastBatchShortWhereNothingIsDropped) {
   loader.seek(4, 0);
   EXPECT_EQ(loader.epoch(), 1U) << "the end of an epoch is the start of the next";
   options.batch_size = 1000;
-  EXPECT_EQ(rig.load(options).next()->rows(), 100U);
+  EXPECT_EQ(rig.load(options).next().rows(), 100U);
 }
 
 TEST(Loader, KeepsEveryWindowOnceWhileRanksChangeInTheEpoch) {
@@ -97,10 +97,10 @@ TEST(Loader, KeepsEveryWindowOnceWhileRanksChangeInTheEpoch) {
       for (std::uint64_t i = 0; i < leg.steps; ++i) {
         const auto batch = loader.next();
         ASSERT_TRUE(batch);
-        EXPECT_EQ(batch->epoch(), 0U);
-        EXPECT_EQ(batch->step(), step + i);
-        rig.expect_windows(*batch);
-        seen.insert(batch->samples().begin(), batch->samples().end());
+        EXPECT_EQ(batch.epoch(), 0U);
+        EXPECT_EQ(batch.step(), step + i);
+        rig.expect_windows(batch);
+        seen.insert(batch.index().begin(), batch.index().end());
       }
       next = loader.state();
       EXPECT_EQ(next.position, state.position + leg.steps * leg.world * leg.batch);
@@ -121,8 +121,8 @@ TEST(Loader, LeavesNothingOutOfAMixtureOfOne) {
   std::vector<std::uint64_t> seen;
   while (seen.size() < 700) {
     const auto batch = loader.next();
-    seen.insert(seen.end(), batch->samples().begin(), batch->samples().end());
-    rig.expect_windows(*batch);
+    seen.insert(seen.end(), batch.index().begin(), batch.index().end());
+    rig.expect_windows(batch);
   }
   for (std::size_t epoch = 0; epoch < 7; ++epoch) {
     const auto first = seen.begin() + static_cast<std::ptrdiff_t>(epoch * 100);
@@ -140,12 +140,12 @@ TEST(Loader, DrawsEachSourceOfAMixtureByItsWeight) {
   for (std::uint64_t n = 1; n <= 400;) {
     const auto batch = loader.next();
     ASSERT_TRUE(batch);
-    for (const std::uint64_t sample : batch->samples()) {
+    for (const std::uint64_t sample : batch.index()) {
       (sample < 100 ? ours : others).push_back(sample);
       EXPECT_LE(std::abs(static_cast<double>(ours.size()) - 0.7 * static_cast<double>(n)), 1.0);
       ++n;
     }
-    EXPECT_EQ(batch->epoch(), (n - 2) / 4 / 34);
+    EXPECT_EQ(batch.epoch(), (n - 2) / 4 / 34);
   }
   for (const auto& [samples, size] : {std::pair{ours, 100UL}, {others, 39UL}}) {
     for (std::size_t i = 0; i + size <= samples.size(); i += size) {
@@ -165,10 +165,10 @@ TEST(Loader, DrawsRandomWindowsThatStartAnywhere) {
   for (int i = 0; i < 60; ++i) {
     const auto batch = loader.next();
     for (std::uint64_t row = 0; row < 3; ++row) {
-      const std::uint64_t start = batch->samples()[row];
+      const std::uint64_t start = batch.index()[row];
       ASSERT_LT(start, 1003U - 10);
       starts.insert(start % 10);
-      rig.expect_window(*batch, row, start);
+      rig.expect_window(batch, row, start);
     }
   }
   EXPECT_EQ(starts.size(), 10U);
@@ -187,15 +187,15 @@ TEST(Loader, DeliversDocumentsApart) {
                          .separate_documents = true});
   const auto batch = loader.next();
   ASSERT_TRUE(batch);
-  EXPECT_EQ(std::vector<std::int32_t>(batch->positions(), batch->positions() + 10),
+  const auto positions = batch.as<std::int32_t>(kPositions);
+  EXPECT_EQ(std::vector<std::int32_t>(positions.begin(), positions.end()),
             (std::vector<std::int32_t>{0, 1, 2, 0, 1, 0, 0, 1, 2, 3}));
-  const auto cu = batch->cu_seqlens();
+  const auto cu = batch.as<std::int32_t>(kCuSeqlens);
   EXPECT_EQ(std::vector<std::int32_t>(cu.begin(), cu.end()),
             (std::vector<std::int32_t>{0, 3, 5, 6, 10}));
   Loader across(tokens, {.batch_size = 2, .block_size = 5});
   const auto plain = across.next();
-  EXPECT_EQ(plain->positions(), nullptr);
-  EXPECT_TRUE(plain->cu_seqlens().empty());
+  EXPECT_EQ(plain.columns(), 2U);
 }
 
 }  // namespace

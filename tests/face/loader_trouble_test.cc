@@ -161,7 +161,7 @@ TEST(LoaderTrouble, HasABudgetOfItsOwnOrThatOfItsTokens) {
   EXPECT_EQ(error_of([&] { const Loader big(long_one.tokens, wide); }).find("memory: "), 0U);
   wide.batch_size = 4;
   Loader fits(long_one.tokens, wide);
-  for (int i = 0; i < 200; ++i) long_one.expect_windows(*fits.next());
+  for (int i = 0; i < 200; ++i) long_one.expect_windows(fits.next());
 }
 
 TEST(LoaderTrouble, NamesATokenThatDoesNotFit) {
@@ -246,7 +246,7 @@ TEST(LoaderTrouble, GoesOnWhenItsTokensAreClosedOrGone) {
   EXPECT_NE(refused(rig->tokens, [](auto&) {}).find("closed"), std::string::npos);
   const auto batch = loader.next();
   ASSERT_TRUE(batch);
-  rig->expect_windows(*batch);
+  rig->expect_windows(batch);
   const LoaderState state = loader.state();
   rig.reset();
   EXPECT_TRUE(loader.next());
@@ -266,9 +266,7 @@ TEST(LoaderTrouble, EndsAWaitingNextWhenCancelledFromAnotherThread) {
   loader.cancel();
   consumer.join();
   EXPECT_FALSE(loader.next());
-  bool timed_out = true;
-  EXPECT_FALSE(loader.next_for(std::chrono::milliseconds(1), &timed_out));
-  EXPECT_FALSE(timed_out);
+  EXPECT_FALSE(loader.next_for(std::chrono::milliseconds(1)).value());
 }
 
 TEST(LoaderTrouble, ServesManyThreadsWithALoaderEachWhileTokensAreRead) {
@@ -282,9 +280,9 @@ TEST(LoaderTrouble, ServesManyThreadsWithALoaderEachWhileTokensAreRead) {
       options.epochs = 1;
       Loader loader(rig.tokens, options);
       while (const auto batch = loader.next()) {
-        rig.expect_windows(*batch);
-        const TokenBatch drawn = rig.tokens.batch(rank + 1, 10, batch->step());
-        rig.expect_window(drawn, rank, drawn.samples()[rank]);
+        rig.expect_windows(batch);
+        const Batch drawn = rig.tokens.batch(rank + 1, 10, batch.step());
+        rig.expect_window(drawn, rank, drawn.index()[rank]);
       }
       (void)rig.tokens.fingerprint();
       (void)rig.tokens.stats();

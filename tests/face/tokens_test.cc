@@ -36,7 +36,7 @@ TEST(Tokens, GivesTheWindowsThatStartAtYourPlaces) {
     for (int i = 0; i < 20; ++i) {
       starts.push_back(static_cast<std::int64_t>(random() % (1003 - block)));
     }
-    const TokenBatch batch = rig.tokens.windows(starts, block);
+    const Batch batch = rig.tokens.windows(starts, block);
     ASSERT_EQ(batch.rows(), starts.size());
     for (std::size_t row = 0; row < starts.size(); ++row) {
       rig.expect_window(batch, row, static_cast<std::uint64_t>(starts[row]));
@@ -51,14 +51,14 @@ TEST(Tokens, ReadsLongListsInPieces) {
   Starts starts(20'000);
   for (std::int64_t& start : starts) start = static_cast<std::int64_t>(random() % 5000);
   int pieces = 0;
-  const TokenBatch batch = rig.tokens.windows(starts, 3, "int64", [&] { ++pieces; });
+  const Batch batch = rig.tokens.windows(starts, 3, "int64", [&] { ++pieces; });
   EXPECT_GE(pieces, 4);
   for (std::size_t row = 0; row < starts.size(); ++row) {
     rig.expect_window(batch, row, static_cast<std::uint64_t>(starts[row]));
   }
-  const TokenBatch drawn = rig.tokens.batch(20'000, 3, 1);
+  const Batch drawn = rig.tokens.batch(20'000, 3, 1);
   for (std::size_t row = 0; row < 20'000; ++row) {
-    rig.expect_window(drawn, row, drawn.samples()[row]);
+    rig.expect_window(drawn, row, drawn.index()[row]);
   }
   struct Enough {};
   EXPECT_THROW((void)rig.tokens.windows(starts, 3, "int64", [] { throw Enough(); }), Enough);
@@ -68,9 +68,9 @@ TEST(Tokens, GivesWindowsInEveryTypeThatHoldsTheTokens) {
   const TokenRig rig(300);
   const auto as = [&](const char* dtype, auto zero) {
     using To = decltype(zero);
-    const TokenBatch batch = rig.tokens.windows(Starts{5, 100}, 33, dtype);
-    const auto* x = reinterpret_cast<const To*>(batch.x());
-    const auto* y = reinterpret_cast<const To*>(batch.y());
+    const Batch batch = rig.tokens.windows(Starts{5, 100}, 33, dtype);
+    const auto x = batch.as<To>(kX);
+    const auto y = batch.as<To>(kY);
     for (std::size_t i = 0; i < 33; ++i) {
       EXPECT_EQ(x[33 + i], static_cast<To>(rig.held[100 + i])) << dtype;
       EXPECT_EQ(y[i], static_cast<To>(rig.held[6 + i])) << dtype;
@@ -163,10 +163,9 @@ TEST(Tokens, RefusesToTakeATokenThatIsNotThere) {
 TEST(Tokens, DrawsTheSameBatchForTheSameSeed) {
   const TokenRig rig(1003);
   const auto starts = [&](std::uint64_t seed) {
-    const TokenBatch batch = rig.tokens.batch(50, 20, seed);
-    for (std::uint64_t row = 0; row < 50; ++row)
-      rig.expect_window(batch, row, batch.samples()[row]);
-    return std::vector<std::uint64_t>(batch.samples().begin(), batch.samples().end());
+    const Batch batch = rig.tokens.batch(50, 20, seed);
+    for (std::uint64_t row = 0; row < 50; ++row) rig.expect_window(batch, row, batch.index()[row]);
+    return std::vector<std::uint64_t>(batch.index().begin(), batch.index().end());
   };
   EXPECT_EQ(starts(1), starts(1));
   EXPECT_NE(starts(1), starts(2));
@@ -175,14 +174,14 @@ TEST(Tokens, DrawsTheSameBatchForTheSameSeed) {
 
 TEST(Tokens, KeepsABatchAliveWhateverElseIsGone) {
   std::optional<TokenRig> rig(1003);
-  const TokenBatch first = rig->tokens.windows(Starts{7}, 10);
-  const TokenBatch second = rig->tokens.windows(Starts{8}, 10);
+  const Batch first = rig->tokens.windows(Starts{7}, 10);
+  const Batch second = rig->tokens.windows(Starts{8}, 10);
   rig->expect_window(first, 0, 7);
   const auto held = rig->held;
   rig.reset();
   for (std::size_t i = 0; i < 10; ++i) {
-    EXPECT_EQ(reinterpret_cast<const std::int64_t*>(first.x())[i], held[7 + i]);
-    EXPECT_EQ(reinterpret_cast<const std::int64_t*>(second.y())[i], held[9 + i]);
+    EXPECT_EQ(first.as<std::int64_t>(kX)[i], held[7 + i]);
+    EXPECT_EQ(second.as<std::int64_t>(kY)[i], held[9 + i]);
   }
 }
 
@@ -205,14 +204,14 @@ TEST(Tokens, ReadsManyTinyShardsAsOneStream) {
         Tokens::open(folder.path(), options)}) {
     EXPECT_EQ(tokens.paths(), paths) << "empty shards are left out";
     EXPECT_EQ(read_all(tokens), held);
-    const TokenBatch batch = tokens.windows(Starts{0, 100, 232}, 100);
+    const Batch batch = tokens.windows(Starts{0, 100, 232}, 100);
     for (std::size_t i = 0; i < 100; ++i) {
-      EXPECT_EQ(reinterpret_cast<const std::int64_t*>(batch.y())[200 + i], held[233 + i]);
+      EXPECT_EQ(batch.as<std::int64_t>(kY)[200 + i], held[233 + i]);
     }
     Loader loader(tokens, {.batch_size = 2, .block_size = 50, .order = WindowOrder::sequential});
     const auto loaded = loader.next();
     for (std::size_t i = 0; i < 100; ++i) {
-      EXPECT_EQ(reinterpret_cast<const std::int64_t*>(loaded->x())[i], held[i]);
+      EXPECT_EQ(loaded.as<std::int64_t>(kX)[i], held[i]);
     }
   }
 }

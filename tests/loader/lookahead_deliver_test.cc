@@ -50,16 +50,15 @@ struct TurnedRig {
                                        most_ahead);
   }
   void expect_next(Lookahead& loader, std::uint64_t turn) const {
-    bool timed_out = false;
-    const auto lease = loader.next(std::chrono::minutes(1), &timed_out);
-    ASSERT_TRUE(lease) << "turn " << turn;
+    const Batch batch = loader.next(std::chrono::minutes(1)).value();
+    ASSERT_TRUE(batch) << "turn " << turn;
     const Schedule::Turn at = schedule.at(turn);
-    ASSERT_EQ(lease->epoch, at.epoch);
-    ASSERT_EQ(lease->step, at.step);
+    ASSERT_EQ(batch.epoch(), at.epoch);
+    ASSERT_EQ(batch.step(), at.step);
     std::vector<std::uint64_t> samples(schedule.count(turn));
     schedule.fill(*order, turn, order->size(), samples);
-    ASSERT_EQ((*lease)->samples, samples);
-    const std::byte* out = (*lease)->memory.data();
+    ASSERT_EQ(heard(batch), samples);
+    const std::byte* out = batch.column(0).data();
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const std::string row = row_in_c_order(samples[i], false);
       for (std::size_t b = 0; b < kRowBytes; ++b) {
@@ -86,8 +85,7 @@ TEST(Lookahead, MakesBatchesOverTheSameWayWhereverTheyComeFrom) {
         for (std::uint64_t turn = 0; turn < rig.schedule.turns(); ++turn) {
           rig.expect_next(*loader, turn);
         }
-        bool timed_out = true;
-        EXPECT_FALSE(loader->next(milliseconds(0), &timed_out));
+        EXPECT_FALSE(loader->next(milliseconds(0)).value());
       }
     }
   }
@@ -119,11 +117,10 @@ TEST(Lookahead, GivesAnErrorOfDeliverWithItsStepOnEveryTry) {
     const std::uint64_t step = *rig.order->position_of(1, 1234) / 50;
     int errors = 0;
     for (int i = 0; i < 60; ++i) {
-      bool timed_out = false;
       try {
-        const auto lease = loader->next(std::chrono::minutes(1), &timed_out);
-        ASSERT_TRUE(lease);
-        ASSERT_LT(lease->step, step);
+        const Batch batch = loader->next(std::chrono::minutes(1)).value();
+        ASSERT_TRUE(batch);
+        ASSERT_LT(batch.step(), step);
       } catch (const std::invalid_argument& error) {
         EXPECT_EQ(error.what(), "row 1234 (epoch 1, step " + std::to_string(step) + ")");
         ++errors;

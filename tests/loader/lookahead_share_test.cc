@@ -38,10 +38,9 @@ TEST(Lookahead, GivesBackWhatAnotherNeeds) {
       std::vector<std::unique_ptr<Lookahead>> loaders;
       for (std::uint64_t i = 0; i < parts; ++i) {
         loaders.push_back(rig.load(100));
-        bool timed_out = false;
-        const auto lease = loaders.back()->next(std::chrono::minutes(1), &timed_out);
-        ASSERT_TRUE(lease);
-        rig.expect_batch(*lease, 0);
+        const Batch batch = loaders.back()->next(std::chrono::minutes(1)).value();
+        ASSERT_TRUE(batch);
+        rig.expect_batch(batch, 0);
       }
       EXPECT_THROW((void)rig.load(100), std::invalid_argument);
       for (const auto& loader : loaders) rig.drain(*loader, 1);
@@ -61,10 +60,9 @@ TEST(Lookahead, TakesMoreAgainWhenAnotherHasGone) {
     EXPECT_EQ(ahead_bytes(rig.budget), 0U);
     std::uint64_t step = 0;
     const auto take = [&] {
-      bool timed_out = false;
-      const auto lease = first->next(std::chrono::minutes(1), &timed_out);
-      ASSERT_TRUE(lease);
-      rig.expect_batch(*lease, step++);
+      const Batch batch = first->next(std::chrono::minutes(1)).value();
+      ASSERT_TRUE(batch);
+      rig.expect_batch(batch, step++);
     };
     for (int i = 0; i < 20; ++i) take();
     EXPECT_EQ(ahead_bytes(rig.budget), 0U);
@@ -85,9 +83,8 @@ TEST(Lookahead, DeliversAllWhileOthersComeAndGo) {
         const auto visitor = std::make_unique<Lookahead>(
             LookaheadInputs{rig.rows, *rig.order, rig.fake, rig.budget}, rig.schedule, 0);
         for (int step = 0; step < i % 5; ++step) {
-          bool timed_out = false;
-          const auto lease = visitor->next(std::chrono::minutes(1), &timed_out);
-          EXPECT_TRUE(lease);
+          const Batch batch = visitor->next(std::chrono::minutes(1)).value();
+          EXPECT_TRUE(batch);
         }
       }
     });
@@ -118,11 +115,10 @@ TEST(Lookahead, ReadsWideRowsInFortranOrderInFewSets) {
     const auto order = make_sequential(4);
     Lookahead loader({rows, *order, fake, budget}, {.size = 4, .batch_size = 1}, 0);
     for (std::uint64_t row = 0; row < 4; ++row) {
-      bool timed_out = false;
-      const auto lease = loader.next(std::chrono::minutes(1), &timed_out);
-      ASSERT_TRUE(lease);
+      const Batch batch = loader.next(std::chrono::minutes(1)).value();
+      ASSERT_TRUE(batch);
       for (std::uint64_t column = 0; column < kWide; ++column) {
-        ASSERT_EQ(std::memcmp((*lease)->memory.data() + column * 4,
+        ASSERT_EQ(std::memcmp(batch.column(0).data() + column * 4,
                               bytes.data() + (column * 4 + row) * 4, 4),
                   0);
       }

@@ -30,11 +30,10 @@ TEST(Lookahead, GivesAnErrorWithStepAndPathUntilTheReadSucceeds) {
       const std::uint64_t step = *rig.order->position_of(1, victim) / 100;
       int errors = 0;
       for (int i = 0; i < 50; ++i) {
-        bool timed_out = false;
         try {
-          const auto lease = loader->next(std::chrono::minutes(1), &timed_out);
-          ASSERT_TRUE(lease);
-          ASSERT_LT(lease->step, step);
+          const Batch batch = loader->next(std::chrono::minutes(1)).value();
+          ASSERT_TRUE(batch);
+          ASSERT_LT(batch.step(), step);
         } catch (const IoError& error) {
           EXPECT_EQ(error.err, EIO);
           EXPECT_EQ(error.path, "data.npy");
@@ -52,11 +51,10 @@ TEST(Lookahead, GivesAnErrorWithStepAndPathUntilTheReadSucceeds) {
       EXPECT_GT(errors, 10);
       // Tried again, and the disk is well: nothing is lost.
       rig.fake.fail_at(~std::uint64_t{0}, failure);
-      bool timed_out = false;
-      const auto lease = loader->next(std::chrono::minutes(1), &timed_out);
-      ASSERT_TRUE(lease);
-      EXPECT_LE(lease->step, step);
-      rig.drain(*loader, lease->step + 1);
+      const Batch batch = loader->next(std::chrono::minutes(1)).value();
+      ASSERT_TRUE(batch);
+      EXPECT_LE(batch.step(), step);
+      rig.drain(*loader, batch.step() + 1);
     }
   }
 }
@@ -68,9 +66,8 @@ TEST(Lookahead, SaysThatAFileEnded) {
   failure.found_bytes = 777;
   rig.fake.fail_at(0, failure);
   const auto loader = rig.load(kRows);
-  bool timed_out = false;
   try {
-    (void)loader->next(std::chrono::minutes(1), &timed_out);
+    (void)loader->next(std::chrono::minutes(1));
     FAIL() << "delivered";
   } catch (const FormatError& error) {
     const std::string text = error.what();
@@ -84,9 +81,7 @@ TEST(Lookahead, GivesUpAfterTheTimeoutAndGoesOnLater) {
   rig.fake.hold();
   const auto loader = rig.load(100);
   for (int i = 0; i < 3; ++i) {
-    bool timed_out = false;
-    EXPECT_FALSE(loader->next(milliseconds(5), &timed_out));
-    EXPECT_TRUE(timed_out);
+    EXPECT_FALSE(loader->next(milliseconds(5)).has_value());
   }
   rig.fake.release();
   rig.drain(*loader);
@@ -100,12 +95,9 @@ TEST(Lookahead, EndsAWaitingNextWhenCancelled) {
     auto loader = rig.load(100);
     rig.fake.wait_for_sets(1);
     std::thread other([&] { loader->cancel(); });
-    bool timed_out = false;
-    EXPECT_FALSE(loader->next(std::chrono::minutes(1), &timed_out));
-    EXPECT_FALSE(timed_out);
+    EXPECT_FALSE(loader->next(std::chrono::minutes(1)).value());
     other.join();
-    EXPECT_FALSE(loader->next(std::chrono::minutes(1), &timed_out)) << "and stays so";
-    EXPECT_FALSE(timed_out);
+    EXPECT_FALSE(loader->next(std::chrono::minutes(1)).value()) << "and stays so";
     rig.fake.release();
   }
 }
@@ -134,12 +126,11 @@ TEST(Lookahead, GoesOnForAConsumerThatKeepsEverything) {
   for (const std::uint64_t budget_bytes : {100'000UL, 4 * kMiB}) {
     LookaheadRig rig(budget_bytes);
     const auto loader = rig.load(50);
-    std::vector<Lease> kept;
+    std::vector<Batch> kept;
     for (std::uint64_t step = 0; step < rig.schedule.turns(); ++step) {
-      bool timed_out = false;
-      auto lease = loader->next(std::chrono::minutes(1), &timed_out);
-      ASSERT_TRUE(lease) << step;
-      kept.push_back(std::move(*lease));
+      Batch batch = loader->next(std::chrono::minutes(1)).value();
+      ASSERT_TRUE(batch) << step;
+      kept.push_back(std::move(batch));
     }
     EXPECT_GT(loader->pool()->held_bytes(), 0U);
     for (std::uint64_t step = 0; step < kept.size(); ++step) rig.expect_batch(kept[step], step);
@@ -151,11 +142,10 @@ TEST(Lookahead, GoesOnForAConsumerThatKeepsEverything) {
 TEST(Lookahead, LetsLeasesOutliveIt) {
   LookaheadRig rig;
   auto loader = rig.load(50);
-  bool timed_out = false;
-  const auto lease = loader->next(std::chrono::minutes(1), &timed_out);
+  const Batch batch = loader->next(std::chrono::minutes(1)).value();
   loader.reset();
-  ASSERT_TRUE(lease);
-  rig.expect_batch(*lease, 0);
+  ASSERT_TRUE(batch);
+  rig.expect_batch(batch, 0);
 }
 
 }  // namespace

@@ -2,90 +2,102 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <random>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "support/forked.h"
 
 namespace lowtide::pool_test {
 namespace {
 
 constexpr std::size_t kBytes = 8192;
 
+std::byte* memory(const Batch& batch) {
+  return Buffer::of(batch).memory.data();
+}
+
 TEST(Pool, GivesABufferBackToTheNextTaker) {
   const auto pool = std::make_shared<Pool>(kBytes, 10, 1);
   std::byte* first = nullptr;
   {
-    const Lease lease = pool->take();
-    EXPECT_EQ(lease->memory.size(), kBytes);
-    EXPECT_GE(lease->samples.capacity(), 10U);
-    first = lease->memory.data();
+    const Batch batch = pool->take();
+    EXPECT_EQ(Buffer::of(batch).memory.size(), kBytes);
+    EXPECT_GE(Buffer::of(batch).samples.capacity(), 10U);
+    Buffer::of(batch).samples = {1, 2};
+    Buffer::of(batch).step = 7;
+    first = memory(batch);
   }
-  EXPECT_EQ(pool->take()->memory.data(), first);
+  const Batch again = pool->take();
+  EXPECT_EQ(memory(again), first);
+  EXPECT_TRUE(again.index().empty());
+  EXPECT_EQ(again.step(), 0U);
 }
 
 TEST(Pool, NeverGivesABufferThatSomebodyHas) {
   const auto pool = std::make_shared<Pool>(kBytes, 1, 2);
-  std::vector<Lease> kept;
+  std::vector<Batch> kept;
   for (int i = 0; i < 20; ++i) {
     kept.push_back(pool->take());
-    std::memset(kept.back()->memory.data(), i, kBytes);
-    { const Lease other = pool->take(); }
+    std::memset(memory(kept.back()), i, kBytes);
+    { const Batch other = pool->take(); }
   }
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    EXPECT_EQ(kept[i]->memory.data()[0], static_cast<std::byte>(i));
-    EXPECT_EQ(kept[i]->memory.data()[kBytes - 1], static_cast<std::byte>(i));
+    EXPECT_EQ(memory(kept[i])[0], static_cast<std::byte>(i));
+    EXPECT_EQ(memory(kept[i])[kBytes - 1], static_cast<std::byte>(i));
   }
 }
 
 TEST(Pool, CountsDeliveredBuffersBeyondTheOneInHand) {
   const auto pool = std::make_shared<Pool>(kBytes, 1, 3);
-  std::vector<Lease> kept;
+  std::vector<Batch> kept;
   EXPECT_EQ(pool->held_bytes(), 0U);
   kept.push_back(pool->take());
   EXPECT_EQ(pool->held_bytes(), 0U) << "not delivered yet";
-  kept.back().deliver();
+  pool->deliver(kept.back());
   EXPECT_EQ(pool->held_bytes(), 0U) << "the one in hand";
   for (int i = 0; i < 5; ++i) {
     kept.push_back(pool->take());
-    kept.back().deliver();
+    pool->deliver(kept.back());
   }
   EXPECT_EQ(pool->held_bytes(), 5 * kBytes);
   kept.clear();
   EXPECT_EQ(pool->held_bytes(), 0U);
 }
 
-TEST(Pool, MovesCountOnce) {
+TEST(Pool, CountsABatchOnceHoweverOftenItIsCopiedAndMoved) {
   const auto pool = std::make_shared<Pool>(kBytes, 1, 4);
-  Lease a = pool->take(), b = pool->take(), c = pool->take();
-  a.deliver();
-  b.deliver();
-  c.deliver();
-  a.step = 7;
-  a.epoch = 3;
+  Batch a = pool->take(), b = pool->take(), c = pool->take();
+  for (const Batch& batch : {a, b, c}) pool->deliver(batch);
+  Buffer::of(a).step = 7;
   EXPECT_EQ(pool->held_bytes(), 2 * kBytes);
   b = std::move(a);  // b's own buffer goes back
   EXPECT_EQ(pool->held_bytes(), kBytes);
-  EXPECT_EQ(b.step, 7U);
-  EXPECT_EQ(b.epoch, 3U);
-  const Lease moved(std::move(b));
-  EXPECT_EQ(moved.step, 7U);
+  EXPECT_EQ(b.step(), 7U);
+  EXPECT_FALSE(a);  // NOLINT(bugprone-use-after-move): a moved batch is empty
+  Batch copy = b;
+  const Batch moved(std::move(b));
+  EXPECT_EQ(memory(copy), memory(moved));
   EXPECT_EQ(pool->held_bytes(), kBytes);
-  EXPECT_NE(moved->memory.data(), nullptr);
+  copy = Batch();
+  EXPECT_EQ(pool->held_bytes(), kBytes) << "one copy is left";
+  EXPECT_EQ(moved.step(), 7U);
 }
 
-TEST(Pool, IsOutlivedByItsLeases) {
-  std::optional<Lease> lease;
+TEST(Pool, IsOutlivedByItsBatches) {
+  Batch batch;
   {
     const auto pool = std::make_shared<Pool>(kBytes, 1, 1);
-    lease = pool->take();
-    lease->deliver();
+    batch = pool->take();
+    pool->deliver(batch);
   }
-  std::memset((*lease)->memory.data(), 9, kBytes);
-  EXPECT_EQ((*lease)->memory.data()[kBytes - 1], std::byte{9});
-  lease.reset();
+  std::memset(memory(batch), 9, kBytes);
+  EXPECT_EQ(memory(batch)[kBytes - 1], std::byte{9});
 }
 
 TEST(Pool, ServesManyThreads) {
@@ -93,15 +105,14 @@ TEST(Pool, ServesManyThreads) {
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      std::vector<Lease> mine;
+      std::vector<Batch> mine;
       std::mt19937 random(t);
       for (int i = 0; i < 500; ++i) {
         mine.push_back(pool->take());
-        if (random() % 2 == 0) mine.back().deliver();
-        mine.back()->memory.data()[0] = static_cast<std::byte>(t);
-        for (const Lease& lease : mine) {
-          ASSERT_EQ(lease->memory.data()[0], static_cast<std::byte>(t));
-        }
+        if (random() % 2 == 0) pool->deliver(mine.back());
+        memory(mine.back())[0] = static_cast<std::byte>(t);
+        if (random() % 4 == 0) mine.push_back(mine.front());
+        for (const Batch& batch : mine) ASSERT_EQ(memory(batch)[0], static_cast<std::byte>(t));
         if (random() % 3 == 0) mine.erase(mine.begin());
         if (mine.size() > 8) mine.clear();
       }
@@ -109,6 +120,89 @@ TEST(Pool, ServesManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(pool->held_bytes(), 0U);
+}
+
+TEST(Pool, TakesCopiesBackFromAnyThread) {
+  const auto pool = std::make_shared<Pool>(kBytes, 1, 2);
+  for (int round = 0; round < 200; ++round) {
+    Batch batch = pool->take();
+    pool->deliver(batch);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) threads.emplace_back([copy = batch] { EXPECT_TRUE(copy); });
+    batch = Batch();
+    for (std::thread& thread : threads) thread.join();
+  }
+  EXPECT_EQ(pool->held_bytes(), 0U);
+}
+
+TEST(Pool, LetsAForkedChildReleaseBatchesWhileTheLockIsHeld) {
+  const auto pool = std::make_shared<Pool>(kBytes, 1, 2);
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    while (!stop) (void)pool->held_bytes();  // holds the lock at many of the forks
+  });
+  Batch batch = pool->take();
+  for (int i = 0; i < 50; ++i) {
+    expect_success(start_child([&] {
+      batch = Batch();
+      return 0;
+    }));
+  }
+  stop = true;
+  busy.join();
+}
+
+struct BatchColumns : testing::Test {
+  BatchColumns() {
+    Buffer& buffer = Buffer::of(batch);
+    buffer.rows = 4;
+    buffer.columns = {{.size_bytes = 32, .kind = 'f', .item_bytes = 4},
+                      {.offset_bytes = 64, .size_bytes = 4, .kind = 'u', .item_bytes = 1},
+                      {.offset_bytes = 130, .size_bytes = 8, .kind = 'V', .item_bytes = 2}};
+  }
+  Batch batch = std::make_shared<Pool>(kBytes, 1, 1)->take();
+};
+
+TEST_F(BatchColumns, AreBytesOrElementsOfTheirType) {
+  struct Row {
+    float a, b;
+  };
+  EXPECT_EQ(batch.rows(), 4U);
+  EXPECT_EQ(batch.columns(), 3U);
+  EXPECT_EQ(batch.column(1).data(), memory(batch) + 64);
+  EXPECT_EQ(batch.column(1).size(), 4U);
+  EXPECT_EQ(batch.as<float>().size(), 8U);
+  EXPECT_EQ(batch.as<const float>().size(), 8U);
+  EXPECT_EQ(batch.as<Row>().size(), 4U) << "a row at a time";
+  EXPECT_EQ(batch.as<std::uint8_t>(1).size(), 4U);
+  EXPECT_EQ(batch.as<std::byte>().size(), 32U);
+}
+
+TEST_F(BatchColumns, RefuseWhatTheyAreNot) {
+  struct Odd {
+    char three[3];
+  };
+  struct Aligned {
+    std::uint16_t value;
+  };
+  EXPECT_THROW((void)batch.column(3), std::out_of_range);
+  EXPECT_THROW((void)batch.as<float>(3), std::out_of_range);
+  EXPECT_THROW((void)batch.as<std::int32_t>(), std::invalid_argument);
+  EXPECT_THROW((void)batch.as<double>(), std::invalid_argument);
+  EXPECT_THROW((void)batch.as<std::int8_t>(1), std::invalid_argument);
+  EXPECT_THROW((void)batch.as<std::uint16_t>(2), std::invalid_argument);
+  EXPECT_THROW((void)batch.as<Odd>(1), std::invalid_argument);
+  EXPECT_EQ(batch.as<Aligned>(2).size(), 4U);
+  EXPECT_THROW((void)Batch().column(0), std::out_of_range);
+}
+
+TEST(Batch, IsEmptyUnlessItHoldsABuffer) {
+  const Batch empty;
+  EXPECT_FALSE(empty);
+  EXPECT_EQ(empty.rows(), 0U);
+  EXPECT_EQ(empty.columns(), 0U);
+  EXPECT_TRUE(empty.index().empty());
+  EXPECT_TRUE(empty.offsets().empty());
 }
 
 }  // namespace

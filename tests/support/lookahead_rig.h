@@ -48,6 +48,10 @@ inline std::string row_in_c_order(std::uint64_t row, bool fortran_order) {
   return text;
 }
 
+inline std::vector<std::uint64_t> heard(const Batch& batch) {
+  return {batch.index().begin(), batch.index().end()};
+}
+
 struct LookaheadRig {
   explicit LookaheadRig(std::uint64_t budget_bytes = 4 * kMiB, bool shuffle = true,
                         bool fortran_order = false)
@@ -63,29 +67,26 @@ struct LookaheadRig {
         LookaheadInputs{rows, *order, other != nullptr ? *other : fake, budget}, schedule,
         first_step);
   }
-  void expect_batch(const Lease& lease, std::uint64_t step) const {
-    ASSERT_EQ(lease.step, step);
-    ASSERT_EQ(lease.epoch, 1U);
+  void expect_batch(const Batch& batch, std::uint64_t step) const {
+    ASSERT_EQ(batch.step(), step);
+    ASSERT_EQ(batch.epoch(), 1U);
     std::vector<std::uint64_t> samples(schedule.count(step));
     order->fill(1, step * schedule.batch_size, samples);
-    ASSERT_EQ(lease->samples, samples);
+    ASSERT_EQ(heard(batch), samples);
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const std::string row = row_in_c_order(samples[i], fortran);
-      ASSERT_EQ(std::memcmp(lease->memory.data() + i * kRowBytes, row.data(), kRowBytes), 0)
+      ASSERT_EQ(std::memcmp(batch.column(0).data() + i * kRowBytes, row.data(), kRowBytes), 0)
           << "step " << step << ", row " << i;
     }
   }
   // Everything that is left, each batch checked.
   void drain(Lookahead& loader, std::uint64_t step = 0) const {
     for (; step < schedule.turns(); ++step) {
-      bool timed_out = false;
-      const auto lease = loader.next(std::chrono::minutes(1), &timed_out);
-      ASSERT_TRUE(lease) << "step " << step << (timed_out ? " timed out" : "");
-      expect_batch(*lease, step);
+      const Batch batch = loader.next(std::chrono::minutes(1)).value();
+      ASSERT_TRUE(batch) << "step " << step;
+      expect_batch(batch, step);
     }
-    bool timed_out = true;
-    EXPECT_FALSE(loader.next(std::chrono::milliseconds(0), &timed_out));
-    EXPECT_FALSE(timed_out);
+    EXPECT_FALSE(loader.next(std::chrono::milliseconds(0)).value());
   }
 
   bool fortran;

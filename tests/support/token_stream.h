@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -25,6 +25,11 @@ inline std::vector<std::uint16_t> made_tokens(std::size_t count, std::uint32_t s
   return tokens;
 }
 
+// Of a batch of int64.
+inline std::uint64_t block_size(const Batch& batch) {
+  return batch.as<std::int64_t>(kX).size() / batch.rows();
+}
+
 struct TokenRig {
   explicit TokenRig(std::size_t count, std::uint64_t memory_bytes = 4 << 20)
       : held(made_tokens(count)), budget_bytes(memory_bytes), tokens(open("train.bin", held)) {}
@@ -35,19 +40,18 @@ struct TokenRig {
                         {.dtype = "uint16", .memory_bytes = budget_bytes});
   }
   // Row `row` of a batch of int64 is the window that starts at this token.
-  void expect_window(const TokenBatch& batch, std::uint64_t row, std::uint64_t start) const {
-    const std::uint64_t block = batch.block_size();
+  void expect_window(const Batch& batch, std::uint64_t row, std::uint64_t start) const {
+    const std::uint64_t block = block_size(batch);
+    const auto x = batch.as<std::int64_t>(kX).subspan(row * block, block);
+    const auto y = batch.as<std::int64_t>(kY).subspan(row * block, block);
     for (std::uint64_t i = 0; i < block; ++i) {
-      std::int64_t x = 0, y = 0;
-      std::memcpy(&x, batch.x() + (row * block + i) * 8, 8);
-      std::memcpy(&y, batch.y() + (row * block + i) * 8, 8);
-      ASSERT_EQ(x, held[start + i]) << "row " << row << ", token " << i;
-      ASSERT_EQ(y, held[start + i + 1]) << "row " << row << ", token " << i;
+      ASSERT_EQ(x[i], held[start + i]) << "row " << row << ", token " << i;
+      ASSERT_EQ(y[i], held[start + i + 1]) << "row " << row << ", token " << i;
     }
   }
-  void expect_windows(const TokenBatch& batch) const {
+  void expect_windows(const Batch& batch) const {
     for (std::uint64_t row = 0; row < batch.rows(); ++row) {
-      expect_window(batch, row, batch.samples()[row] * batch.block_size());
+      expect_window(batch, row, batch.index()[row] * block_size(batch));
     }
   }
 
@@ -62,11 +66,11 @@ using Heard = std::tuple<std::uint64_t, std::uint64_t, std::vector<std::uint64_t
 inline Heard hear(Loader& loader) {
   const auto batch = loader.next();
   if (!batch) return {};
-  const std::size_t bytes = batch->rows() * batch->block_size() * 8;
-  return {batch->epoch(),
-          batch->step(),
-          {batch->samples().begin(), batch->samples().end()},
-          std::string(reinterpret_cast<const char*>(batch->x()), bytes)};
+  const std::span<std::byte> x = batch.column(kX);
+  return {batch.epoch(),
+          batch.step(),
+          {batch.index().begin(), batch.index().end()},
+          std::string(reinterpret_cast<const char*>(x.data()), x.size())};
 }
 
 // What a call throws, whatever it is.

@@ -29,9 +29,9 @@ int main(int argc, char** argv) {
 
   std::set<std::uint32_t> seen;
   auto batches = array.batches({.batch_size = 64, .order = lowtide::OrderKind::shuffle});
-  while (auto batch = batches.next()) {
-    const auto* values = reinterpret_cast<const std::uint32_t*>(batch->data());
-    seen.insert(values, values + batch->samples().size());
+  while (const lowtide::Batch batch = batches.next()) {
+    const auto values = batch.as<std::uint32_t>();
+    seen.insert(values.begin(), values.end());
   }
   std::remove(path);
 

@@ -1,0 +1,80 @@
+// batch.h - one step of data: columns of bytes, and which samples they hold.
+//
+//   while (lowtide::Batch batch = batches.next()) use(batch.index(), batch.as<float>());
+//
+// Rows of an array are one column. Windows of tokens are two, x and y; where documents are
+// separated, positions and cu_seqlens follow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace lowtide {
+
+// A lease of one buffer of a pool. Copies are cheap and share the buffer. Its bytes stay valid and
+// unchanged while any copy exists, even after the object that delivered it is gone; then the buffer
+// is reused. You may write to the bytes. Copies may be used and destroyed on any thread.
+class Batch {
+ public:
+  struct Buffer;  // internal
+
+  // An empty batch, which is false: the end of the data.
+  Batch() noexcept = default;
+  Batch(const Batch& other) noexcept;
+  Batch(Batch&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)) {}
+  Batch& operator=(Batch other) noexcept {
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
+  ~Batch() {
+    if (buffer_ != nullptr) release();
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return buffer_ != nullptr; }
+
+  // How many samples.
+  [[nodiscard]] std::uint64_t rows() const noexcept;
+  [[nodiscard]] std::size_t columns() const noexcept;
+  // All bytes of a column, sample after sample. Throws std::out_of_range.
+  [[nodiscard]] std::span<std::byte> column(std::size_t number) const;
+  // The elements of a column, sample after sample. T is the arithmetic type of its elements, or a
+  // class that is as large as one or several of them, such as a row. Throws std::invalid_argument
+  // for any other type, and std::out_of_range.
+  template <typename T>
+  [[nodiscard]] std::span<T> as(std::size_t number = 0) const {
+    static_assert(std::is_trivially_copyable_v<T>, "elements are bytes from a file");
+    const std::span<std::byte> bytes = checked(number, kind_of<T>(), sizeof(T), alignof(T));
+    return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+
+  // The number of each sample: row, or window; in random order, the first token of each window.
+  // Empty if the caller chose the samples (Tokens::windows).
+  [[nodiscard]] std::span<const std::uint64_t> index() const noexcept;
+  // Where each sample starts if samples differ in length, and the end: rows() + 1 elements, from 0.
+  // Otherwise empty.
+  [[nodiscard]] std::span<const std::uint64_t> offsets() const noexcept;
+  // The step of this rank in its epoch, from 0.
+  [[nodiscard]] std::uint64_t step() const noexcept;
+  [[nodiscard]] std::uint64_t epoch() const noexcept;
+
+ private:
+  explicit Batch(Buffer* leased) noexcept : buffer_(leased) {}
+  void release() noexcept;
+  [[nodiscard]] std::span<std::byte> checked(std::size_t number, char kind, std::size_t size_bytes,
+                                             std::size_t align_bytes) const;
+  // As DType::kind; V for a class.
+  template <typename T>
+  static constexpr char kind_of() {
+    if (std::is_same_v<std::remove_cv_t<T>, bool>) return 'b';
+    if (std::is_floating_point_v<T>) return 'f';
+    if (std::is_integral_v<T>) return std::is_signed_v<T> ? 'i' : 'u';
+    return 'V';
+  }
+
+  Buffer* buffer_ = nullptr;
+};
+
+}  // namespace lowtide
