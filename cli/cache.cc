@@ -237,7 +237,7 @@ Run add_cache(CLI::App& app) {
                                           "Evict the files from the page cache, after writing "
                                           "dirty pages to disk");
   app.add_flag("--warm", words->warm, "Load the files into the page cache")->excludes(evict);
-  app.add_flag("--json", words->json, "One JSON object instead of text");
+  app.add_flag("--json", words->json, "Print one JSON object instead of text");
   return [words](const Call&) {
     const std::vector<Named> files = files_named(words->files);
     const bool changes = words->evict || words->warm;

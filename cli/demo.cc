@@ -269,7 +269,7 @@ Run add_demo(CLI::App& app) {
                  "Write one report for the map and one for Lowtide: m.html gives m-mmap.html and "
                  "m-lowtide.html; .svg, .json, .dat and .trace also work")
       ->type_name("FILE");
-  app.add_flag("--json", words->json, "One JSON object instead of text");
+  app.add_flag("--json", words->json, "Print one JSON object instead of text");
   app.add_option("--inside", words->inside)->group("");
   app.add_option("--method", words->method)->group("");
   return [words](const Call&) {

@@ -109,7 +109,7 @@ Run add_doctor(CLI::App& app) {
       ->type_name("");
   app.add_option("--memory", words->memory, "The budget you intend to give Lowtide: 64MiB")
       ->type_name("SIZE");
-  app.add_flag("--json", words->json, "One JSON object instead of text");
+  app.add_flag("--json", words->json, "Print one JSON object instead of text");
   CLI::App* const verb = &app;
   return [words, verb](const Call&) {
     DoctorOptions options;

@@ -76,7 +76,7 @@ std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several) {
   app.add_option("--format", words->format, "npy, raw, nanogpt, llmc, megatron or olmo")
       ->type_name("WORD");
   app.add_flag("--tokens", words->tokens, "Read the file as tokens, not as an array");
-  app.add_flag("--json", words->json, "One JSON object instead of text");
+  app.add_flag("--json", words->json, "Print one JSON object instead of text");
   return words;
 }
 

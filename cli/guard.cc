@@ -93,7 +93,7 @@ Run add_guard(CLI::App& app) {
   app.add_flag("--tree", words->tree,
                "Apply the limit to the sum over all processes; a page mapped by two of them counts "
                "twice");
-  app.add_flag("--json", words->json, "One JSON object as the last line of stdout");
+  app.add_flag("--json", words->json, "Print one JSON object as the last line of stdout");
   return [words](const Call& call) {
     if (call.command.empty()) {
       throw std::invalid_argument(

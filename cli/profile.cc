@@ -304,7 +304,7 @@ Run add_profile(CLI::App& app) {
       ->type_name("S");
   app.add_flag("--no-children", words->no_children,
                "Watch only the program itself, not the processes it starts");
-  app.add_flag("--json", words->json, "One JSON object as the last line of stdout");
+  app.add_flag("--json", words->json, "Print one JSON object as the last line of stdout");
   return [words](const Call& call) {
     check_words(call, *words);
     if (words->pid) return profile_process(*words);

@@ -44,7 +44,7 @@ struct BenchCell {
   double seconds = 0;
   std::uint64_t samples = 0;     // delivered
   std::uint64_t bytes = 0;       // delivered
-  std::uint64_t bytes_read = 0;  // requested from the operating system; for "device" as bytes
+  std::uint64_t bytes_read = 0;  // requested from the operating system; "device": same as bytes
   std::uint64_t reads = 0;
   std::optional<double> samples_per_second, bytes_per_second;
   // Percent of the device's rate in the same pattern, in samples (random) or bytes (sequential).

@@ -13,7 +13,7 @@
 
 namespace lowtide {
 
-// What of a file is cached.
+// How much of a file is cached, and which parts.
 struct CacheState {
   std::string path;
   std::uint64_t bytes = 0;

@@ -41,7 +41,7 @@ struct DemoRate {
   std::uint64_t bytes_read = 0, bytes_asked = 0;
 };
 
-// Reads two shuffled epochs in batches of 4096 rows, or as much of them as `seconds` allow. The
+// Reads two shuffled epochs in batches of 4096 rows, or as much of them as `seconds` allows. The
 // rows are the same for every method. Every row is checked; a wrong one is a FormatError. Two
 // methods map the file, so it must not shrink during the call. `at_end` is called once, while the
 // method still holds its memory. Throws IoError, and std::invalid_argument for an unknown method.

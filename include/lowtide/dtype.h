@@ -46,7 +46,7 @@ struct Field {
   DType type;
   std::uint64_t offset_bytes = 0;  // from the start of the element
 
-  // Whether this is padding between fields or after the last one: plain void without a name and a
+  // Whether this is padding between fields or after the last one: plain void without a name or a
   // title, as NumPy writes it. An unnamed field of any other type is a field.
   [[nodiscard]] bool is_padding() const;
   [[nodiscard]] bool operator==(const Field& other) const = default;

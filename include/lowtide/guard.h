@@ -18,10 +18,10 @@ inline constexpr std::uint64_t kSmallestGuardBytes = 1 << 20;
 struct GuardOptions {
   std::vector<std::string> command;  // the program first; found on PATH
   std::uint64_t limit_bytes = 0;     // mapped pages per process; at least kSmallestGuardBytes
-  bool drop_cache = false;           // also drops released pages from the page cache
-  bool children = true;              // also covers the programs and processes that it starts
-  bool tree = false;  // the limit applies to the sum over all processes. A page that two of them
-                      // map is counted twice, so the sum is never below what they really hold
+  bool drop_cache = false;           // also drop released pages from the page cache
+  bool children = true;              // also cover the programs and processes that it starts
+  bool tree = false;  // apply the limit to the sum over all processes. A page that two of them map
+                      // is counted twice, so the sum is never below what they really hold
   std::string shim_path;  // liblowtide_guard.so; empty: ../lib/lowtide beside this executable
 };
 
@@ -36,7 +36,7 @@ struct GuardEnd {
   std::uint64_t maps = 0;                // how many maps were limited
   std::uint64_t processes = 0;           // how many processes were covered
   std::vector<std::string> not_covered;  // one sentence each; empty: everything was covered
-  std::string advice;                    // what would save the program much time; mostly empty
+  std::string advice;                    // what would save the program much time; usually empty
 };
 
 // Runs the program to its end, as run_command does. A program that would run without the library

@@ -92,7 +92,7 @@ struct CheckResult {
 
 // Reads everything that can be wrong, in file order, and leaves the page cache as it was. It checks
 // that sizes agree with headers, that indexes never decrease and stay inside the data, that every
-// byte can be read, that truth values are 0 or 1, and that values are as the options require.
+// byte can be read, that booleans are 0 or 1, and that values are as the options require.
 // Throws at the first fault: FormatError, which names the path, the byte, what was expected and
 // what was found, or IoError for a byte that cannot be read. Any thread.
 [[nodiscard]] CheckResult check(const std::string& path, const CheckOptions& options = {});

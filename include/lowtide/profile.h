@@ -107,14 +107,14 @@ class Recording {
   [[nodiscard]] double cost() const;
   // Whether this is a trace whose profiler was killed.
   [[nodiscard]] bool cut() const;
-  // The report as one HTML file without network access.
+  // The report as one HTML file that needs no network.
   [[nodiscard]] std::string html() const;
   // Throws std::invalid_argument for seconds below 0.
   [[nodiscard]] std::string svg(const PictureOptions& options = {}) const;
   [[nodiscard]] std::string json() const;
   // Writes a file in the format of its suffix: .html, .svg, .json, .dat or .trace. The file appears
   // whole or not at all. `picture` is for .svg. Throws IoError, and std::invalid_argument for
-  // another suffix.
+  // any other suffix.
   void save(const std::string& path, const PictureOptions& picture = {}) const;
 
   struct Impl;

@@ -1,4 +1,4 @@
-"""Reads arrays and token files that are bigger than memory: in any order, in flat memory.
+"""Reads arrays and token files that are bigger than memory, in any order, with flat memory use.
 
 ```python
 import lowtide as lt

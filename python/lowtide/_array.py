@@ -179,8 +179,7 @@ class Array(NoTruth, Closing):
         """Reads rows in the given order; duplicates are allowed.
 
         Args:
-            idx: Integers in any shape, which row numbers to read. Negative ones count from the
-                end.
+            idx: Row numbers, integers in any shape. Negative ones count from the end.
             out: Array to fill: C-contiguous and writable, with this array's dtype and the shape
                 `np.shape(idx) + a.shape[1:]`. Default: a new array.
 

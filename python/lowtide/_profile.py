@@ -276,7 +276,7 @@ class Profile:
                 (mprof) or `.trace`.
 
         Raises:
-            ValueError: The suffix is another one.
+            ValueError: The suffix is none of these.
             OSError: The file cannot be written.
         """
         self._recording.save(_name(path))
