@@ -85,7 +85,7 @@ std::vector<std::string> GuardWatch::found() const {
   const auto why = [](const Held& held) {
     if (!held.covered) return ": the guard's library was not loaded into it";
     if (held.restricted) return ": it restricts its system calls (seccomp)";
-    return ": mapped past libc, or read faster than trims can follow";
+    return ": mapped without libc, or read faster than trims can follow";
   };
   std::vector<std::string> found;
   for (const auto& [key, held] : by_name) {

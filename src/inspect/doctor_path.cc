@@ -59,7 +59,7 @@ Fact device_fact(const Device& device) {
   } else if (*device.rotational) {
     fact.state = FactState::note;
     fact.detail =
-        "reports that it rotates, so random reads wait for the disk's arm (a virtual disk may "
+        "reports that it rotates, so random reads wait for the disk's head (a virtual disk may "
         "report this and still be fast)";
     fact.advice =
         "give Lowtide more memory: it then reads more neighbouring rows together, in disk order";

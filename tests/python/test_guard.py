@@ -72,7 +72,7 @@ def test_the_cure_for_shuffled_reads_is_named_and_no_false_reason_is_given(data)
     result = program("shuffle_long", data)
     assert result.returncode == 0, result.stderr
     assert "did not release" not in result.stderr
-    assert "past libc" not in result.stderr
+    assert "without libc" not in result.stderr
     assert "needs trimmed pages again at once (as with shuffled reads)" in result.stderr
     assert "use lt.memmap or lt.open in the program, or raise the limit" in result.stderr
 
@@ -90,7 +90,7 @@ def test_locked_pages_are_named_for_what_they_are(data):
     assert result.returncode == 0, result.stderr
     assert "192 MiB that the kernel did not release (locked pages, or" in result.stderr
     assert "shuffled" not in result.stderr
-    assert "past libc" not in result.stderr
+    assert "without libc" not in result.stderr
 
 
 def test_pyarrow_memory_map_is_held(data, total):

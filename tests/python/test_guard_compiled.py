@@ -57,7 +57,7 @@ def test_a_program_that_maps_past_libc_is_named(tmp_path, data):
     result = guard("--", path, data)
     assert result.returncode == 0
     assert re.search(
-        r"not covered: past held \d+ MiB of \S+data.bin: .*mapped past libc", result.stderr
+        r"not covered: past held \d+ MiB of \S+data.bin: .*mapped without libc", result.stderr
     )
 
 
