@@ -20,8 +20,8 @@ struct Build {
 
 [[nodiscard]] const char* version() noexcept;  // "0.1.0"
 
-// Looks for the command in `folder` (default: the folder of this executable), and for the library of
-// guard in ../lib/lowtide beside that folder. Any thread.
+// Looks for the command in `folder` (default: the folder of this executable), and for the library
+// of guard in ../lib/lowtide beside that folder. Any thread.
 [[nodiscard]] Build build(const std::optional<std::string>& folder = std::nullopt);
 
 }  // namespace lowtide
