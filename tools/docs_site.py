@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ALWAYS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]  # the navigation has them
 CODE = {".cc": "cpp", ".h": "cpp", ".py": "python", ".sh": "sh"}
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
+# A line break becomes a space, which Japanese does not have between sentences.
+_JAPANESE_BREAK = re.compile(r"(?<=。)\n *(?=[^\s|#!-])")
 _FOREIGN = re.compile(
     r"""<(?:script|img|iframe)[^>]* src="?https?:|<link[^>]* href="?https?:[^>]*css"""
 )
@@ -56,6 +58,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         markdown = markdown.replace("::: include/lowtide", reference)
     if page.file.src_uri == "api/python.md":
         markdown += _not_listed(markdown)
+    if page.file.src_uri.endswith(".ja.md"):
+        markdown = _JAPANESE_BREAK.sub("", markdown)
     here = _repository_path(page.file.src_uri)
     folder = posixpath.dirname(page.file.src_uri)
 
