@@ -153,9 +153,9 @@ std::string headline(VerdictKind kind, const Facts& facts, const Trends& trends)
       return "The page tables grew by " + format_bytes(facts.page_tables.rise()) +
              ": they map memory, are not part of RSS, and stay until that memory is unmapped.";
     case VerdictKind::shared_twice:
-      return "No leak seen: the sum of RSS counts shared pages once per process (" +
+      return "No leak seen: the sum of RSS counts shared pages once per process: " +
              format_bytes(facts.shared->rss) + " as a sum, " + format_bytes(facts.shared->pss) +
-             " really held, according to PSS).";
+             " really held (PSS).";
     case VerdictKind::too_short:
       return short_headline(facts);
     case VerdictKind::flat:
