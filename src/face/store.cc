@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <new>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -154,33 +153,20 @@ StoreHolder::StoreHolder(std::string what, std::shared_ptr<const Shards> of,
       options(with_budget(with)),
       what_(std::move(what)),
       least_(std::move(least)),
-      held_bytes_(held_bytes),
-      store_(make_store()) {}
+      held_bytes_(held_bytes) {
+  here_.get().store = make_store();
+}
 
 std::shared_ptr<Store> StoreHolder::make_store() const {
   return std::make_shared<Store>(shards, options, least_, held_bytes_);
 }
 
-StoreHolder::~StoreHolder() {
-  notice_fork();
-}
-
-// The parent's store is leaked on purpose. Its threads do not exist in this process, so it cannot
-// be shut down, and one of them may have held the lock at the fork.
-void StoreHolder::notice_fork() {
-  fork_.look([this] {
-    new (&mutex_) std::mutex;
-    if (store_) (void)new std::shared_ptr<Store>(std::move(store_));
-    store_.reset();
-  });
-}
-
 std::shared_ptr<Store> StoreHolder::store() {
-  notice_fork();
-  const std::lock_guard lock(mutex_);
+  Here& here = here_.get();
+  const std::lock_guard lock(here.mutex);
   if (closed_) throw std::invalid_argument(shards->path(0) + ": " + what_ + " is closed");
-  if (!store_) store_ = make_store();
-  return store_;
+  if (!here.store) here.store = make_store();
+  return here.store;
 }
 
 std::shared_ptr<Store> StoreHolder::store_of_run() {
@@ -188,17 +174,11 @@ std::shared_ptr<Store> StoreHolder::store_of_run() {
 }
 
 void StoreHolder::close() {
-  notice_fork();
-  std::shared_ptr<Store> last;
-  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Store> last;  // shut down without the lock
+  Here& here = here_.get();
+  const std::lock_guard lock(here.mutex);
   closed_ = true;
-  last = std::move(store_);
-}
-
-bool StoreHolder::closed() {
-  notice_fork();
-  const std::lock_guard lock(mutex_);
-  return closed_;
+  last = std::move(here.store);
 }
 
 }  // namespace lowtide

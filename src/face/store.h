@@ -16,7 +16,7 @@
 #include "loader/pool.h"
 #include "lowtide/array.h"
 #include "os/files.h"
-#include "os/fork_notice.h"
+#include "os/per_process.h"
 
 namespace lowtide {
 
@@ -79,29 +79,29 @@ class StoreHolder {
   // `what` is the user's name for it in messages: "the array".
   StoreHolder(std::string what, std::shared_ptr<const Shards> shards, const StoreOptions& options,
               Budget::Entry least, std::uint64_t held_bytes);
-  ~StoreHolder();
 
   // The store of this process. Throws std::invalid_argument when closed.
   [[nodiscard]] std::shared_ptr<Store> store();
   // The same for a run that began before it was closed.
   [[nodiscard]] std::shared_ptr<Store> store_of_run();
   void close();
-  [[nodiscard]] bool closed();
+  [[nodiscard]] bool closed() const { return closed_; }
 
   const std::shared_ptr<const Shards> shards;
   const StoreOptions options;
 
  private:
-  void notice_fork();
+  struct Here {
+    std::mutex mutex;
+    std::shared_ptr<Store> store;  // nullptr: closed, or a child that has not opened it yet
+  };
   [[nodiscard]] std::shared_ptr<Store> make_store() const;
 
   const std::string what_;
   const Budget::Entry least_;
   const std::uint64_t held_bytes_;
-  std::mutex mutex_;
-  ForkNotice fork_;
-  std::shared_ptr<Store> store_;  // nullptr: closed, or a child that has not reopened yet
-  bool closed_ = false;
+  std::atomic<bool> closed_ = false;  // a child inherits it; set with the lock held
+  PerProcess<Here> here_;
 };
 
 }  // namespace lowtide

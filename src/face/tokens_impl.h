@@ -2,6 +2,7 @@
 // open_tokens.cc opens it, tokens_live.cc has what it holds in one process.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,7 +18,7 @@
 #include "format/tokens.h"
 #include "loader/pool.h"
 #include "lowtide/tokens.h"
-#include "os/fork_notice.h"
+#include "os/per_process.h"
 
 namespace lowtide {
 
@@ -40,7 +41,6 @@ class Tokens::Impl {
   Impl(std::shared_ptr<const TokenStream> stream, std::vector<TokenLayout> layouts,
        std::vector<Shard> index_shards, std::optional<std::uint64_t> eot_of,
        const StoreOptions& options);
-  ~Impl() { notice_fork(); }
 
   // Made on first use, and claims its table; nullptr if the format does not record documents.
   [[nodiscard]] std::shared_ptr<const Documents> documents();
@@ -80,22 +80,23 @@ class Tokens::Impl {
       if (pool) pool->keep(0);  // a batch that the user keeps must not keep the spare buffers
     }
   };
-  // What belongs to one process and ends with close().
+  // What ends with close().
   struct Live {
     std::shared_ptr<Store> store;
     Claim documents_claim;
     std::shared_ptr<const Documents> documents;
     std::optional<Buffers> buffers;  // of the last call of windows()
   };
-  void notice_fork();
-  [[nodiscard]] Live& live();  // with the lock held
+  struct Here {
+    std::mutex mutex;
+    std::unique_ptr<Live> live;
+  };
+  [[nodiscard]] Live& live(Here& here);  // with the lock held
   [[nodiscard]] Buffers make_buffers(Store& store, const Call& call) const;
 
   const std::shared_ptr<const Shards> index_shards_;
-  std::mutex mutex_;
-  ForkNotice fork_;
-  std::unique_ptr<Live> live_;
-  std::optional<std::uint64_t> fingerprint_;
+  PerProcess<Here> here_;
+  std::atomic<std::uint64_t> fingerprint_ = 0;  // 0: not computed yet
 };
 
 }  // namespace lowtide

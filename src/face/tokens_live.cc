@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "core/hash.h"
@@ -30,26 +29,18 @@ void keep_buffers(Share& share, Pool& pool, std::uint64_t each_bytes, std::uint6
 
 }  // namespace
 
-// Leaks the parent's live part on purpose: its locks may have been held at the fork.
-void Tokens::Impl::notice_fork() {
-  fork_.look([this] {
-    new (&mutex_) std::mutex;
-    (void)live_.release();
-  });
-}
-
-Tokens::Impl::Live& Tokens::Impl::live() {
+Tokens::Impl::Live& Tokens::Impl::live(Here& here) {
   std::shared_ptr<Store> store = holder->store();
-  if (!live_) live_ = std::make_unique<Live>();
-  live_->store = std::move(store);
-  return *live_;
+  if (!here.live) here.live = std::make_unique<Live>();
+  here.live->store = std::move(store);
+  return *here.live;
 }
 
 std::shared_ptr<const Documents> Tokens::Impl::documents() {
   if (layouts.empty()) return nullptr;
-  notice_fork();
-  const std::lock_guard lock(mutex_);
-  Live& live = this->live();
+  Here& here = here_.get();
+  const std::lock_guard lock(here.mutex);
+  Live& live = this->live(here);
   if (!live.documents) {
     Budget& budget = live.store->budget();
     const std::uint64_t most = std::min(budget.limit_bytes() / kDocumentsShare,
@@ -94,9 +85,9 @@ Batch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill, std::uin
   std::shared_ptr<Pool> pool;
   std::uint64_t piece_rows = 0;
   {
-    notice_fork();
-    const std::lock_guard lock(mutex_);
-    Live& live = this->live();
+    Here& here = here_.get();
+    const std::lock_guard lock(here.mutex);
+    Live& live = this->live(here);
     if (!live.buffers || live.buffers->call != call) {
       live.buffers.reset();
       live.buffers.emplace(make_buffers(*live.store, call));
@@ -140,11 +131,7 @@ Batch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill, std::uin
 }
 
 std::uint64_t Tokens::Impl::fingerprint() {
-  notice_fork();
-  {
-    const std::lock_guard lock(mutex_);
-    if (fingerprint_) return *fingerprint_;
-  }
+  if (const std::uint64_t known = fingerprint_; known != 0) return known;
   std::vector<Read> reads;
   std::vector<std::byte> sampled(kFingerprintReads * kFingerprintTokens * stream->item_bytes());
   const std::uint64_t count = std::min(kFingerprintTokens, stream->size());
@@ -158,7 +145,6 @@ std::uint64_t Tokens::Impl::fingerprint() {
   reads.resize(std::min<std::size_t>(reads.size(), kFingerprintReads));
   holder->store_of_run()->read(reads);
   const std::uint64_t hash = hash_with(stream->layout_hash(), std::span<const std::byte>(sampled));
-  const std::lock_guard lock(mutex_);
   fingerprint_ = hash;
   return hash;
 }
@@ -166,9 +152,9 @@ std::uint64_t Tokens::Impl::fingerprint() {
 void Tokens::Impl::close() {
   std::unique_ptr<Live> last;
   {
-    notice_fork();
-    const std::lock_guard lock(mutex_);
-    last = std::move(live_);
+    Here& here = here_.get();
+    const std::lock_guard lock(here.mutex);
+    last = std::move(here.live);
   }
   last.reset();
   holder->close();
