@@ -1,7 +1,6 @@
 #include "os/ring.h"
 
 #include <liburing.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -30,7 +29,6 @@ int sys::real_ring_hold(struct io_uring* ring, int fd) {
 
 struct Ring::Impl {
   struct io_uring ring {};
-  pid_t owner = ::getpid();
 };
 
 namespace {
@@ -93,28 +91,27 @@ bool Ring::built_in() noexcept {
   return true;
 }
 
-Ring::Ring(unsigned depth) : impl_(std::make_unique<Impl>()), depth_(depth) {
+Ring::Ring(unsigned depth) : impl_(&made_.get()), depth_(depth) {
   if (depth == 0) throw std::invalid_argument("depth: expected at least 1, found 0");
   const int made = sys::table.ring_init(depth, &impl_->ring);
   if (made < 0) throw IoError(-made, "io_uring_setup", "", std::nullopt, setup_hint(-made));
 }
 
 Ring::~Ring() {
+  if (made_.find() == nullptr) return;
   struct io_uring* const ring = &impl_->ring;
-  if (impl_->owner == ::getpid()) {
-    // Queued reads that were never submitted are dropped: io_uring_wait_cqe does not submit them.
-    unsigned pending = in_flight_ - std::min(in_flight_, ::io_uring_sq_ready(ring));
-    while (pending > 0) {
-      struct io_uring_cqe* cqe = nullptr;
-      const int waited = ::io_uring_wait_cqe(ring, &cqe);
-      if (waited == -EINTR || waited == -EAGAIN) continue;
-      if (waited < 0) break;
-      ::io_uring_cqe_seen(ring, cqe);
-      --pending;
-    }
-    // Otherwise the file would stay open until the kernel has destroyed the ring.
-    if (held_fd_ >= 0) hold(-1);
+  // Queued reads that were never submitted are dropped: io_uring_wait_cqe does not submit them.
+  unsigned pending = in_flight_ - std::min(in_flight_, ::io_uring_sq_ready(ring));
+  while (pending > 0) {
+    struct io_uring_cqe* cqe = nullptr;
+    const int waited = ::io_uring_wait_cqe(ring, &cqe);
+    if (waited == -EINTR || waited == -EAGAIN) continue;
+    if (waited < 0) break;
+    ::io_uring_cqe_seen(ring, cqe);
+    --pending;
   }
+  // Otherwise the file would stay open until the kernel has destroyed the ring.
+  if (held_fd_ >= 0) hold(-1);
   ::io_uring_queue_exit(ring);
 }
 

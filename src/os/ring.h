@@ -7,8 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
+
+#include "os/per_process.h"
 
 namespace lowtide {
 
@@ -27,8 +28,8 @@ class Ring {
 
   // Throws IoError (op "io_uring_setup").
   explicit Ring(unsigned depth);
-  // Waits for reads in flight, because the kernel writes into their memory until they are done. A
-  // forked child does not wait; it only releases its copy.
+  // Waits for reads in flight, because the kernel writes into their memory until they are done. The
+  // child of a fork does not wait; it leaves the ring to the parent.
   ~Ring();
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
@@ -60,7 +61,8 @@ class Ring {
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  PerProcess<Impl> made_;
+  Impl* const impl_;  // only the process that made it uses it
   unsigned depth_ = 0;
   unsigned in_flight_ = 0;
   int held_fd_ = -1;

@@ -28,7 +28,7 @@ bool Ring::built_in() noexcept {
   return false;
 }
 
-Ring::Ring(unsigned depth) : depth_(depth) {
+Ring::Ring(unsigned depth) : impl_(&made_.get()), depth_(depth) {
   throw IoError(ENOSYS, "io_uring_setup", "", std::nullopt, "built without liburing");
 }
 
