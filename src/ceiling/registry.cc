@@ -4,14 +4,12 @@
 #include <chrono>
 #include <exception>
 #include <limits>
-#include <new>
 #include <optional>
 #include <utility>
 
 #include "ceiling/pace.h"
 #include "core/clock.h"
 #include "os/mapped_pages.h"
-#include "os/per_process.h"
 #include "os/quiet_thread.h"
 
 namespace lowtide {
@@ -22,7 +20,7 @@ constexpr std::chrono::milliseconds kBlindWait{20};  // between two counts if st
 }  // namespace
 
 Registry::Registry() {
-  at_fork(&before_fork, &after_fork, &in_child);
+  at_fork(&before_fork, &after_fork, &after_fork);
 }
 
 Registry& Registry::of_process() {
@@ -39,23 +37,14 @@ void Registry::after_fork() {
   of_process().mutex_.unlock();
 }
 
-// The thread exists only in the parent. Here it can be neither joined nor destroyed, and the
-// condition variable may still count it as a waiter, so both are overwritten without destruction.
-void Registry::in_child() {
-  Registry& here = of_process();
-  new (&here.thread_) std::thread;
-  new (&here.changed_) std::condition_variable;
-  here.mutex_.unlock();
-}
-
 void Registry::add(TrimmedMap& map) {
   const std::lock_guard lock(mutex_);
   // Both may throw and come first: a map in the list without a thread would never be trimmed.
   maps_.reserve(maps_.size() + 1);
-  if (!thread_.joinable()) start_locked();
+  if (!running_locked()) start_locked();
   maps_.push_back(&map);
   ++changes_;
-  changed_.notify_all();
+  trimmer_.get().changed.notify_all();
 }
 
 void Registry::remove(TrimmedMap& map) noexcept {
@@ -66,7 +55,7 @@ void Registry::remove(TrimmedMap& map) noexcept {
 
 std::unique_lock<std::mutex> Registry::lock() noexcept {
   std::unique_lock held(mutex_);
-  if (stopped_ || thread_.joinable() || maps_.empty()) return held;
+  if (stopped_ || running_locked() || maps_.empty()) return held;
   try {
     start_locked();
   } catch (const std::exception&) {  // without a thread, announced parts are still trimmed
@@ -74,9 +63,16 @@ std::unique_lock<std::mutex> Registry::lock() noexcept {
   return held;
 }
 
+bool Registry::running_locked() const noexcept {
+  const Trimmer* const trimmer = trimmer_.find();
+  return trimmer != nullptr && trimmer->thread.joinable();
+}
+
 void Registry::start_locked() {
   stopped_ = false;
-  thread_ = start_quiet_thread("the thread that trims maps", [this, turn = turn_] { run(turn); });
+  Trimmer& trimmer = trimmer_.get();
+  trimmer.thread = start_quiet_thread("the thread that trims maps",
+                                      [this, &trimmer, turn = turn_] { run(trimmer, turn); });
 }
 
 // Joins without the lock, because the thread needs it to finish. A thread that add() starts in the
@@ -87,9 +83,11 @@ void Registry::stop() noexcept {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
     ++turn_;
-    ending = std::move(thread_);
+    Trimmer* const trimmer = trimmer_.find();
+    if (trimmer == nullptr) return;
+    ending = std::move(trimmer->thread);
+    trimmer->changed.notify_all();
   }
-  changed_.notify_all();
   if (ending.joinable()) ending.join();
 }
 
@@ -103,16 +101,16 @@ void Registry::resume() noexcept {
 
 bool Registry::running() const {
   const std::lock_guard lock(mutex_);
-  return thread_.joinable();
+  return running_locked();
 }
 
-void Registry::run(std::uint64_t turn) {
+void Registry::run(Trimmer& trimmer, std::uint64_t turn) {
   std::unique_lock lock(mutex_);
   Pace pace;
   std::optional<std::uint64_t> counted_at;  // the value of changes_ at the last count
   while (turn == turn_) {
     if (maps_.empty()) {
-      changed_.wait(lock, [&] { return turn != turn_ || !maps_.empty(); });
+      trimmer.changed.wait(lock, [&] { return turn != turn_ || !maps_.empty(); });
       continue;
     }
     const std::optional<std::uint64_t> file_bytes = resident_file_bytes();
@@ -133,7 +131,7 @@ void Registry::run(std::uint64_t turn) {
     }
     const auto wait = file_bytes ? std::chrono::nanoseconds(pace.wait_ns()) : kBlindWait;
     const std::uint64_t before = changes_;
-    changed_.wait_for(lock, wait, [&] { return turn != turn_ || changes_ != before; });
+    trimmer.changed.wait_for(lock, wait, [&] { return turn != turn_ || changes_ != before; });
   }
 }
 

@@ -3,7 +3,8 @@
 // One lock guards every map and every trim, so removing a map waits for a trim in progress. The
 // thread runs while there is a map that can exceed its limit, with all signals blocked, and sleeps
 // without a timer otherwise. After a fork the child has the maps but no thread; the next call
-// starts one. Each process has one Registry, which is never destroyed.
+// starts one. The lock is held across the fork, because the child continues with the same list.
+// Each process has one Registry, which is never destroyed.
 #pragma once
 
 #include <condition_variable>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "ceiling/trimmed_map.h"
+#include "os/per_process.h"
 
 namespace lowtide {
 
@@ -35,22 +37,27 @@ class Registry {
   [[nodiscard]] bool running() const;
 
  private:
+  // The child of a fork needs its own: a thread of the parent can be neither joined nor destroyed
+  // there, and the condition variable may still count it as a waiter.
+  struct Trimmer {
+    std::condition_variable changed;
+    std::thread thread;
+  };
   Registry();
+  [[nodiscard]] bool running_locked() const noexcept;
   void start_locked();
-  void run(std::uint64_t turn);
+  void run(Trimmer& trimmer, std::uint64_t turn);
   void account_locked();
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   std::vector<TrimmedMap*> maps_;
-  std::thread thread_;
+  PerProcess<Trimmer> trimmer_;
   bool stopped_ = false;
   std::uint64_t turn_ = 0;     // incremented by every stop; a thread ends when its own is outdated
   std::uint64_t changes_ = 0;  // incremented when maps_ changes: the thread must count again
 
   static void before_fork();
-  static void after_fork();
-  static void in_child();
+  static void after_fork();  // in both processes
 };
 
 }  // namespace lowtide
