@@ -9,45 +9,35 @@
 #include "meter/recording.h"
 #include "meter/watch.h"
 #include "os/limits.h"
+#include "os/per_process.h"
 #include "os/process.h"
 
 namespace lowtide {
 namespace {
 
-// The profiles that watch this very process. A forked child starts with an instance of its own: a
-// thread that does not exist in the child may have held the lock of the parent's instance.
+// The profiles that watch this very process.
 struct Watching {
-  int process = 0;
   std::mutex mutex;
   std::vector<Watch*> watches;
+  std::atomic<bool> any = false;
 };
 
-std::atomic<Watching*> watching{nullptr};
-std::atomic<int> watched_process{0};  // the process that has at least one profile; 0: none
-
-Watching& watching_now() {
-  Watching* now = watching.load();
-  while (now == nullptr || now->process != process_id()) {
-    auto* const fresh = new Watching;  // never freed: another thread may be using it for a mark
-    fresh->process = process_id();
-    if (watching.compare_exchange_strong(now, fresh)) return *fresh;
-    delete fresh;
-  }
-  return *now;
-}
+// Made before main() starts a thread that could fork while it is made. Never destroyed: another
+// thread may be using it for a mark while the process exits.
+PerProcess<Watching>& watching = *new PerProcess<Watching>;
 
 void begin(Watch* watch) {
-  Watching& all = watching_now();
+  Watching& all = watching.get();
   const std::lock_guard lock(all.mutex);
   all.watches.push_back(watch);
-  watched_process = all.process;
+  all.any = true;
 }
 
 void end(const Watch* watch) {
-  Watching& all = watching_now();
+  Watching& all = watching.get();
   const std::lock_guard lock(all.mutex);
   std::erase(all.watches, watch);
-  if (all.watches.empty()) watched_process = 0;
+  all.any = !all.watches.empty();
 }
 
 Watch::Options watch_options(const ProfileOptions& options) {
@@ -75,70 +65,64 @@ Watch::Options watch_options(const ProfileOptions& options) {
 }  // namespace
 
 struct Profile::Impl {
-  explicit Impl(const ProfileOptions& options) : watch(watch_options(options)) {
-    if (watch.root_pid() == process_id()) begin(&watch);
+  explicit Impl(const ProfileOptions& options)
+      : watch([options] { return std::make_unique<Watch>(watch_options(options)); }) {
+    Watch& ours = watch.get();
+    if (ours.root_pid() == process_id()) begin(&ours);
   }
-  ~Impl() { end(&watch); }
+  ~Impl() {
+    if (const Watch* const ours = watch.find()) end(ours);
+  }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // In a forked child the thread does not exist and its locks may be held for ever, so the parent's
-  // objects are left alone.
-  static void let_go(std::unique_ptr<Impl> impl) {
-    if (impl && !impl->watch.is_ours()) (void)impl.release();
-  }
-
-  Watch watch;
+  // A child of a fork never makes one: it has no profile.
+  PerProcess<Watch> watch;
 };
 
 Profile::Profile(const ProfileOptions& options) : impl_(std::make_unique<Impl>(options)) {}
-
-Profile::~Profile() {
-  Impl::let_go(std::move(impl_));
-}
-
+Profile::~Profile() = default;
 Profile::Profile(Profile&&) noexcept = default;
-
-Profile& Profile::operator=(Profile&& other) noexcept {
-  Impl::let_go(std::exchange(impl_, std::move(other.impl_)));
-  return *this;
-}
+Profile& Profile::operator=(Profile&&) noexcept = default;
 
 void Profile::mark(const std::string& text) {
-  if (impl_->watch.is_ours()) impl_->watch.mark(text);
+  if (Watch* const ours = impl_->watch.find()) ours->mark(text);
 }
 
 void Profile::stop(std::optional<int> exit_code) {
-  if (!impl_->watch.is_ours()) return;
-  end(&impl_->watch);
-  impl_->watch.stop(exit_code);
+  Watch* const ours = impl_->watch.find();
+  if (ours == nullptr) return;
+  end(ours);
+  ours->stop(exit_code);
 }
 
 bool Profile::ended() const {
-  return impl_->watch.ended();
+  const Watch* const ours = impl_->watch.find();
+  return ours != nullptr && ours->ended();
 }
 
 Recording Profile::recording() const {
-  return recording_of(impl_->watch.is_ours() ? impl_->watch.trace() : Trace{});
+  const Watch* const ours = impl_->watch.find();
+  return recording_of(ours != nullptr ? ours->trace() : Trace{});
 }
 
 void mark_profile(const std::string& text) {
   if (!profile_running()) return;
-  Watching& all = watching_now();
+  Watching& all = watching.get();
   const std::lock_guard lock(all.mutex);
   for (Watch* const watch : all.watches) watch->mark(text);
 }
 
 void mark_step(std::uint64_t epoch, std::uint64_t step) {
   if (!profile_running()) return;
-  Watching& all = watching_now();
+  Watching& all = watching.get();
   const std::lock_guard lock(all.mutex);
   for (Watch* const watch : all.watches) watch->mark_step(epoch, step);
 }
 
 bool profile_running() noexcept {
-  const int process = watched_process.load();
-  return process != 0 && process == process_id();
+  const Watching* const all = watching.find();
+  return all != nullptr && all->any;
 }
 
 }  // namespace lowtide

@@ -9,7 +9,6 @@
 #include "lowtide/error.h"
 #include "meter/sums.h"
 #include "meter/verdict.h"
-#include "os/limits.h"
 #include "os/process.h"
 #include "os/quiet_thread.h"
 
@@ -29,8 +28,7 @@ bool is_crowded(const std::vector<Mark>& marks, double now) {
 }  // namespace
 
 Watch::Watch(Options options)
-    : owner_(process_id()),
-      began_ns_(now_ns()),
+    : began_ns_(now_ns()),
       sampler_(std::move(options.sampler)),
       root_pid_(sampler_.root_pid()),
       on_reading_(std::move(options.on_reading)) {
@@ -53,10 +51,6 @@ Watch::~Watch() {
     stop();
   } catch (...) {  // a destructor cannot report it
   }
-}
-
-bool Watch::is_ours() const {
-  return process_id() == owner_;
 }
 
 double Watch::seconds() const {

@@ -1,8 +1,7 @@
 // watch.h - a thread that takes readings until it is stopped, and the trace that they form.
 //
 // The first reading is taken before the constructor returns. With a path, every record is also
-// appended to that file as it is made. Any thread may call. A forked child does not have this
-// thread and must neither use nor destroy the object (is_ours() tells the difference).
+// appended to that file as it is made. Any thread of the process that made it may call.
 #pragma once
 
 #include <atomic>
@@ -48,7 +47,6 @@ class Watch {
   [[nodiscard]] Trace trace() const;
 
   [[nodiscard]] int root_pid() const { return root_pid_; }
-  [[nodiscard]] bool is_ours() const;                  // false in a forked child
   [[nodiscard]] bool ended() const { return ended_; }  // no process is left
 
  private:
@@ -62,7 +60,6 @@ class Watch {
   [[nodiscard]] double seconds() const;
   [[nodiscard]] double cost_locked() const;
 
-  const int owner_;
   const std::uint64_t began_ns_;
   Sampler sampler_;  // used by the thread, and before and after it by the constructor and stop()
   int root_pid_;
