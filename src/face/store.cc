@@ -29,7 +29,7 @@ Store::Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, 
       budget_(options.memory_bytes) {
   const std::size_t count = files_->shards()->size();
   if (count > 1) {
-    shards_claim_ = budget_.claim(held_bytes + count * (Files::kShardBytes + CacheMap::kShardBytes),
+    shards_claim_ = budget_.claim(held_bytes + table_bytes(count),
                                   "the table of " + std::to_string(count) + " files");
   }
   // Checked, then released: rows that are read by index go to the caller's memory.
@@ -41,6 +41,10 @@ Store::Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, 
                          .past_cache = options_.past_cache,
                          .gap_bytes = options_.gap_bytes},
                         budget_);
+}
+
+std::uint64_t Store::table_bytes(std::size_t files) {
+  return files * (Files::kShardBytes + CacheMap::kShardBytes);
 }
 
 void Store::decide_cache() {

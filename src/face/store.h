@@ -37,6 +37,9 @@ class Store {
   Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, Budget::Entry least,
         std::uint64_t held_bytes);
 
+  // What it claims for a table of this many files.
+  [[nodiscard]] static std::uint64_t table_bytes(std::size_t files);
+
   [[nodiscard]] Files& files() { return *files_; }
   [[nodiscard]] Budget& budget() { return budget_; }
   [[nodiscard]] const StoreOptions& options() const { return options_; }

@@ -92,6 +92,8 @@ class Tokens::Impl {
     std::unique_ptr<Live> live;
   };
   [[nodiscard]] Live& live(Here& here);  // with the lock held
+  [[nodiscard]] StoreOptions index_options() const;
+  [[nodiscard]] Documents::ReadIndexes index_reader() const;
   [[nodiscard]] Buffers make_buffers(Store& store, const Call& call) const;
 
   const std::shared_ptr<const Shards> index_shards_;

@@ -3,13 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cstring>
+#include <memory>
 #include <random>
-#include <thread>
 
-#include "os/sys.h"
-#include "support/data_file.h"
-#include "support/forked.h"
 #include "support/token_files.h"
 
 namespace lowtide::documents_test {
@@ -19,10 +16,9 @@ using Offsets = std::vector<std::uint64_t>;
 // The lengths of the sequences of each document of each pair.
 using Pair = std::vector<std::vector<std::int32_t>>;
 
-// Megatron pairs on disk, and where their documents start by counting.
+// Megatron pairs in memory, and where their documents start by counting.
 struct DocumentsRig {
   explicit DocumentsRig(const std::vector<Pair>& pairs) {
-    std::vector<std::string> index_paths;
     for (const Pair& pair : pairs) {
       MegatronIndex index;
       std::int64_t bytes = 0;
@@ -41,22 +37,31 @@ struct DocumentsRig {
       const std::string text(static_cast<std::size_t>(bytes), '\1');
       memory.write(name + ".idx", index.bytes());
       memory.write(name + ".bin", text);
-      index_paths.push_back(folder.write(name + ".idx", index.bytes()));
+      indexes.push_back(index.bytes());
       layouts.push_back(memory.open(name + ".idx"));
     }
-    files = files_of(index_paths);
     stream = std::make_shared<const TokenStream>(layouts);
     starts.push_back(tokens);
   }
   [[nodiscard]] Documents open(std::uint64_t most_bytes) const {
-    return Documents(stream, layouts, files, most_bytes);
+    return Documents(
+        stream, layouts, [this](std::span<const Read> wanted) { read(wanted); }, most_bytes);
+  }
+  void read(std::span<const Read> wanted) const {
+    ++calls;
+    for (const Read& one : wanted) {
+      ++reads;
+      const std::string& index = indexes.at(one.from.shard);
+      ASSERT_LE(one.from.end_bytes(), index.size());
+      std::memcpy(one.into, index.data() + one.from.offset_bytes, one.from.size_bytes);
+    }
   }
   void expect_all(std::uint64_t most_bytes) const;
 
-  TempFolder folder;
   TokenFolder memory;
   std::vector<TokenLayout> layouts;
-  std::shared_ptr<Files> files;
+  std::vector<std::string> indexes;
+  mutable int calls = 0, reads = 0;
   std::shared_ptr<const TokenStream> stream;
   Offsets starts;  // and the end
   std::uint64_t tokens = 0;
@@ -139,51 +144,58 @@ TEST(Documents, GoOverManyPiecesOfTheIndex) {
 }
 
 TEST(Documents, NeverLeaveTheStreamWhenTheIndexChangesUnderThem) {
-  const DocumentsRig rig(std::vector<Pair>{Pair{{4}, {5}, {6}, {2}}});
+  DocumentsRig rig(std::vector<Pair>{Pair{{4}, {5}, {6}, {2}}});
   const Documents documents = rig.open(8);
   // Nothing but the numbers changes, so every pointer and boundary is read as written.
   MegatronIndex lies;
   lies.lengths = {4, 5, 6, 2};
   lies.pointers = {-2, 1 << 20, -1000, std::int64_t{1} << 62};
   lies.boundaries = {0, -7, 99, 3, 4};
-  rig.folder.write("p0.idx", lies.bytes());
+  rig.indexes[0] = lies.bytes();
   Offsets found(5);
-  try {
-    documents.offsets(0, found);
-  } catch (const std::exception&) {
-    return;  // noticed
-  }
+  documents.offsets(0, found);
   for (const std::uint64_t start : found) EXPECT_LE(start, rig.tokens);
 }
 
-std::atomic<bool> in_advice = false, leave_advice = false;
-
-int advise_when_told(int /*fd*/, off_t /*offset*/, off_t /*size*/, int /*advice*/) {
-  in_advice = true;
-  while (!leave_advice) std::this_thread::yield();
-  return 0;
+TEST(Documents, ThatAllFitIntoMemoryAreReadOnce) {
+  const auto held = std::make_shared<int>(0);
+  const DocumentsRig rig({Pair(100, {1, 2})});
+  const Documents documents(
+      rig.stream, rig.layouts, [&rig, held](std::span<const Read> wanted) { rig.read(wanted); },
+      1 << 20);
+  EXPECT_EQ(rig.calls, 2) << "one read per array";
+  EXPECT_EQ(held.use_count(), 1) << "what reads is released";
+  Offsets found(101);
+  documents.offsets(0, found);
+  documents.starts_between(5, 200, &found);
+  EXPECT_EQ(rig.calls, 2);
 }
 
-TEST(Documents, AreReadInAChildOfAForkThatHeldTheLockOfTheirFiles) {
-  if (!children_work()) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
-  const DocumentsRig rig({Pair(100, {1, 2}), Pair(50, {3})});
-  const Documents documents = rig.open(8);
-  Offsets all(rig.starts.size());
-  documents.offsets(0, all);  // now the files are open
-  const sys::Fault<decltype(sys::table.fadvise)> slow(sys::table.fadvise, advise_when_told);
-  std::thread holder([&] { rig.files->advise_on_open(Advice::random); });
-  while (!in_advice) std::this_thread::yield();
-  const pid_t child = start_child([&] {
-    leave_advice = true;
-    Offsets again(rig.starts.size());
-    documents.offsets(0, again);
-    return again == rig.starts ? 0 : 1;
-  });
-  expect_success(child);
-  leave_advice = true;
-  holder.join();
-  documents.offsets(0, all);
-  EXPECT_EQ(all, rig.starts) << "and in the parent";
+TEST(Documents, OfAWindowTakeTwoReadsIfTheyDoNotFit) {
+  const DocumentsRig rig({Pair(5000, {1, 2})});
+  const Documents documents = rig.open(100 * 8);  // every 50th
+  for (const std::uint64_t first : {0, 77, 7000}) {
+    rig.calls = rig.reads = 0;
+    Offsets found;
+    documents.starts_between(first, first + 64, &found);
+    EXPECT_GE(found.size(), 21U);
+    EXPECT_EQ(rig.calls, 2) << first;
+    EXPECT_EQ(rig.reads, 2) << first;
+  }
+}
+
+TEST(Documents, AreFoundByASearchIfManyLieBetweenTwoInTheTable) {
+  const DocumentsRig rig({Pair(20'000, {2})});
+  const Documents documents = rig.open(0);
+  for (const std::uint64_t first : {0, 12'345, 39'990}) {
+    rig.calls = 0;
+    Offsets found;
+    documents.starts_between(first, first + 6, &found);
+    const Offsets expected = first == 12'345 ? Offsets{first + 1, first + 3, first + 5}
+                                             : Offsets{first + 2, first + 4};
+    EXPECT_EQ(found, expected);
+    EXPECT_LE(rig.calls, 2 * 7) << "log2(20000 / 512) steps and the last reads";
+  }
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "support/data_file.h"
 #include "support/token_files.h"
 
 namespace lowtide::windows_test {
@@ -209,7 +208,6 @@ TEST(Windows, SeparateDocumentsByTheTokenThatEndsOrBeginsThem) {
 }
 
 TEST(Windows, SeparateDocumentsByTheIndex) {
-  const TempFolder folder;
   TokenFolder memory;
   MegatronIndex index;
   index.lengths = {4, 0, 3, 10, 1, 1, 0, 12, 10};
@@ -227,8 +225,12 @@ TEST(Windows, SeparateDocumentsByTheIndex) {
   std::vector<bool> starts_at(42, false);
   for (const std::size_t start : {0, 4, 17, 18, 19, 31}) starts_at[start] = true;
   for (const std::uint64_t most_bytes : {8, 1 << 20}) {
-    const auto documents = std::make_shared<const Documents>(
-        stream, layouts, files_of({folder.write("p.idx", index.bytes())}), most_bytes);
+    const auto read = [bytes_of_index = index.bytes()](std::span<const Read> reads) {
+      for (const Read& one : reads) {
+        std::memcpy(one.into, bytes_of_index.data() + one.from.offset_bytes, one.from.size_bytes);
+      }
+    };
+    const auto documents = std::make_shared<const Documents>(stream, layouts, read, most_bytes);
     const Windows windows({{.stream = stream, .documents = documents}},
                           {.block_size = 8, .separate = true});
     const std::vector<std::uint64_t> samples{4, 0, 2, 1, 3};

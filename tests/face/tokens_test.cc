@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "lowtide/error.h"
+#include "support/forked.h"
 #include "support/golden.h"
+#include "support/token_files.h"
 #include "support/token_stream.h"
 
 namespace lowtide::tokens_test {
@@ -235,6 +239,60 @@ TEST(Tokens, OpensAPairByAnyOfItsNames) {
   const std::vector<std::string> twice{golden_tokens("megatron_uint16.idx"),
                                        golden_tokens("megatron_uint16.bin")};
   EXPECT_EQ(Tokens::open(twice).size(), expected.size()) << "a pair named twice is one";
+}
+
+// More documents of two tokens each than fit into an eighth of the budget.
+Tokens open_many_documents(const TempFolder& folder, std::size_t documents) {
+  MegatronIndex index;
+  index.lengths.assign(documents, 2);
+  for (std::size_t i = 0; i <= documents; ++i) {
+    const auto number = static_cast<std::int64_t>(i);
+    if (i < documents) index.pointers.push_back(number * 4);
+    index.boundaries.push_back(number);
+  }
+  folder.write("many.idx", index.bytes());
+  return Tokens::open(folder.write("many.bin", std::string(documents * 4, '\1')),
+                      {.memory_bytes = 1 << 20});
+}
+
+bool has_documents(const Tokens& tokens, std::uint64_t first, std::uint64_t count) {
+  std::vector<std::int64_t> offsets(count);
+  tokens.document_offsets(first, offsets);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (offsets[i] != static_cast<std::int64_t>((first + i) * 2)) return false;
+  }
+  return true;
+}
+
+TEST(Tokens, FindsDocumentsInTheIndexIfTheyDoNotFitIntoTheBudget) {
+  const TempFolder folder;
+  const Tokens tokens = open_many_documents(folder, 50'000);
+  EXPECT_TRUE(has_documents(tokens, 0, 50'001));
+  EXPECT_TRUE(has_documents(tokens, 49'999, 2));
+  folder.write("many.idx", "gone");
+  EXPECT_THROW((void)has_documents(tokens, 40'000, 10'000), std::exception);
+}
+
+TEST(Tokens, FindsDocumentsInAChildOfAForkAmidReads) {
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
+  const TempFolder folder;
+  const Tokens tokens = open_many_documents(folder, 50'000);
+  EXPECT_TRUE(has_documents(tokens, 0, 10));
+  std::atomic<bool> done = false;
+  std::atomic<int> right = 0, wrong = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i) {
+    readers.emplace_back([&] {
+      while (!done) ++(has_documents(tokens, 30'000, 3) ? right : wrong);
+    });
+  }
+  while (right < 10) std::this_thread::yield();
+  for (int i = 0; i < 10; ++i) {
+    expect_success(start_child([&] { return has_documents(tokens, 0, 50'001) ? 0 : 1; }));
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(Tokens, SaysWhatAFolderHasThatItCannotRead) {
