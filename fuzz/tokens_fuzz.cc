@@ -113,8 +113,9 @@ void fuzz(Bytes bytes) {
   const TokenGiven nothing;
   open_all({{"f.bin", whole}, {"g.npy", whole}}, nothing);
   open_all({{"f.bin", whole}}, {.dtype = DType::parse("<u4"), .format = std::nullopt});
-  for (const char* word : {"nanogpt", "llmc", "megatron", "olmo", "npy"}) {
-    open_all({{"f.bin", whole}, {"g.npy", whole}}, {.dtype = std::nullopt, .format = word});
+  for (const std::string_view word : token_words()) {
+    open_all({{"f.bin", whole}, {"g.npy", whole}},
+             {.dtype = std::nullopt, .format = std::string(word)});
   }
   // The data of a Megatron pair is never read; only its size matters.
   for (const std::uint64_t data_bytes : {std::uint64_t{64}, std::uint64_t{1} << 62}) {

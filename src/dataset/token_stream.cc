@@ -21,6 +21,7 @@ TokenStream::TokenStream(const std::vector<TokenLayout>& layouts) {
 void TokenStream::add(const TokenLayout& layout, const Shard& shard) {
   if (first_of_.empty()) {
     format_ = layout.format;
+    eot_begins_ = layout.eot_begins;
     dtype_ = layout.dtype;
     type_ = token_type(dtype_).value();
   } else {

@@ -30,6 +30,8 @@ class TokenStream {
   [[nodiscard]] TokenType type() const { return type_; }
   [[nodiscard]] std::uint64_t item_bytes() const { return token_bytes(type_); }
   [[nodiscard]] const std::string& format() const { return format_; }
+  // Whether the token between documents begins one; otherwise it ends one.
+  [[nodiscard]] bool eot_begins() const { return eot_begins_; }
   [[nodiscard]] std::shared_ptr<const Shards> shards() const { return shards_; }
   // The file that contains a token.
   [[nodiscard]] std::string path_of(std::uint64_t token) const;
@@ -54,6 +56,7 @@ class TokenStream {
   [[nodiscard]] std::size_t run_of(std::uint64_t token) const;
 
   std::string format_;
+  bool eot_begins_ = false;
   DType dtype_;
   TokenType type_ = TokenType::u16;
   std::uint64_t tokens_ = 0;

@@ -140,8 +140,7 @@ void Windows::starts_in(const Place& place, const std::byte* staged,
   if (source.documents) {
     source.documents->starts_between(place.first_token, end, starts);
   } else if (source.eot) {
-    // llm.c writes the token before each document, all other tools write it after.
-    const bool begins = source.stream->format() == "llmc";
+    const bool begins = source.stream->eot_begins();
     const std::uint64_t item = source.stream->item_bytes();
     for (std::uint64_t i = begins ? 1 : 0; i < options_.block_size; ++i) {
       std::uint64_t token = 0;  // little-endian, and an end mark is never negative

@@ -43,7 +43,7 @@ Opened open_one(const std::string& path, const OpenOptions& options, bool severa
   opened.layout = open_layout(
       path, file.shard().size_bytes,
       [&](std::uint64_t offset, std::span<std::byte> out) { file.read_exact(offset, out); }, given);
-  if (several && options.shape && !options.shape->empty() && opened.layout.format == "raw") {
+  if (several && options.shape && !options.shape->empty() && !has_header(opened.layout.format)) {
     if (options.fortran_order.value_or(false)) {
       throw std::invalid_argument(
           "several raw files in Fortran order cannot be joined; open each on its own");

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <stdexcept>
-#include <unordered_set>
 #include <utility>
 
 #include "face/tokens_impl.h"
 #include "format/descr.h"
+#include "format/token_names.h"
 #include "lowtide/error.h"
 #include "os/limits.h"
 #include "os/paths.h"
@@ -12,54 +12,21 @@
 namespace lowtide {
 namespace {
 
-bool ends_in(const std::string& text, std::string_view suffix) {
-  return text.size() > suffix.size() && text.ends_with(suffix);
-}
-
-std::string with_suffix(const std::string& path, std::string_view suffix) {
-  return path.substr(0, path.size() - suffix.size()) + std::string(suffix);
-}
-
-// All files of one known format in a folder, sorted by bytes.
-std::vector<std::string> files_in(const std::string& folder) {
-  const std::vector<std::string> names = list_folder(folder);
-  std::vector<std::string> bins, arrays;
-  for (const std::string& name : names) {
-    if (name == "index.json") {
-      throw FormatError(folder +
-                        "/index.json: this folder is in MDS or LitData format, which Lowtide does "
-                        "not read; name the token files themselves");
-    }
-    if (ends_in(name, ".bin")) bins.push_back(folder + "/" + name);
-    if (ends_in(name, ".npy")) arrays.push_back(folder + "/" + name);
-  }
-  if (!bins.empty() && !arrays.empty()) {
-    throw FormatError(folder +
-                      ": this folder contains both .bin and .npy files; name the files of one "
-                      "format, for example \"" +
-                      folder + "/*.bin\"");
-  }
-  if (bins.empty() && arrays.empty()) {
-    throw FormatError(folder + ": this folder contains no token files (.bin or .npy)");
-  }
-  return bins.empty() ? arrays : bins;
-}
-
-// A pattern that matches both files of a Megatron pair names it twice; this keeps one.
-std::vector<std::string> without_twins(const std::vector<std::string>& paths) {
-  const std::unordered_set<std::string> all(paths.begin(), paths.end());
-  std::vector<std::string> kept;
-  for (const std::string& path : paths) {
-    const bool twin = ends_in(path, ".idx") && all.contains(with_suffix(path, ".bin"));
-    if (!twin) kept.push_back(path);
-  }
-  return kept;
-}
-
 std::vector<std::string> expand(const std::string& path) {
-  if (is_folder(path)) return files_in(path);
-  if (!path_exists(path) && path_exists(path + ".idx")) return {path + ".idx"};
-  return without_twins(expand_path(path));
+  if (is_folder(path)) return token_files_in(path, list_folder(path));
+  if (!path_exists(path)) {
+    for (std::string& named : paths_of_prefix(path)) {
+      if (path_exists(named)) return {std::move(named)};
+    }
+  }
+  return without_indexes(expand_path(path));
+}
+
+// An empty file that has an index was truncated; it must not be skipped as an empty shard.
+bool is_empty_shard(const File& file) {
+  if (file.shard().size_bytes != 0) return false;
+  const std::optional<std::string> index = index_beside(file.shard().path);
+  return !index || !path_exists(*index);
 }
 
 // The bytes held that grow with the number of files.
@@ -92,7 +59,7 @@ Tokens Tokens::open(const std::string& path, const TokensOptions& options) {
 }
 
 Tokens Tokens::open(std::span<const std::string> paths, const TokensOptions& options) {
-  return Tokens(Impl::open(without_twins({paths.begin(), paths.end()}), options));
+  return Tokens(Impl::open(without_indexes({paths.begin(), paths.end()}), options));
 }
 
 std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>& paths,
@@ -107,10 +74,7 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   std::shared_ptr<File> last;
   for (const std::string& path : paths) {
     const auto file = std::make_shared<File>(path);
-    // An empty file that has an index was truncated; it must not be skipped as an empty shard.
-    const bool empty = file->shard().size_bytes == 0;
-    const bool indexed = ends_in(path, ".bin") && path_exists(with_suffix(path, ".idx"));
-    if (paths.size() > 1 && empty && !indexed) continue;
+    if (paths.size() > 1 && is_empty_shard(*file)) continue;
     TokenLayout layout = open_token_layout(token_file(file), open_beside, given);
     const bool same = layout.data_path == path;
     last = same ? file : std::make_shared<File>(layout.data_path);

@@ -1,7 +1,6 @@
 #include "format/foreign.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "core/utf8.h"
 #include "lowtide/error.h"
@@ -196,6 +195,14 @@ void refuse_foreign(const std::string& path, std::uint64_t file_bytes, const Rea
   throw FormatError(path + ": expected " + std::string(expected) + ", found " +
                     std::string(found->what) + ": " + std::string(found->advice) +
                     ". To read its bytes as raw data anyway, give their dtype");
+}
+
+void refuse_foreign_folder(const std::string& folder, const std::vector<std::string>& names) {
+  constexpr std::string_view kListOfShards = "index.json";  // of MDS and of LitData
+  if (std::ranges::find(names, kListOfShards) == names.end()) return;
+  throw FormatError(folder + "/" + std::string(kListOfShards) +
+                    ": this folder is in MDS or LitData format, which Lowtide does not read; name "
+                    "the token files themselves");
 }
 
 }  // namespace lowtide

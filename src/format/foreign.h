@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "format/registry.h"
 
@@ -32,5 +33,8 @@ struct Foreign {
 // user's statement that the bytes are raw data.
 void refuse_foreign(const std::string& path, std::uint64_t file_bytes, const ReadStart& read,
                     std::string_view expected);
+
+// Throws FormatError if one of the names in a folder says that another tool wrote the folder.
+void refuse_foreign_folder(const std::string& folder, const std::vector<std::string>& names);
 
 }  // namespace lowtide

@@ -46,8 +46,6 @@ const MagicKind& checked_kind(const TokenSource& source) {
   return *kind;
 }
 
-}  // namespace
-
 bool matches(const TokenSource& source) {
   if (!has_word(source.start)) return false;
   const auto magic = load_little<std::int32_t>(source.start.data());
@@ -82,7 +80,15 @@ TokenLayout open(const TokenSource& source) {
                       std::to_string(source.file.file_bytes));
   }
   check_given_dtype(source.given, dtype, path);
-  return one_run("llmc", path, dtype, kHeaderBytes, tokens);
+  return one_run(path, dtype, kHeaderBytes, tokens);
 }
+
+}  // namespace
+
+constinit const TokenFormat kFormat{.word = "llmc",
+                                    .suffix = ".bin",
+                                    .eot_begins = true,
+                                    .matches = matches,
+                                    .open = open};
 
 }  // namespace lowtide::llmc

@@ -8,11 +8,9 @@ namespace lowtide::llmc {
 
 constexpr std::uint64_t kHeaderBytes = 1024;
 
-// Recognises the magic, including that of an evaluation file, which open() refuses by name.
-[[nodiscard]] bool matches(const TokenSource& source);
-
-// Throws FormatError for another magic, an evaluation file, a version that does not go with the
-// magic, a negative count, or a file that is not exactly as long as the count says.
-[[nodiscard]] TokenLayout open(const TokenSource& source);
+// Recognises the magic, including that of an evaluation file, which it refuses by name. Refuses
+// another magic, a version that does not go with the magic, a negative count, and a file that is not
+// exactly as long as the count says.
+extern const TokenFormat kFormat;
 
 }  // namespace lowtide::llmc

@@ -10,6 +10,9 @@
 namespace lowtide::megatron {
 namespace {
 
+constexpr std::string_view kDataSuffix = ".bin";
+constexpr std::string_view kIndexSuffix = ".idx";
+
 constexpr std::string_view kMagic("MMIDIDX\0\0", 9);
 constexpr std::string_view kMagicWord = kMagic.substr(0, 7);  // enough to recognise the intent
 constexpr std::string_view kLegacyMagic = "TNTIDX";
@@ -28,7 +31,7 @@ bool has_magic(std::span<const std::byte> start) {
   return as_text(start).starts_with(kMagicWord) || as_text(start).starts_with(kLegacyMagic);
 }
 
-std::string with_suffix(const std::string& path, const char* suffix) {
+std::string with_suffix(const std::string& path, std::string_view suffix) {
   return std::filesystem::path(path).replace_extension(suffix).string();
 }
 
@@ -52,7 +55,8 @@ void check_magic(const TokenFile& index) {
   }
 }
 
-TokenFile open_partner(const TokenSource& source, const char* suffix, const std::string& role) {
+TokenFile open_partner(const TokenSource& source, std::string_view suffix,
+                       const std::string& role) {
   const std::string& path = source.file.path;
   const std::string other = with_suffix(path, suffix);
   if (other == path) {
@@ -64,11 +68,11 @@ TokenFile open_partner(const TokenSource& source, const char* suffix, const std:
 }
 
 Pair open_pair(const TokenSource& source) {
-  if (has_magic(source.start) || source.file.path.ends_with(".idx")) {
+  if (has_magic(source.start) || source.file.path.ends_with(kIndexSuffix)) {
     check_magic(source.file);
-    return {.index = source.file, .data = open_partner(source, ".bin", "the Megatron data")};
+    return {.index = source.file, .data = open_partner(source, kDataSuffix, "the Megatron data")};
   }
-  Pair pair{.index = open_partner(source, ".idx", "the Megatron index"), .data = source.file};
+  Pair pair{.index = open_partner(source, kIndexSuffix, "the Megatron index"), .data = source.file};
   check_magic(pair.index);
   return pair;
 }
@@ -259,12 +263,10 @@ void check_boundaries(const Header& header, const TokenFile& index) {
   }
 }
 
-}  // namespace
-
 bool matches(const TokenSource& source) {
   if (has_magic(source.start)) return true;
-  if (!source.file.path.ends_with(".bin")) return false;
-  const std::optional<TokenFile> index = source.beside(with_suffix(source.file.path, ".idx"));
+  if (!source.file.path.ends_with(kDataSuffix)) return false;
+  const std::optional<TokenFile> index = source.beside(with_suffix(source.file.path, kIndexSuffix));
   std::array<std::byte, kTokenStartBytes> room;
   return index && has_magic(read_token_start(*index, &room));
 }
@@ -274,7 +276,6 @@ TokenLayout open(const TokenSource& source) {
   const Header header = read_header(pair.index);
   check_given_dtype(source.given, header.dtype, pair.index.path);
   TokenLayout layout;
-  layout.format = "megatron";
   layout.data_path = pair.data.path;
   layout.dtype = header.dtype;
   layout.runs = read_runs(header, pair);
@@ -286,5 +287,13 @@ TokenLayout open(const TokenSource& source) {
                       .documents_offset_bytes = header.boundaries_at()};
   return layout;
 }
+
+}  // namespace
+
+constinit const TokenFormat kFormat{.word = "megatron",
+                                    .suffix = kDataSuffix,
+                                    .index_suffix = kIndexSuffix,
+                                    .matches = matches,
+                                    .open = open};
 
 }  // namespace lowtide::megatron

@@ -27,13 +27,13 @@ bool looks_like_uint32(const TokenFile& file) {
   return has_large;
 }
 
-}  // namespace
-
 bool matches(const TokenSource&) {
   return true;
 }
 
-TokenLayout open_as(std::string_view format, const TokenSource& source) {
+}  // namespace
+
+TokenLayout open(const TokenSource& source) {
   const TokenFile& file = source.file;
   const DType dtype = source.given.dtype.value_or(DType::parse("<u2"));
   if (file.file_bytes % dtype.itemsize_bytes != 0) {
@@ -47,11 +47,14 @@ TokenLayout open_as(std::string_view format, const TokenSource& source) {
                       ": expected uint16 tokens, found what looks like uint32 (every second 16-bit "
                       "word at the start is below 8); give the dtype explicitly, uint32 or uint16");
   }
-  return one_run(format, file.path, dtype, 0, file.file_bytes / dtype.itemsize_bytes);
+  return one_run(file.path, dtype, 0, file.file_bytes / dtype.itemsize_bytes);
 }
 
-TokenLayout open(const TokenSource& source) {
-  return open_as("nanogpt", source);
-}
+constinit const TokenFormat kFormat{.word = "nanogpt",
+                                    .alias = "raw",
+                                    .suffix = ".bin",
+                                    .has_header = false,
+                                    .matches = matches,
+                                    .open = open};
 
 }  // namespace lowtide::nanogpt

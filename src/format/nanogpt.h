@@ -6,14 +6,11 @@
 
 namespace lowtide::nanogpt {
 
-// Always true: this format takes every file that no other format recognises.
-[[nodiscard]] bool matches(const TokenSource& source);
+// Takes every file that no other format recognises.
+extern const TokenFormat kFormat;
 
 // Throws FormatError for a size that is not a multiple of the token size, and, without a dtype, for
 // a file whose first 64 KiB look like uint32 tokens.
 [[nodiscard]] TokenLayout open(const TokenSource& source);
-
-// The same under another format name.
-[[nodiscard]] TokenLayout open_as(std::string_view format, const TokenSource& source);
 
 }  // namespace lowtide::nanogpt

@@ -98,7 +98,7 @@ Layout layout_of(std::string_view text, Dialect dialect) {
                       excerpt(header.fortran_order->source));
   }
   Layout layout;
-  layout.format = "npy";
+  layout.format = kWord;
   layout.dtype = dtype_from_descr(*header.descr);
   layout.shape = shape_from_literal(*header.shape);
   layout.fortran_order = header.fortran_order->truth;

@@ -6,11 +6,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "format/layout.h"
 
 namespace lowtide::npy {
 
+constexpr std::string_view kWord = "npy";
 constexpr std::uint64_t kPreambleBytes = 12;            // enough to know how long the header is
 constexpr std::uint64_t kMaxHeaderBytes = 1024 * 1024;  // a longer header text is refused
 

@@ -3,13 +3,20 @@
 #include "format/nanogpt.h"
 
 namespace lowtide::olmo {
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
 
 bool matches(const TokenSource& source) {
-  return source.file.path.ends_with(".npy");
+  return source.file.path.ends_with(kSuffix);
 }
 
-TokenLayout open(const TokenSource& source) {
-  return nanogpt::open_as("olmo", source);
-}
+}  // namespace
+
+constinit const TokenFormat kFormat{.word = "olmo",
+                                    .suffix = kSuffix,
+                                    .has_header = false,
+                                    .matches = matches,
+                                    .open = nanogpt::open};
 
 }  // namespace lowtide::olmo

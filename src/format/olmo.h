@@ -6,10 +6,7 @@
 
 namespace lowtide::olmo {
 
-// Recognises the name; asked only after no format recognised the bytes.
-[[nodiscard]] bool matches(const TokenSource& source);
-
-// Works as nanogpt::open.
-[[nodiscard]] TokenLayout open(const TokenSource& source);
+// Recognises the name; asked only after no format recognised the bytes. Opens as nanogpt::open.
+extern const TokenFormat kFormat;
 
 }  // namespace lowtide::olmo

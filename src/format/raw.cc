@@ -38,7 +38,7 @@ Layout describe(const Description& description, std::uint64_t file_bytes, const 
                       (named_npy ? " (the name ends in .npy, but the .npy magic is missing)" : ""));
   }
   Layout layout;
-  layout.format = "raw";
+  layout.format = kWord;
   layout.dtype = *description.dtype;
   layout.fortran_order = description.fortran_order.value_or(false);
   layout.data_offset_bytes = description.offset_bytes.value_or(0);

@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/layout.h"
 
 namespace lowtide::raw {
+
+constexpr std::string_view kWord = "raw";
 
 // What the caller says about a file; nullopt means nothing was said. A format with a header
 // compares it with the header.

@@ -64,14 +64,16 @@ bool always(std::span<const std::byte>) {
 }
 
 struct ArrayFormat {
+  std::string_view word;
+  bool has_header;  // otherwise the caller describes the file
   bool (*matches)(std::span<const std::byte> start);
   Layout (*open)(const Source& source, const raw::Description& given);
 };
 
 // The first format that matches opens the file. raw accepts every file, so it must stay last.
 constexpr ArrayFormat kArrayFormats[] = {
-    {npy::has_magic, open_npy},
-    {always, open_raw},
+    {npy::kWord, true, npy::has_magic, open_npy},
+    {raw::kWord, false, always, open_raw},
 };
 
 }  // namespace
@@ -86,6 +88,22 @@ Layout open_layout(const std::string& path, std::uint64_t file_bytes, const Read
   const auto* const format =
       std::ranges::find_if(kArrayFormats, [&](const ArrayFormat& f) { return f.matches(start); });
   return format->open(source, given);
+}
+
+std::vector<std::string_view> array_words() {
+  std::vector<std::string_view> words;
+  for (const ArrayFormat& format : kArrayFormats) words.push_back(format.word);
+  return words;
+}
+
+bool has_array_header(std::span<const std::byte> start) {
+  return std::ranges::any_of(
+      kArrayFormats, [&](const ArrayFormat& f) { return f.has_header && f.matches(start); });
+}
+
+bool has_header(std::string_view format) {
+  const auto* const known = std::ranges::find(kArrayFormats, format, &ArrayFormat::word);
+  return known != std::end(kArrayFormats) && known->has_header;
 }
 
 }  // namespace lowtide

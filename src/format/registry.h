@@ -8,6 +8,8 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "format/layout.h"
 #include "format/raw.h"
@@ -23,5 +25,12 @@ using ReadStart = std::function<void(std::uint64_t offset_bytes, std::span<std::
 // found, also for an empty file and, without a dtype, for a file of another tool (foreign.h).
 [[nodiscard]] Layout open_layout(const std::string& path, std::uint64_t file_bytes,
                                  const ReadStart& read, const raw::Description& given);
+
+// The words of all array formats: values of Layout::format.
+[[nodiscard]] std::vector<std::string_view> array_words();
+// Whether a file that starts with these bytes has the header of an array.
+[[nodiscard]] bool has_array_header(std::span<const std::byte> start);
+// Whether files of this format describe themselves; otherwise the caller does.
+[[nodiscard]] bool has_header(std::string_view format);
 
 }  // namespace lowtide

@@ -26,10 +26,9 @@ void check_given_dtype(const TokenGiven& given, const DType& header, const std::
                     header.descr());
 }
 
-TokenLayout one_run(std::string_view format, const std::string& path, const DType& dtype,
-                    std::uint64_t offset_bytes, std::uint64_t tokens) {
+TokenLayout one_run(const std::string& path, const DType& dtype, std::uint64_t offset_bytes,
+                    std::uint64_t tokens) {
   TokenLayout layout;
-  layout.format = format;
   layout.data_path = path;
   layout.dtype = dtype;
   if (tokens > 0) {

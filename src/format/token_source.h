@@ -1,4 +1,5 @@
-// token_source.h - the input of a token format, and the checks that all token formats share.
+// token_source.h - a token format's side of the contract: what it says about itself, what it gets,
+// and the checks that all token formats share.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +26,24 @@ struct TokenSource {
   const TokenGiven& given;
 };
 
+// What Lowtide knows about a format; nobody else knows its name. Each format defines one, as kFormat
+// in a namespace of its own, and has one line in the list of tokens.cc.
+struct TokenFormat {
+  std::string_view word;            // in options, in messages and in Tokens::format()
+  std::string_view alias = {};      // another word for it in options
+  std::string_view suffix;          // of its data files: a folder is searched for it
+  std::string_view index_suffix = {};  // of the index beside each data file, if there is one
+  bool has_header = true;           // the first bytes tell; otherwise it accepts any bytes
+  bool eot_begins = false;          // the token between documents begins one; otherwise it ends one
+  // Whether the file has the header, or the name, of this format.
+  bool (*matches)(const TokenSource& source);
+  // Everything but the format's word and the total. Throws FormatError.
+  TokenLayout (*open)(const TokenSource& source);
+};
+
+// Every format, in the order in which they are asked.
+[[nodiscard]] std::span<const TokenFormat* const> token_formats();
+
 // Reads the first kTokenStartBytes of a file, or all of a shorter one, into `room`.
 [[nodiscard]] std::span<const std::byte> read_token_start(
     const TokenFile& file, std::array<std::byte, kTokenStartBytes>* room);
@@ -49,9 +68,8 @@ void check_token_dtype(const DType& dtype, const std::string& path);
 void check_given_dtype(const TokenGiven& given, const DType& header, const std::string& path);
 
 // A layout of `tokens` tokens of `dtype` from `offset_bytes` on, in one run, or none if there are
-// no tokens. open_token_layout sets the total.
-[[nodiscard]] TokenLayout one_run(std::string_view format, const std::string& path,
-                                  const DType& dtype, std::uint64_t offset_bytes,
-                                  std::uint64_t tokens);
+// no tokens.
+[[nodiscard]] TokenLayout one_run(const std::string& path, const DType& dtype,
+                                  std::uint64_t offset_bytes, std::uint64_t tokens);
 
 }  // namespace lowtide

@@ -8,79 +8,66 @@
 #include "core/checked.h"
 #include "core/quote.h"
 #include "format/foreign.h"
-#include "format/llmc.h"
-#include "format/megatron.h"
-#include "format/nanogpt.h"
-#include "format/npy.h"
-#include "format/olmo.h"
 #include "format/token_source.h"
 #include "lowtide/error.h"
 
+// Every token format, one line per format. The first one that matches opens the file, so headers
+// come before names, and nanogpt, which accepts every file, comes last.
+#define LOWTIDE_TOKEN_FORMATS(format) \
+  format(megatron)                    \
+  format(llmc)                        \
+  format(npy_tokens)                  \
+  format(olmo)                        \
+  format(nanogpt)
+
 namespace lowtide {
+
+#define LOWTIDE_DECLARE(name)         \
+  namespace name {                    \
+  extern const TokenFormat kFormat;   \
+  }
+LOWTIDE_TOKEN_FORMATS(LOWTIDE_DECLARE)
+#undef LOWTIDE_DECLARE
+
 namespace {
 
-bool matches_npy(const TokenSource& source) {
-  return npy::has_magic(source.start);
-}
-
-TokenLayout open_npy(const TokenSource& source) {
-  const TokenFile& file = source.file;
-  std::vector<std::byte> header(
-      std::min(npy::header_bytes(source.start, file.path), file.file_bytes));
-  file.read(0, header);
-  const Layout layout = npy::parse(header, file.file_bytes, file.path);
-  check_token_dtype(layout.dtype, file.path);
-  if (layout.shape.size() != 1) {
-    throw FormatError(file.path + ": expected tokens on one axis, found shape " +
-                      shape_text(layout.shape));
-  }
-  check_given_dtype(source.given, layout.dtype, file.path);
-  return one_run("npy", file.path, layout.dtype, layout.data_offset_bytes, layout.shape[0]);
-}
-
-struct TokenFormat {
-  std::string_view word;
-  bool headerless;
-  bool (*matches)(const TokenSource& source);
-  TokenLayout (*open)(const TokenSource& source);
-};
-
-// The first format that matches opens the file. Headers come before names; nanogpt accepts every
-// file and comes last.
-constexpr TokenFormat kTokenFormats[] = {
-    {"megatron", false, megatron::matches, megatron::open},
-    {"llmc", false, llmc::matches, llmc::open},
-    {"npy", false, matches_npy, open_npy},
-    {"olmo", true, olmo::matches, olmo::open},
-    {"nanogpt", true, nanogpt::matches, nanogpt::open},
-};
+#define LOWTIDE_ADDRESS(name) &name::kFormat,
+constexpr const TokenFormat* kTokenFormats[] = {LOWTIDE_TOKEN_FORMATS(LOWTIDE_ADDRESS)};
+#undef LOWTIDE_ADDRESS
+#undef LOWTIDE_TOKEN_FORMATS
 
 const TokenFormat& format_named(std::string_view word) {
-  if (word == "raw") word = "nanogpt";
-  const auto* const known = std::ranges::find(kTokenFormats, word, &TokenFormat::word);
-  if (known != std::end(kTokenFormats)) return *known;
-  std::string text = "format: expected one of ";
-  for (const TokenFormat& format : kTokenFormats) text += std::string(format.word) + ", ";
-  throw std::invalid_argument(text + "raw (an alias of nanogpt), found " + excerpt(word));
+  std::string words;
+  for (const TokenFormat* const format : token_formats()) {
+    if (word == format->word || (!word.empty() && word == format->alias)) return *format;
+    words += std::string(format->word) + ", ";
+  }
+  std::string aliases;
+  for (const TokenFormat* const format : token_formats()) {
+    if (format->alias.empty()) continue;
+    aliases += std::string(format->alias) + " (an alias of " + std::string(format->word) + "), ";
+  }
+  throw std::invalid_argument("format: expected one of " + words + aliases + "found " +
+                              excerpt(word));
 }
 
 // A headerless format accepts any bytes and would read a header as if it were tokens.
 void check_no_header(const TokenFormat& asked, const TokenSource& source) {
   const OpenBeside nothing = [](const std::string&) { return std::nullopt; };
   const TokenSource alone{source.file, source.start, nothing, source.given};
-  for (const TokenFormat& format : kTokenFormats) {
-    if (format.headerless || !format.matches(alone)) continue;
+  for (const TokenFormat* const format : token_formats()) {
+    if (!format->has_header || !format->matches(alone)) continue;
     throw FormatError(source.file.path + ": expected tokens without a header for format " +
-                      excerpt(asked.word) + ", found the header of " + excerpt(format.word));
+                      excerpt(asked.word) + ", found the header of " + excerpt(format->word));
   }
 }
 
 const TokenFormat& choose_format(const TokenFormat* asked, const TokenSource& source) {
   if (asked == nullptr) {
-    return *std::ranges::find_if(kTokenFormats,
-                                 [&](const TokenFormat& f) { return f.matches(source); });
+    return **std::ranges::find_if(token_formats(),
+                                  [&](const TokenFormat* f) { return f->matches(source); });
   }
-  if (asked->headerless) check_no_header(*asked, source);
+  if (!asked->has_header) check_no_header(*asked, source);
   return *asked;
 }
 
@@ -95,6 +82,34 @@ std::uint64_t sum_of(const std::vector<TokenRun>& runs, const std::string& path)
 
 }  // namespace
 
+std::span<const TokenFormat* const> token_formats() {
+  return kTokenFormats;
+}
+
+bool eot_begins(std::string_view format) {
+  return format_named(format).eot_begins;
+}
+
+std::vector<std::string_view> token_words() {
+  std::vector<std::string_view> words;
+  for (const TokenFormat* const format : token_formats()) words.push_back(format->word);
+  return words;
+}
+
+bool looks_like_tokens(const TokenFile& file, const OpenBeside& beside, const TokenGiven& given) {
+  if (file.file_bytes == 0) throw FormatError(file.path + ": expected data, found an empty file");
+  std::array<std::byte, kTokenStartBytes> room;
+  const TokenSource source{file, read_token_start(file, &room), beside, given};
+  if (has_array_header(source.start)) return false;
+  for (const TokenFormat* const format : token_formats()) {
+    if (format->has_header && format->matches(source)) return true;
+  }
+  if (given.dtype && given.dtype->kind != 'u' && given.dtype->kind != 'i') return false;
+  return std::ranges::any_of(token_formats(), [&](const TokenFormat* format) {
+    return file.path.ends_with(format->suffix);
+  });
+}
+
 TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
                               const TokenGiven& given) {
   const TokenFormat* const asked = given.format ? &format_named(*given.format) : nullptr;
@@ -103,10 +118,12 @@ TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
   std::array<std::byte, kTokenStartBytes> room;
   const TokenSource source{file, read_token_start(file, &room), beside, given};
   const TokenFormat& format = choose_format(asked, source);
-  if (format.headerless && !given.dtype) {
+  if (!format.has_header && !given.dtype) {
     refuse_foreign(file.path, file.file_bytes, file.read, "tokens");
   }
   TokenLayout layout = format.open(source);
+  layout.format = format.word;
+  layout.eot_begins = format.eot_begins;
   layout.tokens = sum_of(layout.runs, file.path);
   return layout;
 }

@@ -1,7 +1,7 @@
 // tokens.h - what a token file promises: its format, and where its tokens are.
 //
 // Pure: it reads bytes through callbacks and opens nothing. A format is one file in this room
-// (token_source.h has its side of the contract) and one line in the table of tokens.cc.
+// (token_source.h has its side of the contract) and one line in the list of tokens.cc.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/registry.h"
@@ -24,7 +25,7 @@ struct TokenFile {
 };
 
 // Opens a file beside the first one; nullopt if there is none. Its exceptions pass through. Called
-// for each file that ends in .bin, possibly twice.
+// for each file whose name may have an index beside it, possibly twice.
 using OpenBeside = std::function<std::optional<TokenFile>(const std::string& path)>;
 
 // Contiguous tokens.
@@ -58,18 +59,19 @@ constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 60;
 // Guarantees: dtype is a little-endian integer of 1, 2, 4 or 8 bytes; runs are inside the data
 // file; tokens is their sum, below kMostTokens. If a header promises no tokens, there are no runs.
 struct TokenLayout {
-  std::string format;     // "nanogpt", "llmc", "megatron", "olmo", "npy"
-  std::string data_path;  // where the runs are; for Megatron the .bin, whichever file was named
+  std::string format;     // one of token_words()
+  std::string data_path;  // where the runs are, even if the index beside it was named
   DType dtype;
   std::uint64_t tokens = 0;
   std::vector<TokenRun> runs;  // in the order of the stream; at most kMostRuns, none empty
   std::optional<DocumentIndex> documents;
+  bool eot_begins = false;  // the token between documents begins one; otherwise it ends one
 };
 
 // What the caller says; nullopt means nothing was said.
 struct TokenGiven {
   std::optional<DType> dtype;         // must agree with a header; decides if there is none
-  std::optional<std::string> format;  // a format word, or "raw" for "nanogpt"; the bytes must agree
+  std::optional<std::string> format;  // a word of a format, or its alias; the bytes must agree
 };
 
 // The layout of the file, recognised by its bytes. `file` may be the .idx or the .bin of a Megatron
@@ -87,5 +89,15 @@ struct TokenGiven {
 // the counts claim. An index is read once, in slices.
 [[nodiscard]] TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
                                             const TokenGiven& given);
+
+// Whether a file that could be an array as well is rather tokens: by its header, or, if it has none,
+// by its name and the given dtype. Throws FormatError for an empty file.
+[[nodiscard]] bool looks_like_tokens(const TokenFile& file, const OpenBeside& beside,
+                                     const TokenGiven& given);
+
+// The words of all token formats, without aliases.
+[[nodiscard]] std::vector<std::string_view> token_words();
+// As in the layouts of this format. Throws std::invalid_argument for an unknown word.
+[[nodiscard]] bool eot_begins(std::string_view format);
 
 }  // namespace lowtide

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "format/registry.h"
 #include "inspect/bench_reading.h"
 #include "inspect/info.h"
 #include "lowtide/bytes.h"
@@ -89,7 +90,7 @@ std::unique_ptr<Subject> of_tokens(const Tokens& tokens, const InfoOptions& give
 
 std::unique_ptr<Subject> of_bytes(const Shard& file, std::uint64_t row_bytes, std::string note) {
   auto subject = std::make_unique<RowsSubject>();
-  subject->format = "raw";
+  subject->format = raw::kWord;
   subject->unit = row_bytes == 0 ? "block" : "row";
   subject->data_path = file.path;
   const std::uint64_t size = row_bytes == 0 ? kBlockBytes : row_bytes;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "format/registry.h"
 #include "inspect/check.h"
 #include "inspect/info.h"
 #include "lowtide/error.h"
@@ -86,7 +87,7 @@ Array open_flat(const std::string& path, bool alone, const CheckOptions& options
                 const std::string& format) {
   OpenOptions given{
       .memory_bytes = HowToOpen::kAnyMemory, .engine = EngineKind::pread, .cache = CacheMode::drop};
-  if (format == "raw") {
+  if (!has_header(format)) {
     given.dtype = options.file.dtype;
     given.offset_bytes = options.file.offset_bytes;
     if (alone) given.shape = options.file.shape;

@@ -75,7 +75,10 @@ template <typename Token>
 class TokenCheck {
  public:
   TokenCheck(const Tokens& tokens, const CheckOptions& options)
-      : tokens_(tokens), options_(options), ends_(tokens) {}
+      : tokens_(tokens),
+        options_(options),
+        begins_(eot_begins(tokens.format())),
+        ends_(tokens) {}
 
   void check_piece(std::uint64_t first, std::span<const Token> piece) {
     for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -89,8 +92,7 @@ class TokenCheck {
                      [&](std::uint64_t token) { check_end(token, piece[token - first]); });
       return;
     }
-    const bool begins = tokens_.format() == "llmc";
-    const std::uint64_t mark = begins ? 0 : tokens_.size() - 1;
+    const std::uint64_t mark = begins_ ? 0 : tokens_.size() - 1;
     if (mark >= first && mark - first < piece.size()) check_end(mark, piece[mark - first]);
   }
 
@@ -119,12 +121,13 @@ class TokenCheck {
     if (std::cmp_equal(token, *options_.eot)) return;
     throw FormatError(place_of(tokens_, options_, place) + ": expected eot " +
                       std::to_string(*options_.eot) + " where a document " +
-                      (tokens_.format() == "llmc" ? "begins" : "ends") + ", found " +
+                      (begins_ ? "begins" : "ends") + ", found " +
                       std::to_string(token));
   }
 
   const Tokens& tokens_;
   const CheckOptions& options_;
+  const bool begins_;  // the token between documents begins one
   DocumentEnds ends_;
   Token highest_ = std::numeric_limits<Token>::lowest();
   Token lowest_ = std::numeric_limits<Token>::max();
@@ -148,7 +151,7 @@ void check_as(const Tokens& tokens, const CheckOptions& options, CheckResult* re
 }
 
 void note_unused(const Tokens& tokens, CheckResult* result) {
-  if (tokens.format() != "megatron") return;
+  if (!tokens.documents()) return;  // without an index, all of the data is tokens
   std::uint64_t data_bytes = 0;
   for (std::size_t i = 0; i < tokens.paths().size(); ++i) {
     data_bytes += result->info.files.at(i).bytes;

@@ -1,15 +1,12 @@
 #include "lowtide/info.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <stdexcept>
 
 #include "face/tokens_impl.h"
 #include "format/descr.h"
-#include "format/llmc.h"
-#include "format/megatron.h"
-#include "format/npy.h"
+#include "format/token_names.h"
 #include "inspect/info.h"
 #include "lowtide/array.h"
 #include "lowtide/error.h"
@@ -19,8 +16,8 @@
 namespace lowtide {
 namespace {
 
-bool is_token_word(std::string_view format) {
-  return format == "nanogpt" || format == "llmc" || format == "megatron" || format == "olmo";
+bool has_word(const std::vector<std::string_view>& words, const std::optional<std::string>& word) {
+  return word && std::ranges::find(words, *word) != words.end();
 }
 
 // The first file that has bytes: it is examined on behalf of all.
@@ -33,47 +30,37 @@ std::shared_ptr<File> first_file(std::span<const std::string> paths) {
   return file;
 }
 
-bool has_token_header(const TokenFile& file, std::span<const std::byte> start) {
-  const TokenSource source{file, start, open_beside, {}};
-  return megatron::matches(source) || llmc::matches(source);
-}
-
-bool can_be_tokens(const std::string& path, const std::optional<std::string>& dtype) {
-  if (!path.ends_with(".bin") && !path.ends_with(".npy")) return false;
-  if (!dtype) return true;
-  const DType given = parse_descr(*dtype);
-  return given.kind == 'u' || given.kind == 'i';
-}
-
 FileKind kind_of_file(std::span<const std::string> paths, const InfoOptions& options) {
-  const std::shared_ptr<File> file = first_file(paths);
-  const TokenFile seen = token_file(file);
-  if (seen.file_bytes == 0) throw FormatError(seen.path + ": expected data, found an empty file");
-  std::array<std::byte, kTokenStartBytes> room;
-  const std::span<const std::byte> start = read_token_start(seen, &room);
-  if (npy::has_magic(start)) return FileKind::array;
-  if (has_token_header(seen, start)) return FileKind::tokens;
-  return can_be_tokens(seen.path, options.dtype) ? FileKind::tokens : FileKind::array;
+  TokenGiven given;
+  if (options.dtype) given.dtype = parse_descr(*options.dtype);
+  return looks_like_tokens(token_file(first_file(paths)), open_beside, given) ? FileKind::tokens
+                                                                              : FileKind::array;
 }
 
 // Options that rule a kind out decide before anything is opened.
 std::optional<FileKind> kind_asked(const InfoOptions& options) {
   const bool of_array = options.shape || options.offset_bytes || options.fortran_order;
-  const bool of_tokens = options.format && is_token_word(*options.format);
+  const bool array_word = has_word(array_words(), options.format);
+  const bool token_word = has_word(token_words(), options.format);
+  const bool of_tokens = token_word && !array_word;
   if (of_array && (of_tokens || options.kind == FileKind::tokens)) {
     throw std::invalid_argument(
         "shape, offset and order describe an array: tokens have none of them");
   }
   if (options.kind) return options.kind;
   if (of_tokens) return FileKind::tokens;
-  if (of_array || options.format == "raw") return FileKind::array;
+  if (of_array || (array_word && !token_word)) return FileKind::array;
   return std::nullopt;
 }
 
 void check_format(const Info& found, const InfoOptions& options) {
   if (!options.format || *options.format == found.format) return;
-  if (*options.format != "npy" && *options.format != "raw") {
-    throw std::invalid_argument("format: expected npy or raw for an array, found \"" +
+  if (const auto words = array_words(); !has_word(words, options.format)) {
+    std::string expected;
+    for (const std::string_view word : words) {
+      expected += (expected.empty() ? "" : " or ") + std::string(word);
+    }
+    throw std::invalid_argument("format: expected " + expected + " for an array, found \"" +
                                 *options.format + "\"");
   }
   throw FormatError(found.path + ": expected format " + *options.format + ", found " +
@@ -122,10 +109,10 @@ Info info_of(const Tokens& tokens) {
   add_files(&found, tokens.paths());
   found.shards = found.files.size();
   if (!found.documents) return found;
-  std::vector<std::string> indexes;  // stored beside their data, as the format prescribes
-  for (std::string path : tokens.paths()) {
-    path.replace(path.size() - 4, 4, ".idx");
-    if (path_exists(path)) indexes.push_back(std::move(path));  // else it was named directly
+  std::vector<std::string> indexes;
+  for (const std::string& path : tokens.paths()) {
+    std::optional<std::string> index = index_beside(path);
+    if (index && path_exists(*index)) indexes.push_back(*std::move(index));  // else it was named
   }
   add_files(&found, indexes);
   return found;
@@ -156,7 +143,8 @@ FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOpti
   if (const auto asked = kind_asked(options)) return *asked;
   if (!expand) return kind_of_file(paths, options);
   const std::string& path = paths.front();
-  const bool prefix = !path_exists(path) && path_exists(path + ".idx");
+  const bool prefix =
+      !path_exists(path) && std::ranges::any_of(paths_of_prefix(path), path_exists);
   if (is_folder(path) || prefix) return FileKind::tokens;
   return kind_of_file(expand_path(path), options);
 }

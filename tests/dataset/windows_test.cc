@@ -13,14 +13,14 @@ namespace {
 template <typename Token>
 struct StreamRig {
   StreamRig(const std::vector<Token>& values, std::size_t shard_tokens, const std::string& dtype,
-            const std::string& format = "nanogpt")
+            bool eot_begins = false)
       : held(values) {
     std::vector<TokenLayout> layouts;
     for (std::size_t first = 0; first < values.size(); first += shard_tokens) {
       const std::size_t count = std::min(shard_tokens, values.size() - first);
       const auto begin = values.begin() + static_cast<long>(first);
       TokenLayout layout;
-      layout.format = format;
+      layout.eot_begins = eot_begins;
       layout.data_path = "shard" + std::to_string(layouts.size());
       layout.dtype = DType::parse(dtype);
       layout.tokens = count;
@@ -189,10 +189,10 @@ TEST(Windows, SeparateDocumentsByTheTokenThatEndsOrBeginsThem) {
   for (std::size_t i = 0; i < 101; ++i) {
     values.push_back(i % 7 == 0 || i % 10 < 2 || i == 19 || i == 39 ? 9 : 1);
   }
-  for (const char* format : {"nanogpt", "llmc"}) {
-    const StreamRig<std::uint16_t> rig(values, 13, "uint16", format);
+  for (const bool begins : {false, true}) {
+    const StreamRig<std::uint16_t> rig(values, 13, "uint16", begins);
     std::vector<bool> starts_at(102, false);
-    const std::size_t behind = format == std::string("llmc") ? 0 : 1;
+    const std::size_t behind = begins ? 0 : 1;
     for (std::size_t i = 0; i < 101; ++i) starts_at[i + behind] = values[i] == 9;
     for (const std::uint64_t block : {1, 5, 10, 100}) {
       const Windows windows({{.stream = rig.stream, .eot = 9}},
@@ -201,8 +201,8 @@ TEST(Windows, SeparateDocumentsByTheTokenThatEndsOrBeginsThem) {
       for (std::uint64_t i = windows.size(); i > 0; --i) samples.push_back(i - 1);
       const Apart found = apart_of(windows, deliver(windows, rig.shards, samples), samples.size());
       const Apart twin = naive_apart(starts_at, block, samples);
-      EXPECT_EQ(found.positions, twin.positions) << format << " by " << block;
-      EXPECT_EQ(found.cu_seqlens, twin.cu_seqlens) << format << " by " << block;
+      EXPECT_EQ(found.positions, twin.positions) << begins << " by " << block;
+      EXPECT_EQ(found.cu_seqlens, twin.cu_seqlens) << begins << " by " << block;
     }
   }
 }

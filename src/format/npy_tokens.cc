@@ -1,0 +1,35 @@
+#include "format/npy_tokens.h"
+
+#include <vector>
+
+#include "format/npy.h"
+#include "lowtide/error.h"
+
+namespace lowtide::npy_tokens {
+namespace {
+
+bool matches(const TokenSource& source) {
+  return npy::has_magic(source.start);
+}
+
+TokenLayout open(const TokenSource& source) {
+  const TokenFile& file = source.file;
+  std::vector<std::byte> header(
+      std::min(npy::header_bytes(source.start, file.path), file.file_bytes));
+  file.read(0, header);
+  const Layout layout = npy::parse(header, file.file_bytes, file.path);
+  check_token_dtype(layout.dtype, file.path);
+  if (layout.shape.size() != 1) {
+    throw FormatError(file.path + ": expected tokens on one axis, found shape " +
+                      shape_text(layout.shape));
+  }
+  check_given_dtype(source.given, layout.dtype, file.path);
+  return one_run(file.path, layout.dtype, layout.data_offset_bytes, layout.shape[0]);
+}
+
+}  // namespace
+
+constinit const TokenFormat kFormat{
+    .word = npy::kWord, .suffix = ".npy", .matches = matches, .open = open};
+
+}  // namespace lowtide::npy_tokens

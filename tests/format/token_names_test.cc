@@ -1,0 +1,62 @@
+#include "format/token_names.h"
+
+#include <gtest/gtest.h>
+
+#include "format/token_source.h"
+#include "lowtide/error.h"
+
+namespace lowtide::token_names_test {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::string error_in(const Names& names) {
+  try {
+    return "no error, but " + std::to_string(token_files_in("f", names).size()) + " files";
+  } catch (const FormatError& error) {
+    return error.what();
+  }
+}
+
+TEST(TokenNames, OfAFolderAreThoseOfOneSuffixInTheirOrder) {
+  EXPECT_EQ(token_files_in("f", {"b.bin", "a.bin", "a.idx", "notes", ".bin"}),
+            (Names{"f/b.bin", "f/a.bin"}));
+  EXPECT_EQ(token_files_in("f", {"0.npy", "1.npy"}), (Names{"f/0.npy", "f/1.npy"}));
+  EXPECT_EQ(error_in({"a.txt", ".npy"}),
+            "f: this folder contains no token files (.bin or .npy)");
+  EXPECT_EQ(error_in({"a.npy", "b.bin"}),
+            "f: this folder contains both .bin and .npy files; name the files of one format, for "
+            "example \"f/*.bin\"");
+  EXPECT_EQ(error_in({"a.bin", "index.json"}).find("f/index.json: "), 0U);
+}
+
+TEST(TokenNames, OfAListHaveNoIndexBesideItsData) {
+  EXPECT_EQ(without_indexes({"a.bin", "a.idx", "b.idx", "c.bin"}),
+            (Names{"a.bin", "b.idx", "c.bin"}));
+  EXPECT_EQ(without_indexes({"a.idx", ".idx", ".bin"}), (Names{"a.idx", ".idx", ".bin"}));
+  EXPECT_TRUE(without_indexes({}).empty());
+}
+
+TEST(TokenNames, GoFromAPrefixAndADataFileToTheIndex) {
+  EXPECT_EQ(paths_of_prefix("a/text_document"), Names{"a/text_document.idx"});
+  EXPECT_EQ(index_beside("a/x.bin"), "a/x.idx");
+  EXPECT_EQ(index_beside("a/x.npy"), std::nullopt);
+  EXPECT_EQ(index_beside(".bin"), std::nullopt);
+}
+
+TEST(TokenFormats, SayWhatIsNeededToFindThem) {
+  Names words;
+  for (const TokenFormat* const format : token_formats()) {
+    const std::string word(format->word);
+    EXPECT_TRUE(format->suffix.starts_with('.')) << word;
+    EXPECT_TRUE(format->index_suffix.empty() || format->index_suffix.starts_with('.')) << word;
+    EXPECT_EQ(std::ranges::count(words, word), 0) << word;
+    words.push_back(word);
+  }
+  const TokenFile file{"f", 0, [](std::uint64_t, std::span<std::byte>) {}};
+  const OpenBeside nothing = [](const std::string&) { return std::nullopt; };
+  EXPECT_TRUE(token_formats().back()->matches({file, {}, nothing, {}})) << "any file has a format";
+}
+
+}  // namespace
+}  // namespace lowtide::token_names_test
