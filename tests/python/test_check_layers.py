@@ -1,4 +1,4 @@
-"""The check of includes fails on each kind of wrong include, and passes on the project."""
+"""The check fails on each kind of wrong include and on format names, and passes on the project."""
 
 import subprocess
 import sys
@@ -77,6 +77,33 @@ def test_a_wrong_include_is_named_with_its_line_and_rule(
     assert result.returncode == 1
     assert result.stdout.startswith(f"{path}:2: error: includes ")
     assert rule in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "error"),
+    [
+        ("src/dataset/windows.cc", 'bool b = f == "llmc";', '"llmc": only src/format knows'),
+        ("src/face/open_tokens.cc", 'return ".idx"; // index', '".idx": only src/format knows'),
+        ("src/inspect/info.cc", '#include "format/llmc.h"', "ask the registry of formats"),
+        ("cli/files.cc", 'check("old");', '"old": only src/format knows'),
+        ("python/lowtide/_open.py", 'FORMATS = ["llmc"]', '"llmc": only src/format knows'),
+    ],
+)
+def test_a_format_is_known_by_name_in_its_room_only(
+    project: Path, path: str, line: str, error: str
+) -> None:
+    write(project, "src/format/llmc.h", "extern const TokenFormat kFormat;")
+    words = '{.word = "llmc", .alias = "old", .index_suffix = ".idx"};'
+    write(project, "src/format/llmc.cc", words)
+    write(project, "src/face/open_array.cc", '// "llmc"\nfail("llmc.idx is missing");')
+    assert check(project).returncode == 0
+    write(project, path, line)
+    if path.endswith(".py"):
+        (project / path).write_text(f'"""Opens "llmc"."""\n{line}\n')
+    result = check(project)
+    assert result.returncode == 1
+    assert result.stdout.startswith(f"{path}:2: error: ")
+    assert error in result.stdout
 
 
 def test_a_room_without_a_row_is_refused(project: Path) -> None:
