@@ -72,7 +72,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         self._targets = targets
         self._dtype = dtype
         self._count = (len(tokens) - 1) // block_size
-        self._share: tuple[int, Tokens] | None = None
+        self._share: Tokens | None = None  # of one worker
 
     def __len__(self) -> int:
         """Number of windows."""
@@ -125,10 +125,10 @@ class Dataset(torch.utils.data.Dataset[Any]):
         worker = torch.utils.data.get_worker_info()
         if worker is None or worker.num_workers == 1:
             return self._tokens
-        if self._share is None or self._share[0] != os.getpid():
+        if self._share is None:
             memory = self._tokens.memory // worker.num_workers
-            self._share = os.getpid(), self._tokens.reopen(memory=memory)
-        return self._share[1]
+            self._share = self._tokens.reopen(memory=memory)
+        return self._share
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_share": None}
