@@ -45,6 +45,9 @@ struct TokensOptions {
   bool past_cache = false;
 };
 
+// The types in which tokens are delivered, by NumPy's names: "uint8", "int8", "uint16", ...
+[[nodiscard]] std::vector<std::string_view> token_types();
+
 // The columns of a batch of windows. kX and kY have rows() * block_size tokens each, of the dtype
 // that was asked for. The other two exist if separate_documents is set; their elements are
 // std::int32_t.

@@ -38,19 +38,9 @@ void forget(PyObject* capsule) {
 }  // namespace
 
 nb::dlpack::dtype token_type(std::string_view word) {
-  using enum nb::dlpack::dtype_code;
-  struct Known {
-    std::string_view word;
-    nb::dlpack::dtype_code code;
-    std::uint8_t bits;
-  };
-  static constexpr Known kKnown[] = {
-      {"int64", Int, 64}, {"int32", Int, 32},   {"int16", Int, 16},   {"int8", Int, 8},
-      {"uint8", UInt, 8}, {"uint16", UInt, 16}, {"uint32", UInt, 32}, {"uint64", UInt, 64}};
-  for (const Known& known : kKnown) {
-    if (word == known.word) return {static_cast<std::uint8_t>(known.code), known.bits, 1};
-  }
-  throw std::invalid_argument("dtype must be an integer type, not " + std::string(word));
+  const DType type = DType::parse(word);  // the core has checked that it is an integer
+  const auto code = type.kind == 'i' ? nb::dlpack::dtype_code::Int : nb::dlpack::dtype_code::UInt;
+  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(type.itemsize_bytes * 8), 1};
 }
 
 nb::object lend_arrays(Batch batch, nb::dlpack::dtype type) {

@@ -9,7 +9,7 @@
 
 namespace lowtide::python {
 
-// The DLPack type for a word such as "uint16" or "int64". Throws std::invalid_argument.
+// The DLPack type for one of token_types().
 [[nodiscard]] nb::dlpack::dtype token_type(std::string_view word);
 
 // Returns (both, batch): an array of shape (2, rows, block_size) with x and y, each contiguous, and

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -131,6 +132,7 @@ nb::object cu_seqlens(const nb::handle_t<Batch>& lease) {
 }  // namespace
 
 void bind_tokens(nb::module_& module) {
+  module.def("token_types", &token_types);
   nb::class_<Batch>(module, "Batch")
       .def_prop_ro("step", &Batch::step)
       .def_prop_ro("epoch", &Batch::epoch)

@@ -160,7 +160,7 @@ def _descr_of(dtype: np.dtype[Any]) -> Any:
 
 
 _TOKEN_WORDS: dict[Any, str] = {}
-for _word in ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"):
+for _word in _core.token_types():
     _TOKEN_WORDS[_word] = _TOKEN_WORDS[np.dtype(_word)] = _TOKEN_WORDS[np.dtype(_word).type] = _word
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import torch.utils.dlpack
 
+from lowtide import _core
 from lowtide._arguments import MAX, integer, token_word
 from lowtide._token_batch import Copied
 from lowtide._tokens import Tokens, checked_starts
@@ -17,15 +18,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from lowtide import _core
-
 # Makes a tensor from a capsule. torch.utils.dlpack.from_dlpack calls it after further checks.
 from_dlpack: Callable[[object], torch.Tensor] = getattr(
     torch._C, "_from_dlpack", torch.utils.dlpack.from_dlpack
 )
 INTEGERS: dict[Any, Any] = {
     getattr(torch, name): name
-    for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
+    for name in _core.token_types()
     if hasattr(torch, name)  # torch 2.3 added the wide unsigned types
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/quote.h"
+#include "core/token_type.h"
 #include "lowtide/error.h"
 
 namespace lowtide {
@@ -22,18 +23,11 @@ struct Name {
   std::uint64_t itemsize_bytes;
 };
 
-// NumPy's C names follow the platform's C types, so the compiler supplies their sizes.
+// Without the integers of token_type.h. NumPy's C names follow the platform's C types, so the
+// compiler supplies their sizes.
 constexpr std::array kNames = {
     Name{"bool", 'b', 1},
     Name{"bool_", 'b', 1},
-    Name{"int8", 'i', 1},
-    Name{"int16", 'i', 2},
-    Name{"int32", 'i', 4},
-    Name{"int64", 'i', 8},
-    Name{"uint8", 'u', 1},
-    Name{"uint16", 'u', 2},
-    Name{"uint32", 'u', 4},
-    Name{"uint64", 'u', 8},
     Name{"float16", 'f', 2},
     Name{"float32", 'f', 4},
     Name{"float64", 'f', 8},
@@ -229,6 +223,9 @@ std::string field_text(const Field& field) {
 }  // namespace
 
 DType DType::parse(std::string_view text) {
+  if (const std::optional<TokenType> known = token_type_named(text)) {
+    return plain(token_type_row(*known).kind, token_bytes(*known), kNativeOrder);
+  }
   if (const Name* known = find(kNames, text)) {
     return plain(known->kind, known->itemsize_bytes, kNativeOrder);
   }

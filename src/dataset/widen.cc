@@ -17,38 +17,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tokens are read as they are stored");
 
-// In the order of TokenType.
-using Tokens = std::tuple<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t, std::uint32_t,
-                          std::int32_t, std::uint64_t, std::int64_t>;
-constexpr std::size_t kTypes = std::tuple_size_v<Tokens>;
-
-struct TypeFacts {
-  std::string_view name;
-  std::size_t bytes;
-  std::int64_t lowest;
-  std::uint64_t highest;
-};
-
-template <typename T>
-constexpr TypeFacts facts_of(std::string_view name) {
-  return {name, sizeof(T), static_cast<std::int64_t>(std::numeric_limits<T>::min()),
-          static_cast<std::uint64_t>(std::numeric_limits<T>::max())};
-}
-
-constexpr std::array<TypeFacts, kTypes> kFacts{{
-    facts_of<std::uint8_t>("uint8"),
-    facts_of<std::int8_t>("int8"),
-    facts_of<std::uint16_t>("uint16"),
-    facts_of<std::int16_t>("int16"),
-    facts_of<std::uint32_t>("uint32"),
-    facts_of<std::int32_t>("int32"),
-    facts_of<std::uint64_t>("uint64"),
-    facts_of<std::int64_t>("int64"),
-}};
-
-constexpr const TypeFacts& facts(TokenType type) {
-  return kFacts[static_cast<std::size_t>(type)];
-}
+using Tokens = TokenCppTypes;
+constexpr std::size_t kTypes = kTokenTypes;
 
 template <typename T>
 [[gnu::always_inline]] inline T load(const std::byte* from) noexcept {
@@ -202,26 +172,6 @@ auto with_type(TokenType type, const Work& work) {
 
 }  // namespace
 
-std::optional<TokenType> token_type(const DType& dtype) {
-  if (dtype.kind != 'u' && dtype.kind != 'i') return std::nullopt;
-  if (dtype.byte_order == '>' && dtype.itemsize_bytes > 1) return std::nullopt;
-  for (std::size_t i = 0; i < kTypes; ++i) {
-    const bool is_signed = kFacts[i].lowest < 0;
-    if (dtype.itemsize_bytes == kFacts[i].bytes && (dtype.kind == 'i') == is_signed) {
-      return static_cast<TokenType>(i);
-    }
-  }
-  return std::nullopt;
-}
-
-std::size_t token_bytes(TokenType type) {
-  return facts(type).bytes;
-}
-
-std::string_view token_type_name(TokenType type) {
-  return facts(type).name;
-}
-
 bool widen(TokenType type, const std::byte* from, std::size_t count, TokenType to, std::byte* x,
            std::byte* y, WidenKernel kernel) {
   assert(count >= 1);
@@ -232,7 +182,7 @@ bool widen(TokenType type, const std::byte* from, std::size_t count, TokenType t
 }
 
 std::size_t first_misfit(TokenType type, const std::byte* from, std::size_t count, TokenType to) {
-  const TypeFacts& limits = facts(to);
+  const TokenTypeRow& limits = token_type_row(to);
   return with_type(type, [&]<typename From>() {
     for (std::size_t i = 0; i < count; ++i) {
       const From token = load<From>(from + i * sizeof(From));

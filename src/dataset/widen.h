@@ -6,22 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 
-#include "lowtide/dtype.h"
+#include "core/token_type.h"
 
 namespace lowtide {
-
-// The integer types that tokens are stored and delivered in.
-enum class TokenType : std::uint8_t { u8, i8, u16, i16, u32, i32, u64, i64 };
-
-// nullopt: not a little-endian (or one-byte) integer of at most 8 bytes.
-[[nodiscard]] std::optional<TokenType> token_type(const DType& dtype);
-[[nodiscard]] std::size_t token_bytes(TokenType type);
-// "uint16", "int64".
-[[nodiscard]] std::string_view token_type_name(TokenType type);
 
 // Which code widens. All give the same results; kPortable is for tests.
 enum class WidenKernel : std::uint8_t { kBest, kPortable };

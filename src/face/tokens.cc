@@ -13,17 +13,19 @@
 namespace lowtide {
 
 TokenType parse_token_type(std::string_view name) {
-  constexpr int kTypes = static_cast<int>(TokenType::i64) + 1;
-  for (int i = 0; i < kTypes; ++i) {
-    const auto type = static_cast<TokenType>(i);
-    if (name == token_type_name(type)) return type;
-  }
+  if (const std::optional<TokenType> type = token_type_named(name)) return *type;
   std::string known;
-  for (int i = 0; i < kTypes; ++i) {
-    known += (i == 0 ? "" : ", ") + std::string(token_type_name(static_cast<TokenType>(i)));
+  for (const std::string_view one : token_types()) {
+    known += (known.empty() ? "" : ", ") + std::string(one);
   }
   throw std::invalid_argument("dtype: tokens cannot be delivered as \"" + std::string(name) +
                               "\"; use one of " + known);
+}
+
+std::vector<std::string_view> token_types() {
+  std::vector<std::string_view> names;
+  for (const TokenTypeRow& row : kTokenTypeTable) names.push_back(row.name);
+  return names;
 }
 
 void check_block(std::uint64_t block_size, std::uint64_t tokens) {

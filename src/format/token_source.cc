@@ -1,5 +1,6 @@
 #include "format/token_source.h"
 
+#include "core/token_type.h"
 #include "lowtide/error.h"
 
 namespace lowtide {
@@ -13,9 +14,8 @@ std::span<const std::byte> read_token_start(const TokenFile& file,
 }
 
 void check_token_dtype(const DType& dtype, const std::string& path) {
-  const bool integer =
-      (dtype.kind == 'u' || dtype.kind == 'i') && dtype.fields.empty() && dtype.element.empty();
-  if (integer && (dtype.byte_order == '<' || dtype.itemsize_bytes == 1)) return;
+  if (token_type(dtype)) return;
+  const bool integer = dtype.kind == 'u' || dtype.kind == 'i';
   throw FormatError(path + ": expected tokens of " + (integer ? "a little-endian" : "an integer") +
                     " type such as uint16 or uint32, found dtype " + dtype.descr());
 }

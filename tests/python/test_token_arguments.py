@@ -84,7 +84,7 @@ def test_seeds_of_another_type(tokens, seed):
         ({"drop_last": False, "world_size": 2}, ValueError, "drop_last"),
         ({"prefetch": 0}, ValueError, "prefetch"),
         ({"prefetch": "2"}, TypeError, "prefetch"),
-        ({"dtype": "float32"}, ValueError, "dtype of tokens must be one of int64.*not float32"),
+        ({"dtype": "float32"}, ValueError, "dtype of tokens must be one of uint8.*not float32"),
         ({"dtype": "nonsense"}, TypeError, "nonsense"),
         ({"dtype": ">i8"}, ValueError, ">i8"),
         ({"dtype": bool}, ValueError, "not bool"),
