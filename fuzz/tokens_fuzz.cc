@@ -61,10 +61,11 @@ std::uint64_t entry(const Held& index, std::uint64_t array_bytes, std::uint64_t 
 void check_documents(const TokenLayout& layout, const Held& held) {
   const DocumentIndex& index = *layout.documents;
   const std::uint64_t item_bytes = layout.dtype.itemsize_bytes;
-  std::size_t run = 0;
-  for (std::uint64_t s = 0; s < index.sequences && !layout.runs.empty(); ++s) {
-    while (run + 1 < layout.runs.size() && layout.runs[run + 1].first_sequence <= s) ++run;
-    const TokenRun& in = layout.runs[run];
+  std::size_t extent = 0;
+  for (std::uint64_t s = 0; s < index.sequences && !layout.extents.empty(); ++s) {
+    while (extent + 1 < layout.extents.size() && layout.extents[extent + 1].first_sequence <= s)
+      ++extent;
+    const TokenExtent& in = layout.extents[extent];
     require(in.first_sequence <= s);
     const std::uint64_t pointer = entry(held, index.pointers_offset_bytes, s);
     require(pointer >= in.offset_bytes && (pointer - in.offset_bytes) % item_bytes == 0);
@@ -86,12 +87,12 @@ void check_layout(const TokenLayout& layout, const Folder& folder) {
   require(layout.dtype.kind == 'u' || layout.dtype.kind == 'i');
   require(layout.dtype.byte_order != '>');
   require(item_bytes == 1 || item_bytes == 2 || item_bytes == 4 || item_bytes == 8);
-  require(layout.runs.size() <= kMostRuns);
+  require(layout.extents.size() <= kMostExtents);
   std::uint64_t tokens = 0;
-  for (const TokenRun& run : layout.runs) {
-    require(run.tokens > 0 && run.offset_bytes <= data.file_bytes);
-    require(run.tokens <= (data.file_bytes - run.offset_bytes) / item_bytes);
-    tokens += run.tokens;
+  for (const TokenExtent& extent : layout.extents) {
+    require(extent.tokens > 0 && extent.offset_bytes <= data.file_bytes);
+    require(extent.tokens <= (data.file_bytes - extent.offset_bytes) / item_bytes);
+    tokens += extent.tokens;
   }
   require(tokens == layout.tokens && tokens < kMostTokens);
   if (layout.documents) check_documents(layout, folder.at(layout.documents->path));

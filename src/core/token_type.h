@@ -31,8 +31,8 @@ struct TokenTypeRow {
   template <typename T>
   [[nodiscard]] static constexpr TokenTypeRow of(std::string_view name) {
     using Limits = std::numeric_limits<T>;
-    return {name, Limits::is_signed ? 'i' : 'u', sizeof(T), static_cast<std::int64_t>(Limits::min()),
-            static_cast<std::uint64_t>(Limits::max())};
+    return {name, Limits::is_signed ? 'i' : 'u', sizeof(T),
+            static_cast<std::int64_t>(Limits::min()), static_cast<std::uint64_t>(Limits::max())};
   }
 };
 

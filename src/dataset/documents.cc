@@ -45,7 +45,7 @@ std::uint64_t Documents::held_bytes(const std::vector<TokenLayout>& layouts,
   std::uint64_t bytes = table_bytes(layouts, most_bytes);
   for (const TokenLayout& layout : layouts) {
     bytes += sizeof(IndexFile) + layout.documents->path.size() +
-             layout.runs.size() * (sizeof(TokenRun) + sizeof(std::uint64_t));
+             layout.extents.size() * (sizeof(TokenExtent) + sizeof(std::uint64_t));
   }
   return bytes;
 }
@@ -56,10 +56,10 @@ Documents::Documents(std::shared_ptr<const TokenStream> stream,
     : stream_(std::move(stream)), read_(std::move(read)) {
   std::uint64_t tokens = 0;
   for (const TokenLayout& layout : layouts) {
-    IndexFile file{*layout.documents, layout.runs, {}, documents_, 0};
-    for (const TokenRun& run : file.runs) {
-      file.run_tokens.push_back(tokens);
-      tokens += run.tokens;
+    IndexFile file{*layout.documents, layout.extents, {}, documents_, 0};
+    for (const TokenExtent& extent : file.extents) {
+      file.extent_tokens.push_back(tokens);
+      tokens += extent.tokens;
     }
     file.end_token = tokens;
     documents_ += file.index.documents;
@@ -80,20 +80,21 @@ std::size_t Documents::file_of(std::uint64_t document) const {
 }
 
 // The index was checked when it was opened, but the file may have changed since. A pointer that is
-// now outside its run is clamped instead of trusted.
+// now outside its extent is clamped instead of trusted.
 std::uint64_t Documents::token_at(const IndexFile& file, std::uint64_t sequence,
                                   std::int64_t pointer) const {
-  const auto after = std::upper_bound(
-      file.runs.begin(), file.runs.end(), sequence,
-      [](std::uint64_t wanted, const TokenRun& run) { return wanted < run.first_sequence; });
-  if (after == file.runs.begin()) {
-    return file.run_tokens.empty() ? file.end_token : file.run_tokens.front();
+  const auto after = std::upper_bound(file.extents.begin(), file.extents.end(), sequence,
+                                      [](std::uint64_t wanted, const TokenExtent& extent) {
+                                        return wanted < extent.first_sequence;
+                                      });
+  if (after == file.extents.begin()) {
+    return file.extent_tokens.empty() ? file.end_token : file.extent_tokens.front();
   }
-  const auto which = static_cast<std::size_t>(after - file.runs.begin() - 1);
-  const TokenRun& run = file.runs[which];
-  const auto byte = std::max(static_cast<std::uint64_t>(pointer), run.offset_bytes);
-  return file.run_tokens[which] +
-         std::min(run.tokens, (byte - run.offset_bytes) / stream_->item_bytes());
+  const auto which = static_cast<std::size_t>(after - file.extents.begin() - 1);
+  const TokenExtent& extent = file.extents[which];
+  const auto byte = std::max(static_cast<std::uint64_t>(pointer), extent.offset_bytes);
+  return file.extent_tokens[which] +
+         std::min(extent.tokens, (byte - extent.offset_bytes) / stream_->item_bytes());
 }
 
 // Reads these entries of the int64 array at byte `array_bytes`, at most kMostWords of them. They

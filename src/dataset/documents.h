@@ -15,8 +15,8 @@
 
 namespace lowtide {
 
-// Holds the start of every stride-th document and finds those between with two small reads. It opens
-// nothing: the caller reads. Immutable. Any thread that may call `read`.
+// Holds the start of every stride-th document and finds those between with two small reads. It
+// opens nothing: the caller reads. Immutable. Any thread that may call `read`.
 class Documents {
  public:
   // Reads bytes of the index files; shard i is the index of layouts[i]. Throws if it cannot. Called
@@ -47,8 +47,8 @@ class Documents {
  private:
   struct IndexFile {
     DocumentIndex index;
-    std::vector<TokenRun> runs;
-    std::vector<std::uint64_t> run_tokens;  // before each run, in the stream
+    std::vector<TokenExtent> extents;
+    std::vector<std::uint64_t> extent_tokens;  // before each extent, in the stream
     std::uint64_t first_document = 0;
     std::uint64_t end_token = 0;
   };

@@ -25,7 +25,7 @@ void TokenStream::add(const TokenLayout& layout, const Shard& shard) {
     dtype_ = layout.dtype;
     type_ = token_type(dtype_).value();
   } else {
-    runs_.pop_back();  // the end mark
+    starts_.pop_back();  // the end mark
   }
   const auto and_first = [&] { return ", but " + shards_->path(0) + " has "; };
   if (layout.format != format_) {
@@ -38,45 +38,45 @@ void TokenStream::add(const TokenLayout& layout, const Shard& shard) {
   const auto number = static_cast<std::uint32_t>(shards_->size());
   shards_->add(shard);
   first_of_.push_back(tokens_);
-  for (const TokenRun& run : layout.runs) {
-    runs_.push_back({tokens_, run.offset_bytes, number});
-    tokens_ += run.tokens;
+  for (const TokenExtent& extent : layout.extents) {
+    starts_.push_back({tokens_, extent.offset_bytes, number});
+    tokens_ += extent.tokens;
     if (tokens_ > kMostTokens) {
       throw FormatError(layout.data_path + ": expected at most 2^60 tokens in total, found more");
     }
   }
-  runs_.push_back({tokens_, 0, number + 1});
+  starts_.push_back({tokens_, 0, number + 1});
 }
 
 std::uint64_t TokenStream::held_bytes() const {
   return shards_->held_bytes() + first_of_.capacity() * sizeof(first_of_[0]) +
-         runs_.capacity() * sizeof(Run);
+         starts_.capacity() * sizeof(Start);
 }
 
-std::size_t TokenStream::run_of(std::uint64_t token) const {
-  const auto after =
-      std::upper_bound(runs_.begin(), runs_.end(), token,
-                       [](std::uint64_t place, const Run& run) { return place < run.first_token; });
-  return static_cast<std::size_t>(after - runs_.begin() - 1);
+std::size_t TokenStream::start_before(std::uint64_t token) const {
+  const auto after = std::upper_bound(
+      starts_.begin(), starts_.end(), token,
+      [](std::uint64_t wanted, const Start& start) { return wanted < start.first_token; });
+  return static_cast<std::size_t>(after - starts_.begin() - 1);
 }
 
 std::string TokenStream::path_of(std::uint64_t token) const {
-  return shards_->path(runs_[run_of(token)].shard);
+  return shards_->path(starts_[start_before(token)].shard);
 }
 
 void TokenStream::locate(std::uint64_t first, std::uint64_t count, std::uint32_t first_shard,
                          std::byte* into, std::vector<Read>& out) const {
   const std::uint64_t item = item_bytes();
-  for (std::size_t at = run_of(first); count > 0; ++at) {
-    const Run& run = runs_[at];
-    std::uint64_t here = std::min(count, runs_[at + 1].first_token - first);
+  for (std::size_t at = start_before(first); count > 0; ++at) {
+    const Start& start = starts_[at];
+    std::uint64_t here = std::min(count, starts_[at + 1].first_token - first);
     count -= here;
     while (here > 0) {
       const std::uint64_t now = std::min(here, kMostRunBytes / item);
-      const std::uint64_t offset_bytes = run.offset_bytes + (first - run.first_token) * item;
+      const std::uint64_t offset_bytes = start.offset_bytes + (first - start.first_token) * item;
       out.push_back({.from = {.offset_bytes = offset_bytes,
                               .size_bytes = static_cast<std::uint32_t>(now * item),
-                              .shard = first_shard + run.shard},
+                              .shard = first_shard + start.shard},
                      .into = into});
       into += now * item;
       first += now;
@@ -86,12 +86,13 @@ void TokenStream::locate(std::uint64_t first, std::uint64_t count, std::uint32_t
 }
 
 std::uint64_t TokenStream::most_reads(std::uint64_t count) const {
-  // The most runs that this many tokens touch, wherever they start. Two indexes walk along the
-  // runs.
+  // The most extents that this many tokens touch, wherever they start. Two indexes walk along
+  // them, because looking at every token would take as long as reading the data.
   std::uint64_t most = 1;
-  for (std::size_t first = 0, last = 0; first + 1 < runs_.size(); ++first) {
-    const std::uint64_t farthest = runs_[first + 1].first_token - 1;  // the last start in this run
-    while (last + 2 < runs_.size() && runs_[last + 1].first_token < farthest + count) ++last;
+  for (std::size_t first = 0, last = 0; first + 1 < starts_.size(); ++first) {
+    const std::uint64_t farthest =
+        starts_[first + 1].first_token - 1;  // the last token of this extent
+    while (last + 2 < starts_.size() && starts_[last + 1].first_token < farthest + count) ++last;
     most = std::max<std::uint64_t>(most, last - first + 1);
   }
   return most + count / (kMostRunBytes / item_bytes());

@@ -49,11 +49,11 @@ class TokenStream {
   [[nodiscard]] std::uint64_t layout_hash() const;
 
  private:
-  struct Run {
+  struct Start {  // of an extent
     std::uint64_t first_token, offset_bytes;
     std::uint32_t shard;
   };
-  [[nodiscard]] std::size_t run_of(std::uint64_t token) const;
+  [[nodiscard]] std::size_t start_before(std::uint64_t token) const;
 
   std::string format_;
   bool eot_begins_ = false;
@@ -62,7 +62,7 @@ class TokenStream {
   std::uint64_t tokens_ = 0;
   std::shared_ptr<Shards> shards_ = std::make_shared<Shards>();
   std::vector<std::uint64_t> first_of_;  // the first token of each shard
-  std::vector<Run> runs_;                // plus one that starts at the end
+  std::vector<Start> starts_;            // of all extents, and the end of the last one
 };
 
 }  // namespace lowtide

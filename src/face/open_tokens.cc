@@ -35,7 +35,7 @@ std::uint64_t held_bytes(const TokenStream& stream, const std::vector<TokenLayou
   std::uint64_t bytes = stream.held_bytes();
   for (const TokenLayout& layout : layouts) {
     bytes += sizeof(layout) + layout.data_path.size() + layout.documents->path.size() +
-             layout.runs.capacity() * sizeof(TokenRun);
+             layout.extents.capacity() * sizeof(TokenExtent);
   }
   for (const Shard& shard : index_shards) bytes += sizeof(shard) + shard.path.size();
   return bytes;

@@ -9,8 +9,9 @@ namespace lowtide {
 namespace {
 
 constexpr std::uint64_t kDocumentsShare = 8;  // at most 1/8 of the budget for the document table
-constexpr std::uint64_t kIndexStoreBytes = 64 * 1024;  // for reading in indexes, without their names
-constexpr std::uint64_t kPoolShare = 4;       // 1/4 of the free budget for the buffers of windows()
+constexpr std::uint64_t kIndexStoreBytes =
+    64 * 1024;                           // for reading in indexes, without their names
+constexpr std::uint64_t kPoolShare = 4;  // 1/4 of the free budget for the buffers of windows()
 constexpr std::uint64_t kPoolBuffers = 4;
 constexpr std::uint64_t kPieceShare = 16;  // 1/16 of the budget for windows as stored, per call
 constexpr std::uint64_t kLeastPieceBytes = 64 * 1024;
@@ -49,8 +50,8 @@ StoreOptions Tokens::Impl::index_options() const {
 // The indexes have a store of their own, so that the data's engine does not hold them and reading
 // in them goes on after close(). It is opened when a process first reads in them.
 Documents::ReadIndexes Tokens::Impl::index_reader() const {
-  const auto store = std::make_shared<PerProcess<Store>>(
-      [shards = index_shards_, options = index_options()] {
+  const auto store =
+      std::make_shared<PerProcess<Store>>([shards = index_shards_, options = index_options()] {
         return std::make_unique<Store>(shards, options, Budget::Entry{"one document", 8}, 0);
       });
   return [store](std::span<const Read> reads) { store->get().read(reads); };
@@ -65,9 +66,8 @@ std::shared_ptr<const Documents> Tokens::Impl::documents() {
     Budget& budget = live.store->budget();
     const std::uint64_t most = std::min(budget.limit_bytes() / kDocumentsShare,
                                         std::max<std::uint64_t>(budget.free_bytes() / 2, 4096));
-    Claim claim = budget.claim(
-        Documents::held_bytes(layouts, most) + index_options().memory_bytes,
-        "where documents start");
+    Claim claim = budget.claim(Documents::held_bytes(layouts, most) + index_options().memory_bytes,
+                               "where documents start");
     live.documents = std::make_shared<const Documents>(stream, layouts, index_reader(), most);
     live.documents_claim = std::move(claim);
   }

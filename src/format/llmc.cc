@@ -80,15 +80,12 @@ TokenLayout open(const TokenSource& source) {
                       std::to_string(source.file.file_bytes));
   }
   check_given_dtype(source.given, dtype, path);
-  return one_run(path, dtype, kHeaderBytes, tokens);
+  return one_extent(path, dtype, kHeaderBytes, tokens);
 }
 
 }  // namespace
 
-constinit const TokenFormat kFormat{.word = "llmc",
-                                    .suffix = ".bin",
-                                    .eot_begins = true,
-                                    .matches = matches,
-                                    .open = open};
+constinit const TokenFormat kFormat{
+    .word = "llmc", .suffix = ".bin", .eot_begins = true, .matches = matches, .open = open};
 
 }  // namespace lowtide::llmc

@@ -9,8 +9,8 @@ namespace lowtide::llmc {
 constexpr std::uint64_t kHeaderBytes = 1024;
 
 // Recognises the magic, including that of an evaluation file, which it refuses by name. Refuses
-// another magic, a version that does not go with the magic, a negative count, and a file that is not
-// exactly as long as the count says.
+// another magic, a version that does not go with the magic, a negative count, and a file that is
+// not exactly as long as the count says.
 extern const TokenFormat kFormat;
 
 }  // namespace lowtide::llmc

@@ -146,30 +146,30 @@ Header read_header(const TokenFile& index) {
   return header;
 }
 
-// Joins the sequences of an index into runs and checks each of them.
-class RunMaker {
+// Joins the sequences of an index into extents and checks each of them.
+class ExtentMaker {
  public:
-  RunMaker(const Pair& pair, std::uint64_t item_bytes) : pair_(pair), item_bytes_(item_bytes) {}
+  ExtentMaker(const Pair& pair, std::uint64_t item_bytes) : pair_(pair), item_bytes_(item_bytes) {}
 
   void add(std::uint64_t sequence, std::int32_t length, std::int64_t pointer) {
     check_inside(sequence, length, pointer);
     const auto at_bytes = static_cast<std::uint64_t>(pointer);
     const auto tokens = static_cast<std::uint64_t>(length);
-    if (!runs_.empty() && at_bytes == end_bytes_ && !waiting_) {
-      runs_.back().tokens += tokens;
+    if (!extents_.empty() && at_bytes == end_bytes_ && !waiting_) {
+      extents_.back().tokens += tokens;
     } else if (waiting_ && waiting_->offset_bytes != at_bytes) {
       fail_stray(at_bytes, "sequence " + std::to_string(sequence) + " is");
     } else if (tokens > 0) {
-      begin_run(sequence, at_bytes, tokens);
+      begin_extent(sequence, at_bytes, tokens);
     } else if (!waiting_) {
       waiting_ = {.offset_bytes = at_bytes, .tokens = 0, .first_sequence = sequence};
     }
     if (tokens > 0) end_bytes_ = at_bytes + tokens * item_bytes_;
   }
 
-  std::vector<TokenRun> finish() {
-    if (waiting_ && !runs_.empty()) fail_stray(end_bytes_, "the data ends");
-    return std::move(runs_);
+  std::vector<TokenExtent> finish() {
+    if (waiting_ && !extents_.empty()) fail_stray(end_bytes_, "the data ends");
+    return std::move(extents_);
   }
 
  private:
@@ -185,14 +185,14 @@ class RunMaker {
          "its end at byte " + std::to_string(pair_.data.file_bytes));
   }
 
-  void begin_run(std::uint64_t sequence, std::uint64_t at_bytes, std::uint64_t tokens) {
-    if (runs_.size() == kMostRuns) {
-      fail(sequence, "at most " + std::to_string(kMostRuns) + " contiguous runs of sequences",
+  void begin_extent(std::uint64_t sequence, std::uint64_t at_bytes, std::uint64_t tokens) {
+    if (extents_.size() == kMostExtents) {
+      fail(sequence, "at most " + std::to_string(kMostExtents) + " contiguous runs of sequences",
            "more; rewrite the data in the order of the index");
     }
     const std::uint64_t first = waiting_ ? waiting_->first_sequence : sequence;
     waiting_.reset();
-    runs_.push_back({.offset_bytes = at_bytes, .tokens = tokens, .first_sequence = first});
+    extents_.push_back({.offset_bytes = at_bytes, .tokens = tokens, .first_sequence = first});
   }
 
   [[noreturn]] void fail_stray(std::uint64_t expected_bytes, const std::string& what) const {
@@ -209,16 +209,17 @@ class RunMaker {
 
   const Pair& pair_;
   const std::uint64_t item_bytes_;
-  std::vector<TokenRun> runs_;
-  std::uint64_t end_bytes_ = 0;      // of the last run
-  std::optional<TokenRun> waiting_;  // empty sequences that must be at the start of the next run
+  std::vector<TokenExtent> extents_;
+  std::uint64_t end_bytes_ = 0;  // of the last extent
+  std::optional<TokenExtent>
+      waiting_;  // empty sequences that must be at the start of the next extent
 };
 
-std::vector<TokenRun> read_runs(const Header& header, const Pair& pair) {
+std::vector<TokenExtent> read_extents(const Header& header, const Pair& pair) {
   const std::uint64_t most = std::min(header.sequences, kPieceEntries);
   std::vector<std::byte> lengths(most * kLengthBytes);
   std::vector<std::byte> pointers(most * kPointerBytes);
-  RunMaker runs(pair, header.dtype.itemsize_bytes);
+  ExtentMaker extents(pair, header.dtype.itemsize_bytes);
   for (std::uint64_t first = 0; first < header.sequences; first += most) {
     const std::uint64_t count = std::min(most, header.sequences - first);
     pair.index.read(kHeaderBytes + first * kLengthBytes,
@@ -226,11 +227,11 @@ std::vector<TokenRun> read_runs(const Header& header, const Pair& pair) {
     pair.index.read(header.pointers_at() + first * kPointerBytes,
                     std::span(pointers).first(count * kPointerBytes));
     for (std::uint64_t i = 0; i < count; ++i) {
-      runs.add(first + i, load_little<std::int32_t>(&lengths[i * kLengthBytes]),
-               load_little<std::int64_t>(&pointers[i * kPointerBytes]));
+      extents.add(first + i, load_little<std::int32_t>(&lengths[i * kLengthBytes]),
+                  load_little<std::int64_t>(&pointers[i * kPointerBytes]));
     }
   }
-  return runs.finish();
+  return extents.finish();
 }
 
 [[noreturn]] void fail_boundary(const TokenFile& index, std::uint64_t boundary,
@@ -278,7 +279,7 @@ TokenLayout open(const TokenSource& source) {
   TokenLayout layout;
   layout.data_path = pair.data.path;
   layout.dtype = header.dtype;
-  layout.runs = read_runs(header, pair);
+  layout.extents = read_extents(header, pair);
   check_boundaries(header, pair.index);
   layout.documents = {.path = pair.index.path,
                       .sequences = header.sequences,

@@ -14,14 +14,14 @@ namespace lowtide::megatron {
 // legacy magic "TNTIDX", which it refuses by name.
 //
 // Reads and checks the whole index, in slices of at most 256 KiB; the data is not read. Contiguous
-// sequences become one run, so a file as the tools write it has one. Bytes of the data that no
+// sequences become one extent, so a file as the tools write it has one. Bytes of the data that no
 // sequence uses are allowed. Refuses:
 // - a missing partner, the legacy format, another version, or counts that contradict the file size;
 // - floats, because the two tools disagree on their codes;
 // - a sequence outside the data, or an empty one that points neither to the end of the sequence
 //   before it nor to the start of the one after it;
 // - boundaries that decrease or do not go from 0 to S;
-// - more than kMostRuns runs.
+// - more than kMostExtents extents.
 extern const TokenFormat kFormat;
 
 }  // namespace lowtide::megatron

@@ -47,7 +47,7 @@ TokenLayout open(const TokenSource& source) {
                       ": expected uint16 tokens, found what looks like uint32 (every second 16-bit "
                       "word at the start is below 8); give the dtype explicitly, uint32 or uint16");
   }
-  return one_run(file.path, dtype, 0, file.file_bytes / dtype.itemsize_bytes);
+  return one_extent(file.path, dtype, 0, file.file_bytes / dtype.itemsize_bytes);
 }
 
 constinit const TokenFormat kFormat{.word = "nanogpt",

@@ -24,7 +24,7 @@ TokenLayout open(const TokenSource& source) {
                       shape_text(layout.shape));
   }
   check_given_dtype(source.given, layout.dtype, file.path);
-  return one_run(file.path, layout.dtype, layout.data_offset_bytes, layout.shape[0]);
+  return one_extent(file.path, layout.dtype, layout.data_offset_bytes, layout.shape[0]);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 namespace lowtide {
 
-// The token files among all names in a folder, as paths, in the order of `names`. Throws FormatError
-// if there are none, if their suffixes differ, and for a folder of another tool.
+// The token files among all names in a folder, as paths, in the order of `names`. Throws
+// FormatError if there are none, if their suffixes differ, and for a folder of another tool.
 [[nodiscard]] std::vector<std::string> token_files_in(const std::string& folder,
                                                       const std::vector<std::string>& names);
 

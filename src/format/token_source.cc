@@ -26,13 +26,13 @@ void check_given_dtype(const TokenGiven& given, const DType& header, const std::
                     header.descr());
 }
 
-TokenLayout one_run(const std::string& path, const DType& dtype, std::uint64_t offset_bytes,
-                    std::uint64_t tokens) {
+TokenLayout one_extent(const std::string& path, const DType& dtype, std::uint64_t offset_bytes,
+                       std::uint64_t tokens) {
   TokenLayout layout;
   layout.data_path = path;
   layout.dtype = dtype;
   if (tokens > 0) {
-    layout.runs.push_back({.offset_bytes = offset_bytes, .tokens = tokens, .first_sequence = 0});
+    layout.extents.push_back({.offset_bytes = offset_bytes, .tokens = tokens, .first_sequence = 0});
   }
   return layout;
 }

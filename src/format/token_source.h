@@ -26,15 +26,15 @@ struct TokenSource {
   const TokenGiven& given;
 };
 
-// What Lowtide knows about a format; nobody else knows its name. Each format defines one, as kFormat
-// in a namespace of its own, and has one line in the list of tokens.cc.
+// What Lowtide knows about a format; nobody else knows its name. Each format defines one, as
+// kFormat in a namespace of its own, and has one line in the list of tokens.cc.
 struct TokenFormat {
-  std::string_view word;            // in options, in messages and in Tokens::format()
-  std::string_view alias = {};      // another word for it in options
-  std::string_view suffix;          // of its data files: a folder is searched for it
+  std::string_view word;               // in options, in messages and in Tokens::format()
+  std::string_view alias = {};         // another word for it in options
+  std::string_view suffix;             // of its data files: a folder is searched for it
   std::string_view index_suffix = {};  // of the index beside each data file, if there is one
-  bool has_header = true;           // the first bytes tell; otherwise it accepts any bytes
-  bool eot_begins = false;          // the token between documents begins one; otherwise it ends one
+  bool has_header = true;              // the first bytes tell; otherwise it accepts any bytes
+  bool eot_begins = false;  // the token between documents begins one; otherwise it ends one
   // Whether the file has the header, or the name, of this format.
   bool (*matches)(const TokenSource& source);
   // Everything but the format's word and the total. Throws FormatError.
@@ -67,9 +67,9 @@ void check_token_dtype(const DType& dtype, const std::string& path);
 // Throws FormatError if the caller gave a dtype that differs from the header's.
 void check_given_dtype(const TokenGiven& given, const DType& header, const std::string& path);
 
-// A layout of `tokens` tokens of `dtype` from `offset_bytes` on, in one run, or none if there are
-// no tokens.
-[[nodiscard]] TokenLayout one_run(const std::string& path, const DType& dtype,
-                                  std::uint64_t offset_bytes, std::uint64_t tokens);
+// A layout of `tokens` tokens of `dtype` from `offset_bytes` on, in one extent, or none if there
+// are no tokens.
+[[nodiscard]] TokenLayout one_extent(const std::string& path, const DType& dtype,
+                                     std::uint64_t offset_bytes, std::uint64_t tokens);
 
 }  // namespace lowtide

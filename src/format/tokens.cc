@@ -14,17 +14,13 @@
 // Every token format, one line per format. The first one that matches opens the file, so headers
 // come before names, and nanogpt, which accepts every file, comes last.
 #define LOWTIDE_TOKEN_FORMATS(format) \
-  format(megatron)                    \
-  format(llmc)                        \
-  format(npy_tokens)                  \
-  format(olmo)                        \
-  format(nanogpt)
+  format(megatron) format(llmc) format(npy_tokens) format(olmo) format(nanogpt)
 
 namespace lowtide {
 
-#define LOWTIDE_DECLARE(name)         \
-  namespace name {                    \
-  extern const TokenFormat kFormat;   \
+#define LOWTIDE_DECLARE(name)       \
+  namespace name {                  \
+  extern const TokenFormat kFormat; \
   }
 LOWTIDE_TOKEN_FORMATS(LOWTIDE_DECLARE)
 #undef LOWTIDE_DECLARE
@@ -71,10 +67,10 @@ const TokenFormat& choose_format(const TokenFormat* asked, const TokenSource& so
   return *asked;
 }
 
-std::uint64_t sum_of(const std::vector<TokenRun>& runs, const std::string& path) {
+std::uint64_t sum_of(const std::vector<TokenExtent>& extents, const std::string& path) {
   std::uint64_t sum = 0;
-  for (const TokenRun& run : runs) {
-    if (checked_add(sum, run.tokens, &sum) && sum < kMostTokens) continue;
+  for (const TokenExtent& extent : extents) {
+    if (checked_add(sum, extent.tokens, &sum) && sum < kMostTokens) continue;
     throw FormatError(path + ": expected fewer than 2^60 tokens, found more");
   }
   return sum;
@@ -124,7 +120,7 @@ TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
   TokenLayout layout = format.open(source);
   layout.format = format.word;
   layout.eot_begins = format.eot_begins;
-  layout.tokens = sum_of(layout.runs, file.path);
+  layout.tokens = sum_of(layout.extents, file.path);
   return layout;
 }
 

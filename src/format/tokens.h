@@ -29,7 +29,7 @@ struct TokenFile {
 using OpenBeside = std::function<std::optional<TokenFile>(const std::string& path)>;
 
 // Contiguous tokens.
-struct TokenRun {
+struct TokenExtent {
   std::uint64_t offset_bytes = 0;  // in the data file, at any alignment
   std::uint64_t tokens = 0;
   std::uint64_t first_sequence = 0;  // in the index, if there is one
@@ -41,9 +41,10 @@ struct TokenRun {
 //
 // All of it was checked, so these hold:
 // - documents[] goes from 0 to `sequences` and never decreases;
-// - if there are runs, pointers[s] is in the last run with first_sequence <= s, or at its end, a
+// - if there are extents, pointers[s] is in the last extent with first_sequence <= s, or at its
+// end, a
 //   whole number of tokens after its start.
-// So the position of s in the stream is the number of tokens in the runs before, plus
+// So the position of s in the stream is the number of tokens in the extents before, plus
 // (pointers[s] - offset_bytes) / item size; for s == sequences it is the number of all tokens.
 struct DocumentIndex {
   std::string path;
@@ -53,17 +54,18 @@ struct DocumentIndex {
   std::uint64_t documents_offset_bytes = 0;  // int64[documents + 1]
 };
 
-constexpr std::size_t kMostRuns = 65536;
+constexpr std::size_t kMostExtents = 65536;
 constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 60;
 
-// Guarantees: dtype is a little-endian integer of 1, 2, 4 or 8 bytes; runs are inside the data
-// file; tokens is their sum, below kMostTokens. If a header promises no tokens, there are no runs.
+// Guarantees: dtype is a little-endian integer of 1, 2, 4 or 8 bytes; extents are inside the data
+// file; tokens is their sum, below kMostTokens. If a header promises no tokens, there are no
+// extents.
 struct TokenLayout {
   std::string format;     // one of token_words()
-  std::string data_path;  // where the runs are, even if the index beside it was named
+  std::string data_path;  // where the extents are, even if the index beside it was named
   DType dtype;
   std::uint64_t tokens = 0;
-  std::vector<TokenRun> runs;  // in the order of the stream; at most kMostRuns, none empty
+  std::vector<TokenExtent> extents;  // in the order of the stream; at most kMostExtents, none empty
   std::optional<DocumentIndex> documents;
   bool eot_begins = false;  // the token between documents begins one; otherwise it ends one
 };
@@ -85,13 +87,13 @@ struct TokenGiven {
 // - counts, pointers and sizes that contradict each other.
 // Throws std::invalid_argument, which lists the known formats, for an unknown one.
 //
-// Holds at most 512 KiB and the runs (plus the header of a .npy, at most 1 MiB of text), whatever
-// the counts claim. An index is read once, in slices.
+// Holds at most 512 KiB and the extents (plus the header of a .npy, at most 1 MiB of text),
+// whatever the counts claim. An index is read once, in slices.
 [[nodiscard]] TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
                                             const TokenGiven& given);
 
-// Whether a file that could be an array as well is rather tokens: by its header, or, if it has none,
-// by its name and the given dtype. Throws FormatError for an empty file.
+// Whether a file that could be an array as well is rather tokens: by its header, or, if it has
+// none, by its name and the given dtype. Throws FormatError for an empty file.
 [[nodiscard]] bool looks_like_tokens(const TokenFile& file, const OpenBeside& beside,
                                      const TokenGiven& given);
 

@@ -75,10 +75,7 @@ template <typename Token>
 class TokenCheck {
  public:
   TokenCheck(const Tokens& tokens, const CheckOptions& options)
-      : tokens_(tokens),
-        options_(options),
-        begins_(eot_begins(tokens.format())),
-        ends_(tokens) {}
+      : tokens_(tokens), options_(options), begins_(eot_begins(tokens.format())), ends_(tokens) {}
 
   void check_piece(std::uint64_t first, std::span<const Token> piece) {
     for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -121,8 +118,7 @@ class TokenCheck {
     if (std::cmp_equal(token, *options_.eot)) return;
     throw FormatError(place_of(tokens_, options_, place) + ": expected eot " +
                       std::to_string(*options_.eot) + " where a document " +
-                      (begins_ ? "begins" : "ends") + ", found " +
-                      std::to_string(token));
+                      (begins_ ? "begins" : "ends") + ", found " + std::to_string(token));
   }
 
   const Tokens& tokens_;

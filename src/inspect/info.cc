@@ -143,8 +143,7 @@ FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOpti
   if (const auto asked = kind_asked(options)) return *asked;
   if (!expand) return kind_of_file(paths, options);
   const std::string& path = paths.front();
-  const bool prefix =
-      !path_exists(path) && std::ranges::any_of(paths_of_prefix(path), path_exists);
+  const bool prefix = !path_exists(path) && std::ranges::any_of(paths_of_prefix(path), path_exists);
   if (is_folder(path) || prefix) return FileKind::tokens;
   return kind_of_file(expand_path(path), options);
 }

@@ -191,8 +191,8 @@ TEST(Documents, AreFoundByASearchIfManyLieBetweenTwoInTheTable) {
     rig.calls = 0;
     Offsets found;
     documents.starts_between(first, first + 6, &found);
-    const Offsets expected = first == 12'345 ? Offsets{first + 1, first + 3, first + 5}
-                                             : Offsets{first + 2, first + 4};
+    const Offsets expected =
+        first == 12'345 ? Offsets{first + 1, first + 3, first + 5} : Offsets{first + 2, first + 4};
     EXPECT_EQ(found, expected);
     EXPECT_LE(rig.calls, 2 * 7) << "log2(20000 / 512) steps and the last reads";
   }

@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-TokenLayout layout_of(const std::string& path, std::vector<TokenRun> runs,
+TokenLayout layout_of(const std::string& path, std::vector<TokenExtent> extents,
                       const std::string& dtype = "uint16", const std::string& format = "nanogpt") {
   TokenLayout layout;
   layout.format = format;
   layout.data_path = path;
   layout.dtype = DType::parse(dtype);
-  layout.runs = std::move(runs);
-  for (const TokenRun& run : layout.runs) layout.tokens += run.tokens;
+  layout.extents = std::move(extents);
+  for (const TokenExtent& extent : layout.extents) layout.tokens += extent.tokens;
   return layout;
 }
 
@@ -41,9 +41,9 @@ struct Byte {
 std::vector<Byte> naive_places(const std::vector<TokenLayout>& layouts, std::uint64_t item) {
   std::vector<Byte> places;
   for (std::size_t shard = 0; shard < layouts.size(); ++shard) {
-    for (const TokenRun& run : layouts[shard].runs) {
-      for (std::uint64_t i = 0; i < run.tokens; ++i) {
-        places.push_back({static_cast<std::uint32_t>(shard), run.offset_bytes + i * item});
+    for (const TokenExtent& extent : layouts[shard].extents) {
+      for (std::uint64_t i = 0; i < extent.tokens; ++i) {
+        places.push_back({static_cast<std::uint32_t>(shard), extent.offset_bytes + i * item});
       }
     }
   }
@@ -87,10 +87,10 @@ TEST(TokenStream, KnowsTheMostReadsThatARangeNeeds) {
   for (int round = 0; round < 50; ++round) {
     std::vector<TokenLayout> layouts;
     for (std::size_t i = 0; i < 1 + random() % 8; ++i) {
-      std::vector<TokenRun> runs;
+      std::vector<TokenExtent> extents;
       for (std::size_t r = 0; r < 1 + random() % 2; ++r)
-        runs.push_back({r * 99, 1 + random() % 9, 0});
-      layouts.push_back(layout_of("s", runs));
+        extents.push_back({r * 99, 1 + random() % 9, 0});
+      layouts.push_back(layout_of("s", extents));
     }
     const TokenStream stream(layouts);
     for (std::uint64_t count = 1; count <= stream.size(); ++count) {

@@ -24,7 +24,7 @@ struct StreamRig {
       layout.data_path = "shard" + std::to_string(layouts.size());
       layout.dtype = DType::parse(dtype);
       layout.tokens = count;
-      layout.runs = {{layouts.size() % 3, count, 0}};  // aligned to nothing
+      layout.extents = {{layouts.size() % 3, count, 0}};  // aligned to nothing
       shards.push_back(std::string(layouts.size() % 3, '#') +
                        little_endian(std::vector<Token>(begin, begin + static_cast<long>(count))));
       layouts.push_back(layout);

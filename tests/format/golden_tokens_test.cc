@@ -64,16 +64,16 @@ std::uint64_t integer_at(const std::string& bytes, std::uint64_t offset_bytes, c
 std::string checksum_of(const TokenLayout& layout, const std::string& data) {
   std::uint64_t sum = 0;
   std::uint64_t place = 1;
-  for (const TokenRun& run : layout.runs) {
-    for (std::uint64_t i = 0; i < run.tokens; ++i) {
+  for (const TokenExtent& extent : layout.extents) {
+    for (std::uint64_t i = 0; i < extent.tokens; ++i) {
       sum += place++ *
-             integer_at(data, run.offset_bytes + i * layout.dtype.itemsize_bytes, layout.dtype);
+             integer_at(data, extent.offset_bytes + i * layout.dtype.itemsize_bytes, layout.dtype);
     }
   }
   return std::to_string(sum);
 }
 
-// As the contract of DocumentIndex says, for the one run that these files have.
+// As the contract of DocumentIndex says, for the one extent that these files have.
 std::string documents_of(const TokenLayout& layout) {
   if (!layout.documents) return "-";
   const DocumentIndex& index = *layout.documents;
@@ -104,7 +104,7 @@ TEST(GoldenTokens, AreReadAsTheirToolsReadThem) {
     EXPECT_EQ(layout.format, row.format);
     EXPECT_EQ(layout.dtype.descr(), row.descr);
     EXPECT_EQ(std::to_string(layout.tokens), row.tokens);
-    EXPECT_EQ(layout.runs.size(), 1u);
+    EXPECT_EQ(layout.extents.size(), 1u);
     EXPECT_EQ(checksum_of(layout, read_file(layout.data_path)), row.checksum);
     EXPECT_EQ(documents_of(layout), row.documents);
     const TokenGiven said{.dtype = layout.dtype, .format = layout.format};

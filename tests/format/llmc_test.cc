@@ -31,9 +31,9 @@ TEST(Llmc, ReadsUint16TokensOfGpt2) {
   EXPECT_EQ(layout.data_path, "t.bin");
   EXPECT_EQ(layout.dtype, DType::parse("<u2"));
   EXPECT_EQ(layout.tokens, 5u);
-  ASSERT_EQ(layout.runs.size(), 1u);
-  EXPECT_EQ(layout.runs[0].offset_bytes, 1024u);
-  EXPECT_EQ(layout.runs[0].tokens, 5u);
+  ASSERT_EQ(layout.extents.size(), 1u);
+  EXPECT_EQ(layout.extents[0].offset_bytes, 1024u);
+  EXPECT_EQ(layout.extents[0].tokens, 5u);
   EXPECT_FALSE(layout.documents);
 }
 
@@ -64,7 +64,7 @@ TEST(Llmc, HasNoRunWithoutTokens) {
   folder.write("t.bin", header_of(20240520, 1, 0));
   const TokenLayout layout = folder.open("t.bin");
   EXPECT_EQ(layout.tokens, 0u);
-  EXPECT_TRUE(layout.runs.empty());
+  EXPECT_TRUE(layout.extents.empty());
 }
 
 TEST(Llmc, RefusesTheVersionOfTheOtherMagic) {

@@ -30,14 +30,14 @@ std::string error_of(const MegatronIndex& index, std::uint64_t data_bytes = 20) 
   return pair_of(index, data_bytes).error("t.bin");
 }
 
-void expect_runs(const TokenLayout& layout, const std::vector<TokenRun>& expected) {
-  ASSERT_EQ(layout.runs.size(), expected.size());
+void expect_runs(const TokenLayout& layout, const std::vector<TokenExtent>& expected) {
+  ASSERT_EQ(layout.extents.size(), expected.size());
   std::uint64_t tokens = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     SCOPED_TRACE(i);
-    EXPECT_EQ(layout.runs[i].offset_bytes, expected[i].offset_bytes);
-    EXPECT_EQ(layout.runs[i].tokens, expected[i].tokens);
-    EXPECT_EQ(layout.runs[i].first_sequence, expected[i].first_sequence);
+    EXPECT_EQ(layout.extents[i].offset_bytes, expected[i].offset_bytes);
+    EXPECT_EQ(layout.extents[i].tokens, expected[i].tokens);
+    EXPECT_EQ(layout.extents[i].first_sequence, expected[i].first_sequence);
     tokens += expected[i].tokens;
   }
   EXPECT_EQ(layout.tokens, tokens);
@@ -238,7 +238,7 @@ TEST(Megatron, BreaksTheRunWhereSequencesDoNotLieOneBehindTheOther) {
 }
 
 TEST(Megatron, MakesNoRunOfEmptySequences) {
-  // At the start, behind a run, at the start of the next one, at the end.
+  // At the start, behind an extent, at the start of the next one, at the end.
   const MegatronIndex index{.lengths = {0, 2, 0, 0, 0, 3, 0},
                             .pointers = {0, 0, 4, 10, 10, 10, 16},
                             .boundaries = {0, 7}};
@@ -325,17 +325,17 @@ TEST(Megatron, ReadsALongIndexInPieces) {
 
 TEST(Megatron, LimitsTheNumberOfRuns) {
   MegatronIndex index;
-  for (std::size_t s = 0; s < kMostRuns; ++s) {
+  for (std::size_t s = 0; s < kMostExtents; ++s) {
     index.lengths.push_back(1);
     index.pointers.push_back(static_cast<std::int64_t>(4 * s));
   }
-  index.boundaries = {0, kMostRuns};
-  TokenFolder folder = pair_of(index, 4 * kMostRuns);
-  EXPECT_EQ(folder.open("t.bin").runs.size(), kMostRuns);
+  index.boundaries = {0, kMostExtents};
+  TokenFolder folder = pair_of(index, 4 * kMostExtents);
+  EXPECT_EQ(folder.open("t.bin").extents.size(), kMostExtents);
   index.lengths.push_back(1);
   index.pointers.push_back(0);
-  index.boundaries.back() = kMostRuns + 1;
-  EXPECT_EQ(error_of(index, 4 * kMostRuns),
+  index.boundaries.back() = kMostExtents + 1;
+  EXPECT_EQ(error_of(index, 4 * kMostExtents),
             "t.idx: sequence 65536: expected at most 65536 contiguous runs of sequences, found "
             "more; rewrite the data in the order of the index");
 }

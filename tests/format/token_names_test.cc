@@ -22,8 +22,7 @@ TEST(TokenNames, OfAFolderAreThoseOfOneSuffixInTheirOrder) {
   EXPECT_EQ(token_files_in("f", {"b.bin", "a.bin", "a.idx", "notes", ".bin"}),
             (Names{"f/b.bin", "f/a.bin"}));
   EXPECT_EQ(token_files_in("f", {"0.npy", "1.npy"}), (Names{"f/0.npy", "f/1.npy"}));
-  EXPECT_EQ(error_in({"a.txt", ".npy"}),
-            "f: this folder contains no token files (.bin or .npy)");
+  EXPECT_EQ(error_in({"a.txt", ".npy"}), "f: this folder contains no token files (.bin or .npy)");
   EXPECT_EQ(error_in({"a.npy", "b.bin"}),
             "f: this folder contains both .bin and .npy files; name the files of one format, for "
             "example \"f/*.bin\"");

@@ -58,9 +58,9 @@ TEST(Tokens, AreUint16FromTheFirstByteWhereThereIsNoHeader) {
   EXPECT_EQ(layout.data_path, "t.bin");
   EXPECT_EQ(layout.dtype, DType::parse("uint16"));
   EXPECT_EQ(layout.tokens, 6u);
-  ASSERT_EQ(layout.runs.size(), 1u);
-  EXPECT_EQ(layout.runs[0].offset_bytes, 0u);
-  EXPECT_EQ(layout.runs[0].tokens, 6u);
+  ASSERT_EQ(layout.extents.size(), 1u);
+  EXPECT_EQ(layout.extents[0].offset_bytes, 0u);
+  EXPECT_EQ(layout.extents[0].tokens, 6u);
   EXPECT_FALSE(layout.documents);
 }
 
@@ -83,8 +83,8 @@ TEST(Tokens, OfARealNpyLieBehindItsHeader) {
   folder.write("t.npy", bytes);
   const TokenLayout layout = folder.open("t.npy", given_dtype("<u2"));
   EXPECT_EQ(layout.tokens, 6u);
-  ASSERT_EQ(layout.runs.size(), 1u);
-  EXPECT_EQ(layout.runs[0].offset_bytes, bytes.size() - kTokens.size());
+  ASSERT_EQ(layout.extents.size(), 1u);
+  EXPECT_EQ(layout.extents[0].offset_bytes, bytes.size() - kTokens.size());
   EXPECT_EQ(error_of("t.npy", bytes, given_dtype("<u4")),
             "t.npy: dtype '<u4' was given, but the header says '<u2'");
 }
@@ -123,7 +123,7 @@ TEST(Tokens, OfANpyWithoutElementsAreNone) {
   folder.write("t.npy", npy_text("<u2", {0}, ""));
   const TokenLayout layout = folder.open("t.npy");
   EXPECT_EQ(layout.tokens, 0u);
-  EXPECT_TRUE(layout.runs.empty());
+  EXPECT_TRUE(layout.extents.empty());
 }
 
 TEST(Tokens, HaveTheGivenDtypeWhereThereIsNoHeader) {
@@ -219,7 +219,7 @@ TEST(Tokens, MayBeMoreThan32BitsCount) {
   folder.write("t.bin", kTokens, std::uint64_t{1} << 42);
   const TokenLayout layout = folder.open("t.bin");
   EXPECT_EQ(layout.tokens, std::uint64_t{1} << 41);
-  EXPECT_EQ(layout.runs.at(0).tokens, layout.tokens);
+  EXPECT_EQ(layout.extents.at(0).tokens, layout.tokens);
 }
 
 TEST(Tokens, AreLimitedToWhatOffsetsCanCount) {
