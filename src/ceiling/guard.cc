@@ -19,12 +19,12 @@
 #include "lowtide/bytes.h"
 #include "lowtide/command.h"
 #include "lowtide/error.h"
-#include "os/limits.h"
+#include "os/kernel.h"
 #include "os/paths.h"
 #include "os/plain_link.h"
+#include "os/process_id.h"
 #include "os/program.h"
 #include "os/quiet_thread.h"
-#include "os/seccomp.h"
 #include "os/shared_memory.h"
 
 namespace lowtide {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "lowtide/bytes.h"
-#include "os/limits.h"
+#include "os/kernel.h"
 #include "os/maps.h"
 #include "os/process.h"
-#include "os/seccomp.h"
+#include "os/process_id.h"
 
 namespace lowtide::ceiling {
 

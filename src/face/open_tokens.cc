@@ -6,7 +6,6 @@
 #include "format/descr.h"
 #include "format/token_names.h"
 #include "lowtide/error.h"
-#include "os/limits.h"
 #include "os/paths.h"
 
 namespace lowtide {

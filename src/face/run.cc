@@ -5,7 +5,7 @@
 
 #include "core/clock.h"
 #include "loader/room.h"
-#include "os/limits.h"
+#include "os/process_id.h"
 
 namespace lowtide {
 namespace {

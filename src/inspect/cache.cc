@@ -5,9 +5,9 @@
 
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
-#include "os/eviction.h"
 #include "os/file.h"
 #include "os/limits.h"
+#include "os/mappers.h"
 #include "os/paths.h"
 #include "os/residency.h"
 

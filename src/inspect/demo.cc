@@ -16,11 +16,11 @@
 #include "order/mix.h"
 #include "order/order.h"
 #include "os/append_file.h"
-#include "os/eviction.h"
 #include "os/file.h"
-#include "os/limits.h"
 #include "os/mapping.h"
 #include "os/mount.h"
+#include "os/process_id.h"
+#include "os/residency.h"
 
 namespace lowtide {
 namespace {

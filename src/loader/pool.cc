@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "os/limits.h"
+#include "os/process_id.h"
+
 
 namespace lowtide {
 

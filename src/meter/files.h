@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "meter/reading.h"
-#include "os/limits.h"
+#include "os/text_file.h"
 
 namespace lowtide {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "meter/reading.h"
-#include "os/limits.h"
+#include "os/text_file.h"
 #include "os/told.h"
 
 namespace lowtide {

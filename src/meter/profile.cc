@@ -8,9 +8,9 @@
 
 #include "meter/recording.h"
 #include "meter/watch.h"
-#include "os/limits.h"
 #include "os/per_process.h"
 #include "os/process.h"
+#include "os/process_id.h"
 
 namespace lowtide {
 namespace {

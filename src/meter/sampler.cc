@@ -7,6 +7,7 @@
 #include "meter/group.h"
 #include "meter/unknowns.h"
 #include "os/process.h"
+#include "os/process_id.h"
 
 namespace lowtide {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lowtide/error.h"
+#include "os/process_id.h"
 
 namespace lowtide {
 namespace {

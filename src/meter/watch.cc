@@ -10,6 +10,7 @@
 #include "meter/sums.h"
 #include "meter/verdict.h"
 #include "os/process.h"
+#include "os/process_id.h"
 #include "os/quiet_thread.h"
 
 namespace lowtide {

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "os/mount.h"
-#include "os/text_file.h"
 
 namespace lowtide {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "os/limits.h"
+#include "os/text_file.h"
 #include "os/told.h"
 
 namespace lowtide {

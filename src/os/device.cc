@@ -7,7 +7,6 @@
 
 #include "core/checked.h"
 #include "os/sys.h"
-#include "os/text_file.h"
 
 namespace lowtide {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "os/limits.h"
+#include "os/text_file.h"
 #include "os/mount.h"
 
 namespace lowtide {

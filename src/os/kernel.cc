@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "os/text_file.h"
-
 namespace lowtide {
 
 std::optional<std::string> kernel_release(const SystemRoot& root) {
@@ -25,6 +23,14 @@ std::optional<bool> calls_are_filtered(const SystemRoot& root) {
   const std::optional<std::uint64_t> mode = text ? number_of(*text, "Seccomp") : std::nullopt;
   if (!mode) return std::nullopt;
   return *mode == kFilterMode;
+}
+
+std::uint64_t call_filters(const SystemRoot& root, int pid) {
+  const std::optional<std::string> text =
+      read_text(root.proc + "/" + std::to_string(pid) + "/status");
+  if (!text) return 0;
+  if (const auto filters = number_of(*text, "Seccomp_filters")) return *filters;
+  return number_of(*text, "Seccomp").value_or(0);
 }
 
 std::optional<std::string> huge_page_mode(const SystemRoot& root) {

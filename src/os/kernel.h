@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "os/limits.h"
+#include "os/text_file.h"
 
 namespace lowtide {
 
@@ -19,6 +19,10 @@ namespace lowtide {
 
 // Whether a seccomp filter, as in containers, restricts the system calls of this process.
 [[nodiscard]] std::optional<bool> calls_are_filtered(const SystemRoot& root = {});
+
+// The number of seccomp filters that apply to a process; before Linux 5.9 only 0 or not 0. 0 if it
+// cannot be read.
+[[nodiscard]] std::uint64_t call_filters(const SystemRoot& root, int pid);
 
 // "always", "madvise" or "never": which memory gets transparent huge pages.
 [[nodiscard]] std::optional<std::string> huge_page_mode(const SystemRoot& root = {});

@@ -1,15 +1,10 @@
 #include "os/limits.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "core/checked.h"
 #include "os/cgroup.h"
-#include "os/text_file.h"
 
 namespace lowtide {
 namespace {
@@ -21,12 +16,6 @@ std::optional<std::uint64_t> meminfo_bytes(const SystemRoot& root, const char* k
   std::uint64_t bytes = 0;
   if (!kib || !checked_mul(*kib, 1024, &bytes)) return std::nullopt;
   return bytes;
-}
-
-// Cached: a system call would cost as much as a small read, and only a fork changes the answer.
-std::atomic<int> known_process{0};
-void note_process() {
-  known_process.store(::getpid(), std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -59,14 +48,6 @@ std::uint64_t default_memory_bytes(const SystemRoot& root) {
   if (const auto limit = cgroup_limit(root)) bytes = std::min(bytes, limit->bytes / kShare);
   if (const auto physical = physical_bytes(root)) bytes = std::min(bytes, *physical / kShare);
   return bytes;
-}
-
-int process_id() {
-  static const bool noticed = ::pthread_atfork(nullptr, nullptr, note_process) == 0;
-  const int known = noticed ? known_process.load(std::memory_order_relaxed) : 0;
-  if (known != 0) return known;
-  note_process();
-  return known_process.load(std::memory_order_relaxed);
 }
 
 }  // namespace lowtide

@@ -5,14 +5,9 @@
 #include <optional>
 #include <string>
 
-namespace lowtide {
+#include "os/text_file.h"
 
-// Where the system's files are; tests use a folder of their own.
-struct SystemRoot {
-  std::string proc = "/proc";
-  std::string cgroup = "/sys/fs/cgroup";
-  std::string sys = "/sys";
-};
+namespace lowtide {
 
 struct MemoryLimit {
   std::uint64_t bytes = 0;
@@ -33,7 +28,5 @@ struct MemoryLimit {
 // The default of `memory`: 256 MiB, or an eighth of the tightest limit or of physical memory if
 // that is less.
 [[nodiscard]] std::uint64_t default_memory_bytes(const SystemRoot& root = {});
-
-[[nodiscard]] int process_id();
 
 }  // namespace lowtide

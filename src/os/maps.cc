@@ -16,7 +16,6 @@
 #include "os/process.h"
 #include "os/residency.h"
 #include "os/sys.h"
-#include "os/text_file.h"
 
 namespace lowtide {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "os/limits.h"
+#include "os/text_file.h"
 #include "os/told.h"
 
 namespace lowtide {

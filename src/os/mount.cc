@@ -13,7 +13,6 @@
 
 #include "lowtide/error.h"
 #include "os/sys.h"
-#include "os/text_file.h"
 
 namespace lowtide {
 namespace {
@@ -22,12 +21,10 @@ namespace {
 constexpr unsigned kStatxMount = 0x1000;
 constexpr std::size_t kMountPlace = 0x90;
 
-constexpr std::uint32_t kOverlayMagic = 0x794c7630;
-
 constexpr std::array<std::pair<std::uint32_t, const char*>, 24> kMagics{{
     {0xEF53, "ext4"},           {0x58465342, "xfs"},      {0x9123683E, "btrfs"},
     {0xF2F52010, "f2fs"},       {0xCA451A4E, "bcachefs"}, {0x2FC12FC1, "zfs"},
-    {kOverlayMagic, "overlay"}, {0x01021994, "tmpfs"},    {0x858458F6, "ramfs"},
+    {0x794C7630, "overlay"},    {0x01021994, "tmpfs"},    {0x858458F6, "ramfs"},
     {0x958458F6, "hugetlbfs"},  {0x6969, "nfs"},          {0xFF534D42, "cifs"},
     {0xFE534D42, "smb3"},       {0x00C36400, "ceph"},     {0x0BD00BD0, "lustre"},
     {0x19830326, "beegfs"},     {0x47504653, "gpfs"},     {0x65735546, "fuse"},
@@ -144,12 +141,6 @@ std::optional<FileSystem> file_system_of(const std::string& path, const SystemRo
   sys::table.close(fd);
   if (system.type.empty()) return std::nullopt;
   return system;
-}
-
-bool is_overlay(int fd) {
-  struct statfs facts {};
-  return sys::table.fstatfs(fd, &facts) == 0 &&
-         static_cast<std::uint32_t>(facts.f_type) == kOverlayMagic;
 }
 
 }  // namespace lowtide

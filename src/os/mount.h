@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "os/limits.h"
+#include "os/text_file.h"
 
 namespace lowtide {
 
@@ -36,9 +36,5 @@ struct FileSystem {
 // nullopt: neither works. Throws IoError(ENOENT or ENOTDIR) if the path does not exist.
 [[nodiscard]] std::optional<FileSystem> file_system_of(const std::string& path,
                                                        const SystemRoot& root = {});
-
-// For an open file on overlayfs: its pages belong to an underlying file, so cachestat always
-// reports that nothing is cached.
-[[nodiscard]] bool is_overlay(int fd);
 
 }  // namespace lowtide

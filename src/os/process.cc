@@ -18,7 +18,7 @@
 
 #include "core/checked.h"
 #include "lowtide/bytes.h"
-#include "os/text_file.h"
+#include "os/limits.h"
 
 namespace lowtide {
 namespace {

@@ -1,17 +1,30 @@
 #include "os/residency.h"
 
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
 #include "os/file.h"
-#include "os/mount.h"
 #include "os/sys.h"
 
 namespace lowtide {
 namespace {
+
+constexpr std::uint32_t kOverlay = 0x794c7630;
+constexpr std::uint32_t kTmpfs = 0x01021994;
+constexpr std::uint32_t kRamfs = 0x858458f6;
+constexpr std::uint32_t kHugetlbfs = 0x958458f6;
+
+// 0 if it cannot be read, which is no file system.
+std::uint32_t magic_of(const File& file) {
+  struct statfs known {};
+  if (sys::table.fstatfs(file.fd(), &known) != 0) return 0;
+  return static_cast<std::uint32_t>(known.f_type);
+}
 
 std::string reason(int err) {
   switch (err) {
@@ -41,7 +54,7 @@ std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes,
     if (why != nullptr) *why = reason(errno);
     return std::nullopt;
   }
-  if (counts.cached_pages == 0 && is_overlay(file.fd())) {
+  if (counts.cached_pages == 0 && is_overlay(file)) {
     if (why != nullptr)
       *why = "cachestat: overlayfs does not report what is cached of the underlying file";
     return std::nullopt;
@@ -52,6 +65,22 @@ std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes,
   return Residency{to_bytes(counts.cached_pages),
                    to_bytes(counts.dirty_pages + counts.writeback_pages),
                    to_bytes(counts.writeback_pages)};
+}
+
+bool lives_in_memory(const File& file) noexcept {
+  const std::uint32_t magic = magic_of(file);
+  return magic == kTmpfs || magic == kRamfs || magic == kHugetlbfs;
+}
+
+bool is_overlay(const File& file) noexcept {
+  return magic_of(file) == kOverlay;
+}
+
+int write_back(const File& file) noexcept {
+  while (sys::table.fdatasync(file.fd()) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
 }
 
 std::uint64_t page_bytes() {

@@ -1,4 +1,4 @@
-// residency.h - how much of a file is in the page cache, from cachestat(2).
+// residency.h - how much of a file is in the page cache, from cachestat(2), and whether it can leave.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,15 @@ struct Residency {
 [[nodiscard]] std::optional<Residency> residency(const File& file, std::uint64_t offset_bytes = 0,
                                                  std::uint64_t size_bytes = 0,
                                                  std::string* why = nullptr);
+
+// tmpfs and similar: the file lives in the page cache, so it cannot leave it.
+[[nodiscard]] bool lives_in_memory(const File& file) noexcept;
+// overlayfs: the pages belong to an underlying file, so cachestat always reports that nothing is
+// cached.
+[[nodiscard]] bool is_overlay(const File& file) noexcept;
+
+// Writes dirty pages to disk and waits for it. Returns 0 or an errno.
+[[nodiscard]] int write_back(const File& file) noexcept;
 
 [[nodiscard]] std::uint64_t page_bytes();
 

@@ -9,6 +9,13 @@
 
 namespace lowtide {
 
+// Where the system's files are; tests use a folder of their own.
+struct SystemRoot {
+  std::string proc = "/proc";
+  std::string cgroup = "/sys/fs/cgroup";
+  std::string sys = "/sys";
+};
+
 // The whole file, up to 16 MiB; nullopt if it cannot be read (missing, hidden, forbidden). `err`,
 // if given, then receives the errno.
 [[nodiscard]] std::optional<std::string> read_text(const std::string& path, int* err = nullptr);

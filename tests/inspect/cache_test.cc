@@ -12,7 +12,6 @@
 
 #include "lowtide/error.h"
 #include "os/as_nobody.h"
-#include "os/eviction.h"
 #include "os/file.h"
 #include "os/residency.h"
 #include "os/sys.h"

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "os/limits.h"
 #include "os/temp_folder.h"
+#include "os/text_file.h"
 
 namespace lowtide {
 

@@ -100,7 +100,7 @@ TEST(FileSystem, ThatIsAnOverlayMakesResidencyUnknownAndNotNothing) {
   const TempFolder folder;
   const File file(folder.write("a", pattern(8192)));
   const sys::Fault cold(sys::table.cachestat, &empty_cache);
-  ASSERT_TRUE(residency(file) || is_overlay(file.fd()));
+  ASSERT_TRUE(residency(file) || is_overlay(file));
   const sys::Fault fault(sys::table.fstatfs, &magic<kOverlay>);
   std::string why;
   EXPECT_FALSE(residency(file, 0, 0, &why));

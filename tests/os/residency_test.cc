@@ -113,5 +113,19 @@ TEST(Residency, IsUnknownForTheFileOfAnother) {
   EXPECT_EQ(said, "cachestat: forbidden for files this user may not write (EPERM)");
 }
 
+TEST(WriteBack, TriesAgainWhenInterrupted) {
+  static int calls;
+  calls = 0;
+  const TempFolder folder;
+  const File file(folder.write("a", "x"));
+  const sys::Fault fault(
+      sys::table.fdatasync, +[](int) {
+        errno = calls++ == 0 ? EINTR : ENOSPC;
+        return -1;
+      });
+  EXPECT_EQ(write_back(file), ENOSPC);
+  EXPECT_EQ(calls, 2);
+}
+
 }  // namespace
 }  // namespace lowtide::residency_test

@@ -1,21 +1,15 @@
-// eviction.h - prepares a file for eviction from the page cache, and finds what keeps it there.
+// mappers.h - which processes map a file, and so keep it in the page cache.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "os/limits.h"
+#include "os/text_file.h"
 
 namespace lowtide {
 
 class File;
-
-// Writes dirty pages to disk and waits for it. Returns 0 or an errno.
-[[nodiscard]] int write_back(const File& file) noexcept;
-
-// tmpfs and similar: the file lives in the page cache, so it cannot leave it.
-[[nodiscard]] bool lives_in_memory(const File& file) noexcept;
 
 struct Mapper {
   int pid = 0;

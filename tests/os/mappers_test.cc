@@ -1,4 +1,4 @@
-#include "os/eviction.h"
+#include "os/mappers.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide::eviction_test {
+namespace lowtide::mappers_test {
 namespace {
 
 // A /proc in which processes map what the test says.
@@ -90,19 +90,5 @@ TEST(MappersOf, CountsProcessesThatItMayNotLookAt) {
   EXPECT_EQ(mappers_of(file, proc.root()).hidden, 1u);
 }
 
-TEST(WriteBack, TriesAgainWhenInterrupted) {
-  static int calls;
-  calls = 0;
-  const TempFolder folder;
-  const File file(folder.write("a", "x"));
-  const sys::Fault fault(
-      sys::table.fdatasync, +[](int) {
-        errno = calls++ == 0 ? EINTR : ENOSPC;
-        return -1;
-      });
-  EXPECT_EQ(write_back(file), ENOSPC);
-  EXPECT_EQ(calls, 2);
-}
-
 }  // namespace
-}  // namespace lowtide::eviction_test
+}  // namespace lowtide::mappers_test

@@ -1,11 +1,9 @@
-#include "os/eviction.h"
+#include "os/mappers.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -16,14 +14,9 @@
 #include "os/paths.h"
 #include "os/process.h"
 #include "os/sys.h"
-#include "os/text_file.h"
 
 namespace lowtide {
 namespace {
-
-constexpr unsigned long kTmpfs = 0x01021994;
-constexpr unsigned long kRamfs = 0x858458f6;
-constexpr unsigned long kHugetlbfs = 0x958458f6;
 
 // Identifies a file in a line of maps: "7f..-7f.. r--s 00000000 fe:01 1234   /path".
 struct Wanted {
@@ -77,20 +70,6 @@ bool locks_file(std::string_view smaps, const Wanted& wanted) {
 }
 
 }  // namespace
-
-int write_back(const File& file) noexcept {
-  while (sys::table.fdatasync(file.fd()) != 0) {
-    if (errno != EINTR) return errno;
-  }
-  return 0;
-}
-
-bool lives_in_memory(const File& file) noexcept {
-  struct statfs facts {};
-  if (::fstatfs(file.fd(), &facts) != 0) return false;
-  const auto type = static_cast<unsigned long>(facts.f_type);
-  return type == kTmpfs || type == kRamfs || type == kHugetlbfs;
-}
 
 Mappers mappers_of(const File& file, const SystemRoot& root) {
   Mappers mappers;
