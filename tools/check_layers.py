@@ -15,6 +15,7 @@ from pathlib import Path
 ROW = re.compile(r"^\| `([\w/]+?)/?` \|.*\| ([^|]*) \|$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"^[a-z_0-9]+$")  # <vector>, <cstdint>: no folder, no suffix
+SYSTEM_ROOMS = {"os", "system"}  # the rooms that may include system headers
 INTRINSICS = {"arm_neon.h", "cpuid.h", "immintrin.h"}  # the compiler's own
 FACES = {  # folders that see only the public headers, and what else they may include
     "include/lowtide": (),
@@ -55,9 +56,9 @@ def room_rule(room: str, may: set[str], bracket: str, name: str) -> str:
         if folder in {room, "lowtide"} | may:
             return ""
         return f"room {room} may include {' '.join(sorted(may)) or 'no other room'} and lowtide/"
-    if room == "os" or STANDARD.match(name) or name in INTRINSICS:
+    if room in SYSTEM_ROOMS or STANDARD.match(name) or name in INTRINSICS:
         return ""
-    return "only src/os may include system headers"
+    return "only src/os and src/system may include system headers"
 
 
 def face_rule(folder: Path, others: tuple[str, ...], bracket: str, name: str) -> str:

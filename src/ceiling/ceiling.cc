@@ -5,8 +5,8 @@
 
 #include "ceiling/registry.h"
 #include "ceiling/trimmed_map.h"
-#include "os/limits.h"
-#include "os/mapped_pages.h"
+#include "system/limits.h"
+#include "system/mapped_pages.h"
 
 namespace lowtide {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "lowtide/bytes.h"
-#include "os/kernel.h"
-#include "os/maps.h"
-#include "os/process.h"
+#include "system/kernel.h"
+#include "system/maps.h"
+#include "system/process.h"
 #include "os/process_id.h"
 
 namespace lowtide::ceiling {

@@ -9,8 +9,10 @@
 
 #include "ceiling/pace.h"
 #include "core/clock.h"
-#include "os/mapped_pages.h"
+#include "os/per_process.h"
+#include "system/mapped_pages.h"
 #include "os/quiet_thread.h"
+#include "system/mapped_pages.h"
 
 namespace lowtide {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ceiling/drop_behind.h"
-#include "os/mapped_pages.h"
+#include "system/mapped_pages.h"
 
 namespace lowtide {
 

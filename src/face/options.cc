@@ -6,7 +6,7 @@
 
 #include "lowtide/array.h"
 #include "lowtide/tokens.h"
-#include "os/limits.h"
+#include "system/limits.h"
 #include "os/ring.h"
 
 namespace lowtide {

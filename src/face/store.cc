@@ -10,7 +10,7 @@
 #include "engine/cache_map.h"
 #include "engine/outcome.h"
 #include "lowtide/bytes.h"
-#include "os/limits.h"
+#include "system/limits.h"
 
 namespace lowtide {
 namespace {

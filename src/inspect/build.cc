@@ -2,7 +2,7 @@
 
 #include "core/cpu.h"
 #include "os/paths.h"
-#include "os/program.h"
+#include "system/program.h"
 #include "os/ring.h"
 
 namespace lowtide {

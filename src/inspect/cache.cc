@@ -6,8 +6,8 @@
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "os/file.h"
-#include "os/limits.h"
-#include "os/mappers.h"
+#include "system/limits.h"
+#include "system/mappers.h"
 #include "os/paths.h"
 #include "os/residency.h"
 

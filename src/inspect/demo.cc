@@ -18,7 +18,7 @@
 #include "os/append_file.h"
 #include "os/file.h"
 #include "os/mapping.h"
-#include "os/mount.h"
+#include "system/mount.h"
 #include "os/process_id.h"
 #include "os/residency.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lowtide/doctor.h"
-#include "os/limits.h"
+#include "system/limits.h"
 
 namespace lowtide {
 

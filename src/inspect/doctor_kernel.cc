@@ -1,7 +1,7 @@
 #include "inspect/doctor.h"
 #include "lowtide/error.h"
 #include "os/file.h"
-#include "os/kernel.h"
+#include "system/kernel.h"
 #include "os/residency.h"
 #include "os/ring.h"
 

@@ -2,7 +2,7 @@
 
 #include "inspect/doctor.h"
 #include "lowtide/bytes.h"
-#include "os/kernel.h"
+#include "system/kernel.h"
 
 namespace lowtide {
 namespace {

@@ -4,9 +4,9 @@
 #include "inspect/storage.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
-#include "os/device.h"
+#include "system/device.h"
 #include "os/file.h"
-#include "os/mount.h"
+#include "system/mount.h"
 #include "os/paths.h"
 #include "os/residency.h"
 

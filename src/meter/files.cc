@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "meter/group.h"
-#include "os/maps.h"
+#include "system/maps.h"
 
 namespace lowtide {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "meter/reading.h"
-#include "os/text_file.h"
+#include "system/text_file.h"
 
 namespace lowtide {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "os/cgroup.h"
+#include "system/cgroup.h"
 
 namespace lowtide {
 

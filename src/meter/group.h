@@ -2,8 +2,8 @@
 #pragma once
 
 #include "meter/reading.h"
-#include "os/text_file.h"
-#include "os/told.h"
+#include "system/text_file.h"
+#include "system/told.h"
 
 namespace lowtide {
 

@@ -9,7 +9,7 @@
 #include "meter/recording.h"
 #include "meter/watch.h"
 #include "os/per_process.h"
-#include "os/process.h"
+#include "system/process.h"
 #include "os/process_id.h"
 
 namespace lowtide {

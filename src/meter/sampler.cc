@@ -6,7 +6,7 @@
 #include "meter/files.h"
 #include "meter/group.h"
 #include "meter/unknowns.h"
-#include "os/process.h"
+#include "system/process.h"
 #include "os/process_id.h"
 
 namespace lowtide {

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "os/process.h"
+#include "system/process.h"
 
 namespace lowtide {
 

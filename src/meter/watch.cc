@@ -9,7 +9,7 @@
 #include "lowtide/error.h"
 #include "meter/sums.h"
 #include "meter/verdict.h"
-#include "os/process.h"
+#include "system/process.h"
 #include "os/process_id.h"
 #include "os/quiet_thread.h"
 

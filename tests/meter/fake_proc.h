@@ -5,7 +5,7 @@
 #include <string>
 
 #include "os/temp_folder.h"
-#include "os/text_file.h"
+#include "system/text_file.h"
 
 namespace lowtide {
 

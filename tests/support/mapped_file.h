@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "os/mapped_pages.h"
+#include "system/mapped_pages.h"
 #include "os/residency.h"
 #include "os/temp_folder.h"
 #include "support/lock_pages.h"

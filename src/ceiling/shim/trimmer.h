@@ -9,7 +9,7 @@
 #include "ceiling/shim/churn.h"
 #include "ceiling/shim/pace.h"
 #include "ceiling/shim/shim.h"
-#include "os/bare_maps.h"
+#include "system/bare_maps.h"
 
 namespace lowtide::ceiling {
 
