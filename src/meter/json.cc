@@ -7,6 +7,7 @@
 #include "meter/file_rows.h"
 #include "meter/lives.h"
 #include "meter/report.h"
+#include "meter/summary.h"
 #include "meter/sums.h"
 #include "meter/verdict.h"
 

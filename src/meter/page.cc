@@ -6,7 +6,9 @@
 #include "meter/chart.h"
 #include "meter/markup.h"
 #include "meter/report.h"
+#include "meter/summary.h"
 #include "meter/sums.h"
+#include "meter/verdict.h"
 
 namespace lowtide {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <string>
 
+#include "lowtide/profile.h"
 #include "meter/series.h"
 #include "meter/trace.h"
-#include "meter/verdict.h"
 
 namespace lowtide {
 

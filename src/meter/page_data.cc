@@ -7,6 +7,7 @@
 #include "meter/looks.h"
 #include "meter/markup.h"
 #include "meter/page.h"
+#include "meter/summary.h"
 
 namespace lowtide {
 namespace {

@@ -8,6 +8,7 @@
 #include "meter/lives.h"
 #include "meter/markup.h"
 #include "meter/page.h"
+#include "meter/summary.h"
 #include "meter/sums.h"
 
 namespace lowtide {

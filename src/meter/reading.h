@@ -12,6 +12,10 @@
 
 namespace lowtide {
 
+// The reason of a figure that was merely not read this time. It is read only now and then, and is
+// not reported as unknown.
+inline constexpr const char* kNotAsked = "not asked now";
+
 // One process, identified by (pid, start_ticks): a reused pid is another process.
 struct ProcessReading {
   int pid = 0;

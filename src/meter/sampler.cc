@@ -5,7 +5,6 @@
 
 #include "meter/files.h"
 #include "meter/group.h"
-#include "meter/unknowns.h"
 #include "system/process.h"
 #include "os/process_id.h"
 

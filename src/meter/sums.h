@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "lowtide/profile.h"
 #include "meter/trace.h"
 
 namespace lowtide {
@@ -28,6 +29,9 @@ struct Sums {
 
 // The page cache charged to the memory group; empty if it is unknown.
 [[nodiscard]] std::optional<std::uint64_t> group_cache_of(const Reading& reading);
+
+// The totals that a user sees.
+[[nodiscard]] Level level_of(const Reading& reading);
 
 // The first reading after start-up, which is the first tenth of the run.
 [[nodiscard]] std::size_t first_settled(const Trace& trace);

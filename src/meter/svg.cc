@@ -6,6 +6,7 @@
 #include "meter/markup.h"
 #include "meter/page.h"
 #include "meter/report.h"
+#include "meter/verdict.h"
 
 namespace lowtide {
 namespace {

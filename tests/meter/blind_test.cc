@@ -12,6 +12,7 @@
 #include "lowtide/error.h"
 #include "meter/report.h"
 #include "meter/sampler.h"
+#include "meter/summary.h"
 #include "meter/verdict.h"
 #include "os/sys.h"
 #include "os/temp_folder.h"

@@ -8,6 +8,7 @@
 
 #include "lowtide/error.h"
 #include "meter/report.h"
+#include "meter/summary.h"
 #include "meter/sums.h"
 #include "meter/traces.h"
 #include "meter/verdict.h"

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "meter/summary.h"
 #include "meter/sums.h"
 #include "meter/traces.h"
-#include "meter/verdict.h"
 
 namespace lowtide::lives_test {
 namespace {

@@ -8,6 +8,7 @@
 #include "meter/markup.h"
 #include "meter/pictures.h"
 #include "meter/report.h"
+#include "meter/summary.h"
 
 namespace lowtide::page_test {
 namespace {

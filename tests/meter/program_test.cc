@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "meter/sampler.h"
+#include "meter/summary.h"
 #include "meter/verdict.h"
 #include "os/file.h"
 #include "os/temp_folder.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "meter/pictures.h"
-#include "meter/verdict.h"
+#include "meter/summary.h"
 
 namespace lowtide::series_test {
 namespace {

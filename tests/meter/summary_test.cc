@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "meter/summary.h"
 #include "meter/sums.h"
 #include "meter/traces.h"
-#include "meter/verdict.h"
 
 namespace lowtide::summary_test {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "meter/facts.h"
+#include "meter/summary.h"
 #include "meter/traces.h"
 
 namespace lowtide::verdict_test {
