@@ -38,7 +38,7 @@ function(lowtide_room room)
     # The command leaves out the functions that it does not call. Rooms that look instead of read are
     # compiled for size: nothing in them is hot.
     target_compile_options(lowtide_${room} PRIVATE -ffunction-sections -fdata-sections)
-    if(room MATCHES "^(inspect|meter)$")
+    if(room MATCHES "^(inspect|meter|verdict|report)$")
       target_compile_options(lowtide_${room} PRIVATE -Os)
     endif()
   endif()
@@ -54,11 +54,11 @@ function(lowtide_room room)
   endif()
 endfunction()
 
-# lowtide_embed(<room> <file>...): plain files of src/<room>/ as constants of that room: page.css becomes
+# lowtide_embed(<room> <file>...): plain files of src/<room>/web/ as constants of that room: page.css becomes
 # kPageCss of <room>/assets.h.
 function(lowtide_embed room)
   set(source ${PROJECT_BINARY_DIR}/${room}_assets.cc)
-  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/${room}/)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/${room}/web/)
   add_custom_command(
     OUTPUT ${source}
     COMMAND ${CMAKE_COMMAND} "-DFILES=${ARGN}" -DROOM=${room} -DOUT=${source} -P

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "lowtide/error.h"
-#include "meter/report.h"
+#include "report/report.h"
 #include "meter/trace.h"
 
 namespace lowtide {

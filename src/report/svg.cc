@@ -1,0 +1,105 @@
+#include <algorithm>
+
+#include "report/assets.h"
+#include "report/chart.h"
+#include "report/looks.h"
+#include "report/markup.h"
+#include "report/page.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
+
+namespace lowtide {
+namespace {
+
+constexpr std::size_t kPoints = 400, kSmallPoints = 120;
+constexpr double kWidth = 960, kChartHeight = 520, kLineHeight = 20;
+constexpr std::size_t kLettersOfLine = 98;
+
+std::vector<std::string> wrapped(const std::string& words) {
+  std::vector<std::string> lines{""};
+  for (std::size_t at = 0; at < words.size();) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    const std::string word = words.substr(at, end - at);
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > kLettersOfLine) {
+      lines.emplace_back();
+    }
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string legend_text(const char* look, double x, double y, const std::string& words) {
+  return std::string("<text class=\"") + look + "\" x=\"" + coordinate(x) + "\" y=\"" +
+         coordinate(y) + "\">" + escaped(words) + "</text>\n";
+}
+
+bool any_above_zero(const Column& column) {
+  return std::ranges::any_of(column, [](const auto& value) { return value.value_or(0) > 0; });
+}
+
+// Two columns below the picture; returns their height.
+double add_legend(const Series& series, double top, std::string& out) {
+  struct Entry {
+    std::string sign, title;
+  };
+  std::vector<Entry> entries;
+  const std::vector<int> looks = looks_of(series.tree);
+  for (std::size_t i = looks.size(); i-- > 0;) {
+    entries.push_back({"<rect width=\"22\" height=\"12\" fill=\"url(#lt-look-" +
+                           std::to_string(looks[i]) + ")\"/>",
+                       layer_title(series.tree.layers[i])});
+  }
+  if (any_above_zero(series.unmapped_cache)) {
+    entries.insert(entries.begin(), {"<rect class=\"cache\" width=\"22\" height=\"12\"/><path "
+                                     "class=\"cached\" d=\"M0 1H22\"/>",
+                                     kUnmappedCache});
+  }
+  if (any_above_zero(series.limit)) {
+    entries.push_back({"<path class=\"limit\" d=\"M0 6H22\"/>", "memory limit"});
+  }
+  const std::size_t rows = (entries.size() + 1) / 2;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const double x = i < rows ? 76 : 510;
+    const double y = top + kLineHeight * static_cast<double>(i % rows);
+    out += "<g transform=\"translate(" + coordinate(x) + " " + coordinate(y) + ")\">" +
+           entries[i].sign + "</g>\n" + legend_text("legend", x + 30, y + 10, entries[i].title);
+  }
+  return kLineHeight * static_cast<double>(rows);
+}
+
+std::string with_style(double width, double height, const std::string& body) {
+  const std::string size = coordinate(width) + "\" height=\"" + coordinate(height);
+  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lt-chart\" viewBox=\"0 0 " +
+                    coordinate(width) + " " + coordinate(height) + "\" width=\"" + size +
+                    "\">\n<style>\n";
+  out += kChartCss;
+  return out + "</style>\n<rect class=\"ground\" width=\"" + size + "\"/>\n" + body + "</svg>\n";
+}
+
+std::string small_svg(const Trace& trace, const PictureOptions& options) {
+  return with_style(kSmallChartWidth, kSmallChartHeight,
+                    draw_chart(series_of(trace, kSmallPoints, FileSplit::data), {},
+                               "Memory over time", picture_in_words(trace), options));
+}
+
+}  // namespace
+
+std::string svg_report(const Trace& trace, const PictureOptions& options) {
+  if (options.small) return small_svg(trace, options);
+  const Series series = series_of(trace, kPoints);
+  std::string body;
+  double y = 26;
+  for (const std::string& line : wrapped(judge(trace).headline)) {
+    body += legend_text("headline", 16, y, line);
+    y += kLineHeight;
+  }
+  body += "<g transform=\"translate(0 " + coordinate(y) + ")\">\n" +
+          draw_chart(series, trace.marks, "Memory over time", picture_in_words(trace), options) +
+          "</g>\n";
+  y += kChartHeight + 8;
+  y += add_legend(series, y, body) + 12;
+  return with_style(kWidth, y, body);
+}
+
+}  // namespace lowtide
