@@ -15,7 +15,7 @@
 #include "lowtide/error.h"
 #include "order/mix.h"
 #include "order/order.h"
-#include "os/append_file.h"
+#include "os/output_file.h"
 #include "os/file.h"
 #include "os/mapping.h"
 #include "system/mount.h"

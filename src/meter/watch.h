@@ -17,7 +17,7 @@
 #include "meter/sampler.h"
 #include "meter/thinned.h"
 #include "meter/trace.h"
-#include "os/append_file.h"
+#include "os/output_file.h"
 
 namespace lowtide {
 

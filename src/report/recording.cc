@@ -12,7 +12,7 @@
 #include "report/report.h"
 #include "meter/trace_fields.h"
 #include "os/file.h"
-#include "os/whole_file.h"
+#include "os/output_file.h"
 
 namespace lowtide {
 namespace {

@@ -1,4 +1,4 @@
-#include "os/whole_file.h"
+#include "os/output_file.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 
-namespace lowtide::whole_file_test {
+namespace lowtide::output_file_test {
 namespace {
 
 std::string read(const std::string& path) {
@@ -55,6 +55,32 @@ ssize_t full_after_one_byte(int fd, const void* from, std::size_t) {
 int refuse_rename(const char*, const char*) {
   errno = EXDEV;
   return -1;
+}
+
+TEST(AppendFile, BeginsAnewAndIsReadableAfterEachWrite) {
+  const TempFolder folder;
+  const std::string path = folder.write("a", "old");
+  AppendFile file(path);
+  EXPECT_EQ(file.path(), path);
+  EXPECT_EQ(read(path), "");
+  EXPECT_EQ(file.append("one\n"), 0);
+  EXPECT_EQ(read(path), "one\n");
+  EXPECT_EQ(file.append(""), 0);
+  EXPECT_EQ(file.append("two\n"), 0);
+  EXPECT_EQ(read(path), "one\ntwo\n");
+}
+
+TEST(AppendFile, TellsThatThereIsNoSpaceOrNoFolder) {
+  AppendFile full("/dev/full");
+  EXPECT_EQ(full.append("x"), ENOSPC);
+  const TempFolder folder;
+  try {
+    const AppendFile file(folder / "none/a");
+    FAIL();
+  } catch (const IoError& error) {
+    EXPECT_EQ(error.err, ENOENT);
+    EXPECT_EQ(error.path, folder / "none/a");
+  }
 }
 
 TEST(WholeFile, ReplacesWhatWasThere) {
@@ -122,4 +148,4 @@ TEST(WholeFile, MayBeADevice) {
 }
 
 }  // namespace
-}  // namespace lowtide::whole_file_test
+}  // namespace lowtide::output_file_test

@@ -1,4 +1,4 @@
-// append_file.h - a file that only grows, readable by others up to its last write.
+// output_file.h - files that we write: one that grows line by line, and one that appears whole.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace lowtide {
 
-// Owns its descriptor. Nothing is buffered: every write is in the kernel at once, and neither a
+// A file that only grows, readable by others up to its last write. Owns its descriptor. Nothing is buffered: every write is in the kernel at once, and neither a
 // fork nor a kill can lose it.
 class AppendFile {
  public:
@@ -24,5 +24,10 @@ class AppendFile {
   std::string path_;
   int fd_ = -1;
 };
+
+// Writes `bytes` beside `path` and renames, so that a reader sees either the previous file or this
+// one. If `path` is not a regular file (/dev/stdout, a pipe), it is written to directly. After an
+// error (IoError: no such folder, no permission, no space) nothing is left behind.
+void write_whole(const std::string& path, std::string_view bytes);
 
 }  // namespace lowtide

@@ -1,4 +1,4 @@
-#include "os/whole_file.h"
+#include "os/output_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "lowtide/error.h"
 #include "os/sys.h"
@@ -15,7 +16,7 @@ namespace lowtide {
 namespace {
 
 // 0, or the errno of the first failed write.
-int write_all(int fd, std::string_view bytes) {
+int write_all(int fd, std::string_view bytes) noexcept {
   while (!bytes.empty()) {
     const ssize_t written = sys::table.write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
@@ -61,6 +62,21 @@ std::string beside(const std::string& path) {
 }
 
 }  // namespace
+
+AppendFile::AppendFile(std::string path) : path_(std::move(path)) {
+  do {
+    fd_ = sys::table.create(path_.c_str(), O_WRONLY | O_TRUNC | O_APPEND | O_CLOEXEC);
+  } while (fd_ < 0 && errno == EINTR);
+  if (fd_ < 0) throw IoError(errno, "open", path_);
+}
+
+AppendFile::~AppendFile() {
+  sys::table.close(fd_);
+}
+
+int AppendFile::append(std::string_view bytes) noexcept {
+  return write_all(fd_, bytes);
+}
 
 void write_whole(const std::string& path, std::string_view bytes) {
   namespace fs = std::filesystem;
