@@ -50,9 +50,9 @@ bool GuardWatch::explained(int pid) const {
 // libraries and the program itself, and the limit is soft, hence the quarter on top.
 void GuardWatch::look_at(int pid) {
   const std::uint64_t much = limit_bytes_ + limit_bytes_ / 4;
-  const ToldBytes file = read_memory({}, pid).file;
+  const Figure file = read_memory({}, pid).file;
   const bool look = file && *file > much && !explained(pid);
-  const auto maps = look ? read_maps({}, pid) : Told<ProcessMaps>{};
+  const auto maps = look ? read_maps({}, pid) : Known<ProcessMaps>{};
   std::map<std::string, std::uint64_t> bytes_of;
   bool covered = false;
   if (maps) {

@@ -32,14 +32,14 @@ MappedFiles join(std::vector<FileMap> maps) {
   return files;
 }
 
-FileReading told_of(const FileMap& map, const Told<FileState>& state) {
+FileReading told_of(const FileMap& map, const Known<FileState>& state) {
   FileReading reading;
   reading.path = map.path;
   reading.deleted = map.deleted;
   reading.device = map.device;
   reading.inode = map.inode;
   reading.size = state ? Figure::known(state->size) : Figure::unknown(state.why);
-  reading.cached = state ? to_figure(state->cached) : Figure::unknown(state.why);
+  reading.cached = state ? state->cached : Figure::unknown(state.why);
   return reading;
 }
 
@@ -51,7 +51,7 @@ void set_mapped(FileReading* reading, std::uint64_t mapped, std::uint64_t pss,
 
 // If no process showed its maps, it is unknown whether a file is mapped.
 FileReading watched(const std::string& path, MappedFiles* files, const std::string& missing) {
-  const Told<FileState> state = file_state(path);
+  const Known<FileState> state = file_state(path);
   FileMap map;
   map.path = path;
   MappedFiles::iterator found = files->end();
@@ -80,7 +80,7 @@ FilesReading read_files(const SystemRoot& root, const std::vector<int>& pids,
   std::string missing;
   bool one = pids.empty();
   for (const int pid : pids) {
-    Told<ProcessMaps> told = read_maps(root, pid);
+    Known<ProcessMaps> told = read_maps(root, pid);
     reading.pss[pid] = told ? Figure::known(told->pss) : Figure::unknown(told.why);
     if (!told) {
       missing = told.why;
@@ -102,7 +102,7 @@ FilesReading read_files(const SystemRoot& root, const std::vector<int>& pids,
   });
   most.resize(std::min(most.size(), kMostFiles));
   for (const MappedFile& file : most) {
-    const Told<FileState> state = file_state(root, file.one);
+    const Known<FileState> state = file_state(root, file.one);
     if (state && state->in_memory) continue;  // counted as shared memory, not as file pages
     reading.files.push_back(told_of(file.one, state));
     set_mapped(&reading.files.back(), file.mapped, file.pss, "");

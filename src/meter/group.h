@@ -3,11 +3,8 @@
 
 #include "meter/reading.h"
 #include "system/text_file.h"
-#include "system/told.h"
 
 namespace lowtide {
-
-[[nodiscard]] Figure to_figure(const ToldBytes& told);
 
 // Every figure is unknown, with the reason, if the process has no readable group.
 [[nodiscard]] GroupReading read_group(const SystemRoot& root, int pid);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "meter/figure.h"
+#include "core/known.h"
 
 namespace lowtide {
 

@@ -27,16 +27,16 @@ ProcessReading read_process(const SystemRoot& root, const ProcessStat& stat) {
   reading.parent = stat.parent;
   reading.start_ticks = stat.start_ticks;
   reading.name = stat.name;
-  reading.anon = to_figure(memory.anon);
-  reading.file = to_figure(memory.file);
-  reading.shmem = to_figure(memory.shmem);
-  reading.page_tables = to_figure(memory.page_tables);
-  reading.swap = to_figure(memory.swap);
+  reading.anon = memory.anon;
+  reading.file = memory.file;
+  reading.shmem = memory.shmem;
+  reading.page_tables = memory.page_tables;
+  reading.swap = memory.swap;
   reading.pss = Figure::unknown(kNotAsked);
   reading.minor_faults = Figure::known(stat.minor_faults);
   reading.major_faults = Figure::known(stat.major_faults);
-  reading.disk_bytes = to_figure(io.disk_bytes);
-  reading.asked_bytes = to_figure(io.asked_bytes);
+  reading.disk_bytes = io.disk_bytes;
+  reading.asked_bytes = io.asked_bytes;
   reading.threads = Figure::known(stat.threads);
   if (!memory.anon && memory.rss) reading.rss_alone = *memory.rss;
   return reading;
@@ -46,7 +46,7 @@ ProcessReading read_process(const SystemRoot& root, const ProcessStat& stat) {
 // not describe its life, and the fact that they could not be read is not worth reporting.
 bool is_ending(const SystemRoot& root, const ProcessReading& process) {
   bool gone = false;
-  const Told<ProcessStat> now = read_stat(root, process.pid, &gone);
+  const Known<ProcessStat> now = read_stat(root, process.pid, &gone);
   if (!now) return gone;
   return now->exiting || now->state == 'Z' || now->state == 'X' ||
          now->start_ticks != process.start_ticks;
@@ -140,7 +140,7 @@ void Sampler::forgive_ending(ProcessReading* process) const {
 
 void Sampler::take_pss(Reading* reading) const {
   for (ProcessReading& process : reading->processes) {
-    process.pss = to_figure(read_pss(options_.root, process.pid));
+    process.pss = read_pss(options_.root, process.pid);
     forgive_ending(&process);
   }
 }

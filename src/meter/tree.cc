@@ -21,7 +21,7 @@ bool lives(const ProcessStat& process) {
 }  // namespace
 
 Tree::Tree(SystemRoot root, int root_pid) : root_(std::move(root)), root_pid_(root_pid) {
-  const Told<ProcessStat> first = read_stat(root_, root_pid);
+  const Known<ProcessStat> first = read_stat(root_, root_pid);
   if (!first) {
     throw IoError(ESRCH, "profile", root_.proc + "/" + std::to_string(root_pid), std::nullopt,
                   first.why);
@@ -43,7 +43,7 @@ std::vector<ProcessStat> Tree::look(bool discover) {
 void Tree::follow(std::vector<ProcessStat>* alive) {
   for (auto member = members_.begin(); member != members_.end();) {
     bool gone = false;
-    const Told<ProcessStat> now = read_stat(root_, member->first, &gone);
+    const Known<ProcessStat> now = read_stat(root_, member->first, &gone);
     const bool same = now && now->start_ticks == member->second && lives(*now);
     if (same) alive->push_back(*now);
     // A process that cannot be read now, because we have too many open files, is tried again.
@@ -60,7 +60,7 @@ void Tree::admit(const ProcessStat& process, std::vector<ProcessStat>* alive) {
 // False if the kernel does not list children.
 bool Tree::walk(std::vector<ProcessStat>* alive) {
   for (std::size_t i = 0; i < alive->size(); ++i) {  // the list grows during the walk
-    const Told<std::vector<int>> children = read_children(root_, (*alive)[i].pid);
+    const Known<std::vector<int>> children = read_children(root_, (*alive)[i].pid);
     if (!children) {
       // The process may just have ended, which says nothing about the kernel.
       if (!read_stat(root_, (*alive)[i].pid)) continue;
@@ -68,17 +68,17 @@ bool Tree::walk(std::vector<ProcessStat>* alive) {
       return false;
     }
     for (const int pid : *children) {
-      const Told<ProcessStat> child =
-          members_.contains(pid) ? Told<ProcessStat>{} : read_stat(root_, pid);
+      const Known<ProcessStat> child =
+          members_.contains(pid) ? Known<ProcessStat>{} : read_stat(root_, pid);
       if (child && lives(*child)) admit(*child, alive);
     }
   }
   if (!ours_ || !adopts_orphans()) return true;
-  const Told<std::vector<int>> adopted = read_children(root_, process_id());
+  const Known<std::vector<int>> adopted = read_children(root_, process_id());
   const std::size_t before = alive->size();
   for (const int pid : adopted ? *adopted : std::vector<int>{}) {
-    const Told<ProcessStat> child =
-        members_.contains(pid) ? Told<ProcessStat>{} : read_stat(root_, pid);
+    const Known<ProcessStat> child =
+        members_.contains(pid) ? Known<ProcessStat>{} : read_stat(root_, pid);
     if (child && lives(*child) && is_orphan(*child)) admit(*child, alive);
   }
   return before == alive->size() || walk(alive);
@@ -99,7 +99,7 @@ void Tree::scan(std::vector<ProcessStat>* alive) {
   std::vector<ProcessStat> fresh;
   for (const int pid : pids) {
     if (members_.contains(pid) || strangers_.contains(pid)) continue;
-    Told<ProcessStat> process = read_stat(root_, pid);
+    Known<ProcessStat> process = read_stat(root_, pid);
     if (process && lives(*process)) fresh.push_back(std::move(*process.value));
   }
   std::set<int> still;

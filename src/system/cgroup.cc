@@ -129,21 +129,21 @@ void walk_up(GroupPlace place, std::vector<GroupLimit>* out) {
   }
 }
 
-ToldBytes tightest(const GroupPlace& place) {
+Figure tightest(const GroupPlace& place) {
   std::vector<GroupLimit> limits;
   walk_up(place, &limits);
-  ToldBytes least = ToldBytes::unknown("no limit");
+  Figure least = Figure::unknown("no limit");
   for (const GroupLimit& limit : limits) {
-    least = ToldBytes::known(std::min(least.value.value_or(limit.limit_bytes), limit.limit_bytes));
+    least = Figure::known(std::min(least.value.value_or(limit.limit_bytes), limit.limit_bytes));
   }
   return least;
 }
 
-ToldBytes number_or_why(const std::optional<std::uint64_t>& number, const std::string& file) {
-  return number ? ToldBytes::known(*number) : ToldBytes::unknown(file + " does not report it");
+Figure number_or_why(const std::optional<std::uint64_t>& number, const std::string& file) {
+  return number ? Figure::known(*number) : Figure::unknown(file + " does not report it");
 }
 
-ToldBytes told_in(const std::string& folder, const char* file, const char* key) {
+Figure told_in(const std::string& folder, const char* file, const char* key) {
   const std::optional<std::string> text = read_text(folder + "/" + file);
   return number_or_why(text ? number_of(*text, key) : std::nullopt, file);
 }
@@ -186,24 +186,24 @@ std::vector<GroupLimit> group_limits(const SystemRoot& root) {
   return limits;
 }
 
-Told<GroupUsage> group_usage(const SystemRoot& root, int pid) {
+Known<GroupUsage> group_usage(const SystemRoot& root, int pid) {
   const std::string who = pid == 0 ? "self" : std::to_string(pid);
   const std::optional<std::string> groups = read_text(root.proc + "/" + who + "/cgroup");
   // The kernel writes the group's path as our namespace sees it, so our own mounts apply.
   const std::optional<std::string> mountinfo = read_text(root.proc + "/self/mountinfo");
-  if (!groups) return Told<GroupUsage>::unknown("/proc/PID/cgroup cannot be read");
-  if (!mountinfo) return Told<GroupUsage>::unknown("/proc/self/mountinfo cannot be read");
+  if (!groups) return Known<GroupUsage>::unknown("/proc/PID/cgroup cannot be read");
+  if (!mountinfo) return Known<GroupUsage>::unknown("/proc/self/mountinfo cannot be read");
   const std::vector<GroupMount> mounts = memory_mounts(*mountinfo, root);
   std::optional<GroupUsage> seen;
   for (const bool v2 : {false, true}) {
     const std::optional<GroupPlace> place = find_group(mounts, *groups, v2);
     if (!place) continue;
     GroupUsage group = usage_at(*place);
-    if (group.usage || group.anon) return Told<GroupUsage>::known(std::move(group));
+    if (group.usage || group.anon) return Known<GroupUsage>::known(std::move(group));
     if (!seen) seen = std::move(group);
   }
-  if (seen) return Told<GroupUsage>::known(std::move(*seen));
-  return Told<GroupUsage>::unknown("no memory group is mounted");
+  if (seen) return Known<GroupUsage>::known(std::move(*seen));
+  return Known<GroupUsage>::unknown("no memory group is mounted");
 }
 
 }  // namespace lowtide

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "system/text_file.h"
-#include "system/told.h"
+#include "core/known.h"
 
 namespace lowtide {
 
@@ -27,14 +27,14 @@ struct GroupLimit {
 struct GroupUsage {
   std::string folder;
   int version = 0;  // 1 or 2
-  ToldBytes usage, anon, inactive_file, active_file;
-  ToldBytes limit;       // the tightest over the group and all above it
-  ToldBytes limit_hits;  // how often usage reached the group's own limit
-  ToldBytes oom_kills;
+  Figure usage, anon, inactive_file, active_file;
+  Figure limit;       // the tightest over the group and all above it
+  Figure limit_hits;  // how often usage reached the group's own limit
+  Figure oom_kills;
 };
 
 // The group of another process, or of ours for pid 0. On a hybrid host, the version that counts
 // memory. Reads four small files and the limits above: 30 to 100 us. Any thread.
-[[nodiscard]] Told<GroupUsage> group_usage(const SystemRoot& root, int pid = 0);
+[[nodiscard]] Known<GroupUsage> group_usage(const SystemRoot& root, int pid = 0);
 
 }  // namespace lowtide

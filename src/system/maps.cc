@@ -109,13 +109,13 @@ bool is_on_tmpfs(const File& file) {
   return ::fstatfs(file.fd(), &system) == 0 && system.f_type == TMPFS_MAGIC;
 }
 
-Told<FileState> state_of(const std::string& path) {
+Known<FileState> state_of(const std::string& path) {
   struct statx now {};
   FileState state;
   try {
     const File file(path);
     if (sys::table.statx(file.fd(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, &now) != 0) {
-      return Told<FileState>::unknown("statx: " + std::generic_category().message(errno));
+      return Known<FileState>::unknown("statx: " + std::generic_category().message(errno));
     }
     state.device = makedev(now.stx_dev_major, now.stx_dev_minor);
     state.inode = now.stx_ino;
@@ -123,11 +123,11 @@ Told<FileState> state_of(const std::string& path) {
     state.in_memory = is_on_tmpfs(file);
     std::string why;
     const std::optional<Residency> cached = residency(file, 0, 0, &why);
-    state.cached = cached ? ToldBytes::known(cached->cached_bytes) : ToldBytes::unknown(why);
+    state.cached = cached ? Figure::known(cached->cached_bytes) : Figure::unknown(why);
   } catch (const IoError& error) {
-    return Told<FileState>::unknown(error.op + ": " + std::generic_category().message(error.err));
+    return Known<FileState>::unknown(error.op + ": " + std::generic_category().message(error.err));
   }
-  return Told<FileState>::known(std::move(state));
+  return Known<FileState>::known(std::move(state));
 }
 
 // btrfs and overlayfs report one device in smaps and another in stat, both with major number 0.
@@ -159,37 +159,37 @@ ProcessMaps parse_smaps(std::string_view text, int pid) {
   return maps;
 }
 
-Told<ProcessMaps> read_maps(const SystemRoot& root, int pid) {
+Known<ProcessMaps> read_maps(const SystemRoot& root, int pid) {
   int err = 0;
   const std::string path = root.proc + "/" + std::to_string(pid) + "/smaps";
   const std::optional<std::string> text = read_text(path, &err);
-  if (!text) return Told<ProcessMaps>::unknown(proc_reason(root, pid, "smaps", err));
+  if (!text) return Known<ProcessMaps>::unknown(proc_reason(root, pid, "smaps", err));
   constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // read_text reads no more
   if (text->size() >= kMostBytes) {
-    return Told<ProcessMaps>::unknown(
+    return Known<ProcessMaps>::unknown(
         "/proc/PID/smaps exceeds 16 MiB: the process has too many mappings");
   }
-  return Told<ProcessMaps>::known(parse_smaps(*text, pid));
+  return Known<ProcessMaps>::known(parse_smaps(*text, pid));
 }
 
-Told<FileState> file_state(const std::string& path) {
+Known<FileState> file_state(const std::string& path) {
   return state_of(path);
 }
 
-Told<FileState> file_state(const SystemRoot& root, const FileMap& map) {
+Known<FileState> file_state(const SystemRoot& root, const FileMap& map) {
   const std::string process = root.proc + "/" + std::to_string(map.pid);
   std::string why = "the file was deleted";
   if (!map.deleted) {
     // The process may be in another mount namespace; its root requires permission to trace it.
     for (const std::string& path : {process + "/root" + map.path, map.path}) {
-      Told<FileState> state = state_of(path);
+      Known<FileState> state = state_of(path);
       if (state && is_same(*state, map)) return state;
       why = state ? "its path now names another file" : state.why;
     }
   }
-  Told<FileState> state = state_of(process + "/map_files/" + map.range);
+  Known<FileState> state = state_of(process + "/map_files/" + map.range);
   if (state && is_same(*state, map)) return state;
-  return Told<FileState>::unknown(why);
+  return Known<FileState>::unknown(why);
 }
 
 }  // namespace lowtide

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "system/text_file.h"
-#include "system/told.h"
+#include "core/known.h"
 
 namespace lowtide {
 
@@ -30,7 +30,7 @@ struct ProcessMaps {
   std::vector<FileMap> files;
   std::uint64_t pss = 0;
 };
-[[nodiscard]] Told<ProcessMaps> read_maps(const SystemRoot& root, int pid);
+[[nodiscard]] Known<ProcessMaps> read_maps(const SystemRoot& root, int pid);
 [[nodiscard]] ProcessMaps parse_smaps(std::string_view text, int pid);
 
 // The current state of a file.
@@ -38,12 +38,12 @@ struct FileState {
   std::uint64_t device = 0, inode = 0;
   std::uint64_t size = 0;
   bool in_memory = false;  // tmpfs: its pages are shared memory and are on no disk
-  ToldBytes cached;
+  Figure cached;
 };
 // By its path; unknown with the reason ("not a regular file", "no such file") on failure.
-[[nodiscard]] Told<FileState> file_state(const std::string& path);
+[[nodiscard]] Known<FileState> file_state(const std::string& path);
 // The file of a mapping: by its path as the process sees it, or through map_files if it was
 // deleted. Unknown if the path now names another file.
-[[nodiscard]] Told<FileState> file_state(const SystemRoot& root, const FileMap& map);
+[[nodiscard]] Known<FileState> file_state(const SystemRoot& root, const FileMap& map);
 
 }  // namespace lowtide

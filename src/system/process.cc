@@ -45,11 +45,11 @@ std::vector<int> numbers_in(const std::string& folder, bool* readable) {
   return numbers;
 }
 
-ToldBytes kib_of(const std::string& text, const char* key, const char* why) {
+Figure kib_of(const std::string& text, const char* key, const char* why) {
   const std::optional<std::uint64_t> kib = number_of(text, key);
   std::uint64_t bytes = 0;
-  if (!kib || !checked_mul(*kib, 1024, &bytes)) return ToldBytes::unknown(why);
-  return ToldBytes::known(bytes);
+  if (!kib || !checked_mul(*kib, 1024, &bytes)) return Figure::unknown(why);
+  return Figure::known(bytes);
 }
 
 // "pid (comm) S ppid ...": comm may contain blanks and parentheses, so the last parenthesis ends
@@ -113,15 +113,15 @@ std::string proc_reason(const SystemRoot& root, int pid, const std::string& file
   }
 }
 
-Told<ProcessStat> read_stat(const SystemRoot& root, int pid, bool* gone) {
+Known<ProcessStat> read_stat(const SystemRoot& root, int pid, bool* gone) {
   int err = 0;
   const std::optional<std::string> text = read_text(folder_of(root, pid) + "/stat", &err);
   if (gone != nullptr) *gone = !text && (err == ENOENT || err == ESRCH);
-  if (!text) return Told<ProcessStat>::unknown(proc_reason(root, pid, "stat", err));
+  if (!text) return Known<ProcessStat>::unknown(proc_reason(root, pid, "stat", err));
   std::optional<ProcessStat> stat = parse_stat(*text);
-  if (!stat) return Told<ProcessStat>::unknown("/proc/PID/stat is not as expected");
+  if (!stat) return Known<ProcessStat>::unknown("/proc/PID/stat is not as expected");
   stat->pid = pid;
-  return Told<ProcessStat>::known(std::move(*stat));
+  return Known<ProcessStat>::known(std::move(*stat));
 }
 
 ProcessMemory read_memory(const SystemRoot& root, int pid) {
@@ -131,10 +131,10 @@ ProcessMemory read_memory(const SystemRoot& root, int pid) {
     if (auto other = other_thread_status(root, pid)) text = std::move(other);
   }
   if (!text) {
-    const ToldBytes none = ToldBytes::unknown(proc_reason(root, pid, "status", err));
+    const Figure none = Figure::unknown(proc_reason(root, pid, "status", err));
     return {none, none, none, none, none, none};
   }
-  const ToldBytes rss = kib_of(*text, "VmRSS", "the process has released its memory");
+  const Figure rss = kib_of(*text, "VmRSS", "the process has released its memory");
   const char* const why = rss ? "this kernel does not report it" : rss.why.c_str();
   return {rss,
           kib_of(*text, "RssAnon", why),
@@ -148,20 +148,20 @@ ProcessIo read_io(const SystemRoot& root, int pid) {
   int err = 0;
   const std::optional<std::string> text = read_text(folder_of(root, pid) + "/io", &err);
   if (!text) {
-    const ToldBytes none = ToldBytes::unknown(proc_reason(root, pid, "io", err));
+    const Figure none = Figure::unknown(proc_reason(root, pid, "io", err));
     return {none, none};
   }
   const auto bytes = [&text](const char* key) {
     const std::optional<std::uint64_t> count = number_of(*text, key);
-    return count ? ToldBytes::known(*count) : ToldBytes::unknown("this kernel does not report it");
+    return count ? Figure::known(*count) : Figure::unknown("this kernel does not report it");
   };
   return {bytes("read_bytes"), bytes("rchar")};
 }
 
-ToldBytes read_pss(const SystemRoot& root, int pid) {
+Figure read_pss(const SystemRoot& root, int pid) {
   int err = 0;
   const std::optional<std::string> text = read_text(folder_of(root, pid) + "/smaps_rollup", &err);
-  if (!text) return ToldBytes::unknown(proc_reason(root, pid, "smaps_rollup", err));
+  if (!text) return Figure::unknown(proc_reason(root, pid, "smaps_rollup", err));
   return kib_of(*text, "Pss", "the process has released its memory");
 }
 
@@ -180,8 +180,8 @@ std::vector<int> list_processes(const SystemRoot& root) {
   return numbers_in(root.proc, &readable);
 }
 
-Told<std::vector<int>> read_children(const SystemRoot& root, int pid) {
-  using Children = Told<std::vector<int>>;
+Known<std::vector<int>> read_children(const SystemRoot& root, int pid) {
+  using Children = Known<std::vector<int>>;
   bool readable = false;
   const std::string tasks = folder_of(root, pid) + "/task";
   std::vector<int> children;

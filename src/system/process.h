@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "system/text_file.h"
-#include "system/told.h"
+#include "core/known.h"
 
 namespace lowtide {
 
@@ -26,27 +26,27 @@ struct ProcessStat {
 };
 // `gone`, if given, reports whether the process is missing or hidden, as opposed to temporarily
 // unreadable (too many open files).
-[[nodiscard]] Told<ProcessStat> read_stat(const SystemRoot& root, int pid, bool* gone = nullptr);
+[[nodiscard]] Known<ProcessStat> read_stat(const SystemRoot& root, int pid, bool* gone = nullptr);
 
 // /proc/PID/status, in bytes. A missing line is unknown: the kernel does not count it, or the
 // process has released its memory. If only its first thread has ended, another thread's file is
 // read.
 struct ProcessMemory {
-  ToldBytes rss;  // VmRSS: the sum of the next three; kernels before 4.5 report nothing else
-  ToldBytes anon, file, shmem;
-  ToldBytes page_tables, swap;
+  Figure rss;  // VmRSS: the sum of the next three; kernels before 4.5 report nothing else
+  Figure anon, file, shmem;
+  Figure page_tables, swap;
 };
 [[nodiscard]] ProcessMemory read_memory(const SystemRoot& root, int pid);
 
 // /proc/PID/io since the process started; only for processes that we may trace.
 struct ProcessIo {
-  ToldBytes disk_bytes;   // read_bytes: what was read from a device
-  ToldBytes asked_bytes;  // rchar: what read calls returned
+  Figure disk_bytes;   // read_bytes: what was read from a device
+  Figure asked_bytes;  // rchar: what read calls returned
 };
 [[nodiscard]] ProcessIo read_io(const SystemRoot& root, int pid);
 
 // Pss of /proc/PID/smaps_rollup. The kernel walks all pages, which takes milliseconds per GB.
-[[nodiscard]] ToldBytes read_pss(const SystemRoot& root, int pid);
+[[nodiscard]] Figure read_pss(const SystemRoot& root, int pid);
 
 // Its command line; empty if unreadable, and for a process that is ending.
 [[nodiscard]] std::vector<std::string> read_command_line(const SystemRoot& root, int pid);
@@ -55,7 +55,7 @@ struct ProcessIo {
 [[nodiscard]] std::vector<int> list_processes(const SystemRoot& root);
 // The children of all threads of a process; unknown if the kernel has no task/TID/children
 // (CONFIG_PROC_CHILDREN). Then only the parent ids of all processes show them.
-[[nodiscard]] Told<std::vector<int>> read_children(const SystemRoot& root, int pid);
+[[nodiscard]] Known<std::vector<int>> read_children(const SystemRoot& root, int pid);
 
 // Whether our orphaned descendants become our children (PR_SET_CHILD_SUBREAPER).
 [[nodiscard]] bool adopts_orphans();

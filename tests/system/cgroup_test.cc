@@ -29,7 +29,7 @@ TEST_F(GroupTest, OfAnotherProcessIsReadFromV2) {
   set("cgroup/a/b/memory.stat",
       "anon 1000\nfile 3000\ninactive_anon 5\ninactive_file 2000\nactive_file 700\n");
   set("cgroup/a/b/memory.events", "low 0\nhigh 2\nmax 3\noom 1\noom_kill 1\n");
-  const Told<GroupUsage> group = group_usage(root_, 7);
+  const Known<GroupUsage> group = group_usage(root_, 7);
   ASSERT_TRUE(group) << group.why;
   EXPECT_EQ(group->version, 2);
   EXPECT_EQ(group->folder, folder_ / "cgroup/a/b");
@@ -51,7 +51,7 @@ TEST_F(GroupTest, IsReadFromV1WithAllGroupsBelow) {
       "total_active_file 700\n");
   set("cgroup/memory/job/memory.failcnt", "4\n");
   set("cgroup/memory/job/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
-  const Told<GroupUsage> group = group_usage(root_);
+  const Known<GroupUsage> group = group_usage(root_);
   ASSERT_TRUE(group) << group.why;
   EXPECT_EQ(group->version, 1);
   EXPECT_EQ(group->anon.value, 1000u);
@@ -83,7 +83,7 @@ TEST_F(GroupTest, SaysWhatItDoesNotKnow) {
   mounts("");
   EXPECT_EQ(group_usage(root_, 7).why, "no memory group is mounted");
   mounts(kV2Mount);  // the root group has no files of its own
-  const Told<GroupUsage> group = group_usage(root_, 7);
+  const Known<GroupUsage> group = group_usage(root_, 7);
   ASSERT_TRUE(group);
   EXPECT_EQ(group->usage.why, "memory.current does not report it");
   EXPECT_EQ(group->anon.why, "memory.stat does not report it");

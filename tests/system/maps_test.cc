@@ -63,7 +63,7 @@ class MappedFile {
  public:
   explicit MappedFile(const std::string& path, std::size_t size) : pinned_(path, size) {}
   [[nodiscard]] static std::optional<FileMap> find(const std::string& path) {
-    const Told<ProcessMaps> maps = read_maps({}, ::getpid());
+    const Known<ProcessMaps> maps = read_maps({}, ::getpid());
     if (!maps) return std::nullopt;
     for (const FileMap& map : maps->files) {
       if (map.path == path) return map;
@@ -86,7 +86,7 @@ TEST(Maps, OfOurselvesShowAFileWithBlanksAndNewlines) {
   const std::optional<FileMap> map = MappedFile::find(path);
   ASSERT_TRUE(map);
   EXPECT_EQ(map->mapped, kSize);
-  const Told<FileState> state = file_state(SystemRoot{}, *map);
+  const Known<FileState> state = file_state(SystemRoot{}, *map);
   ASSERT_TRUE(state) << state.why;
   EXPECT_EQ(state->size, kSize);
   EXPECT_EQ(state->cached.value.value_or(kSize), kSize);  // unknown on old kernels
@@ -101,7 +101,7 @@ TEST(Maps, OfADeletedFileAreReadThroughTheMapOrUnknown) {
   const std::optional<FileMap> map = MappedFile::find(path);
   ASSERT_TRUE(map);
   EXPECT_TRUE(map->deleted);
-  const Told<FileState> state = file_state(SystemRoot{}, *map);
+  const Known<FileState> state = file_state(SystemRoot{}, *map);
   if (state) {
     EXPECT_EQ(state->inode, map->inode);
   } else {
@@ -130,7 +130,7 @@ TEST(FileStates, AreUnknownWithTheirReason) {
         errno = ENOSYS;
         return -1;
       });
-  const Told<FileState> state = file_state(path);
+  const Known<FileState> state = file_state(path);
   ASSERT_TRUE(state);
   EXPECT_EQ(state->size, 1u);
   EXPECT_EQ(state->cached.why, "cachestat: not available before Linux 6.5");

@@ -159,7 +159,7 @@ TEST(Process, SeesTheMemoryThatWeTake) {
   ASSERT_NE(at, MAP_FAILED);
   std::memset(at, 1, kSize);
   const ProcessMemory memory = read_memory({}, ::getpid());
-  const ToldBytes pss = read_pss({}, ::getpid());
+  const Figure pss = read_pss({}, ::getpid());
   ::munmap(at, kSize);
   EXPECT_GE(memory.anon.value.value_or(0), before + kSize - kMiB);
   EXPECT_TRUE(memory.page_tables);
