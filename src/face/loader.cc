@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/hash.h"
+#include "core/step_hook.h"
 #include "face/loader_impl.h"
 #include "order/mixed.h"
 #include "order/random.h"
@@ -172,13 +173,13 @@ Loader::~Loader() = default;
 
 Batch Loader::next() {
   Batch batch = impl_->run().next();
-  if (batch) mark_step(batch.epoch(), batch.step());
+  if (batch) report_step(batch.epoch(), batch.step());
   return batch;
 }
 
 std::optional<Batch> Loader::next_for(std::chrono::milliseconds timeout) {
   std::optional<Batch> batch = impl_->run().next_for(timeout);
-  if (batch && *batch) mark_step(batch->epoch(), batch->step());
+  if (batch && *batch) report_step(batch->epoch(), batch->step());
   return batch;
 }
 void Loader::cancel() noexcept {

@@ -13,7 +13,6 @@
 #include "face/run.h"
 #include "face/tokens_impl.h"
 #include "loader/schedule.h"
-#include "lowtide/profile.h"
 #include "lowtide/tokens.h"
 #include "order/order.h"
 

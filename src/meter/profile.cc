@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/step_hook.h"
 #include "meter/recording.h"
 #include "meter/watch.h"
 #include "os/per_process.h"
@@ -31,6 +32,7 @@ void begin(Watch* watch) {
   const std::lock_guard lock(all.mutex);
   all.watches.push_back(watch);
   all.any = true;
+  step_hook = &mark_step;
 }
 
 void end(const Watch* watch) {
@@ -38,6 +40,7 @@ void end(const Watch* watch) {
   const std::lock_guard lock(all.mutex);
   std::erase(all.watches, watch);
   all.any = !all.watches.empty();
+  if (!all.any) step_hook = nullptr;
 }
 
 Watch::Options watch_options(const ProfileOptions& options) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/step_hook.h"
 #include "lowtide/error.h"
 #include "meter/trace.h"
 #include "os/temp_folder.h"
@@ -56,6 +57,18 @@ TEST(Profile, RunsUntilItIsStopped) {
   profile.stop(4);
   EXPECT_EQ(marks_at(folder / "a.trace"), (std::vector<std::string>{"epoch 1", "step 2"}));
   EXPECT_EQ(trace_at(folder / "a.trace").ending->exit_code, 3);
+}
+
+TEST(Profile, HearsTheStepsOfALoader) {
+  const TempFolder folder;
+  report_step(2, 9);
+  Profile profile(traced(folder));
+  report_step(3, 1);
+  report_step(3, 2);
+  report_step(4, 1);
+  profile.stop();
+  report_step(5, 1);
+  EXPECT_EQ(marks_at(folder / "a.trace"), (std::vector<std::string>{"epoch 3", "epoch 4"}));
 }
 
 TEST(Profile, StopsWhenItIsDestroyedOrAnotherTakesItsPlace) {
