@@ -1,4 +1,4 @@
-#include "lowtide/bench.h"
+#include "lowtide/command/bench.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "failure.h"
 #include "files.h"
 #include "lowtide/bytes.h"
-#include "lowtide/json.h"
+#include "lowtide/command/json.h"
 #include "stop.h"
 #include "terminal.h"
 #include "verb.h"

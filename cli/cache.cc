@@ -1,4 +1,4 @@
-#include "lowtide/cache.h"
+#include "lowtide/command/cache.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "failure.h"
 #include "lowtide/bytes.h"
-#include "lowtide/json.h"
+#include "lowtide/command/json.h"
 #include "stop.h"
 #include "terminal.h"
 #include "verb.h"

@@ -8,7 +8,7 @@
 #include "files.h"
 #include "lowtide/bytes.h"
 #include "lowtide/info.h"
-#include "lowtide/json.h"
+#include "lowtide/command/json.h"
 #include "stop.h"
 #include "terminal.h"
 #include "verb.h"

@@ -1,4 +1,4 @@
-#include "lowtide/demo.h"
+#include "lowtide/command/demo.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 #include "failure.h"
 #include "lowtide/bytes.h"
-#include "lowtide/cache.h"
-#include "lowtide/command.h"
-#include "lowtide/json.h"
+#include "lowtide/command/cache.h"
+#include "lowtide/command/run_command.h"
+#include "lowtide/command/json.h"
 #include "lowtide/profile.h"
 #include "outputs.h"
 #include "stop.h"

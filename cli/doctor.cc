@@ -1,4 +1,4 @@
-#include "lowtide/doctor.h"
+#include "lowtide/command/doctor.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "files.h"
 #include "lowtide/build.h"
-#include "lowtide/json.h"
+#include "lowtide/command/json.h"
 #include "terminal.h"
 #include "verb.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lowtide/json.h"
+#include "lowtide/command/json.h"
 
 namespace lowtide::cli {
 

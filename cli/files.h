@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lowtide/info.h"
-#include "lowtide/json.h"
+#include "lowtide/command/json.h"
 
 namespace CLI {
 class App;

@@ -1,4 +1,4 @@
-#include "lowtide/guard.h"
+#include "lowtide/command/guard.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -8,7 +8,7 @@
 #include "failure.h"
 #include "files.h"
 #include "lowtide/bytes.h"
-#include "lowtide/json.h"
+#include "lowtide/command/json.h"
 #include "terminal.h"
 #include "verb.h"
 

@@ -1,6 +1,6 @@
 #include "live.h"
 
-#include "lowtide/terminal.h"
+#include "lowtide/command/terminal.h"
 #include "terminal.h"
 
 namespace lowtide::cli {

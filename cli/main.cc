@@ -8,7 +8,7 @@
 #include "failure.h"
 #include "help.h"
 #include "lowtide/build.h"
-#include "lowtide/json.h"
+#include "lowtide/command/json.h"
 #include "options.h"
 #include "program.h"
 #include "terminal.h"

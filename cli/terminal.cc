@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lowtide/bytes.h"
-#include "lowtide/terminal.h"
+#include "lowtide/command/terminal.h"
 #include "text.h"
 
 namespace lowtide::cli {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "lowtide/bytes.h"
-#include "lowtide/terminal.h"
+#include "lowtide/command/terminal.h"
 #include "terminal.h"
 
 namespace lowtide::cli {

@@ -10,7 +10,7 @@
 
 #include "bindings.h"
 #include "lowtide/error.h"
-#include "lowtide/terminal.h"
+#include "lowtide/command/terminal.h"
 
 namespace lowtide::python {
 namespace {

@@ -10,7 +10,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "lowtide/build.h"
-#include "lowtide/doctor.h"
+#include "lowtide/command/doctor.h"
 #include "lowtide/info.h"
 
 namespace lowtide::python {

@@ -1,4 +1,4 @@
-#include "lowtide/guard.h"
+#include "lowtide/command/guard.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -17,7 +17,7 @@
 #include "ceiling/guard_watch.h"
 #include "ceiling/shim/page.h"
 #include "lowtide/bytes.h"
-#include "lowtide/command.h"
+#include "lowtide/command/run_command.h"
 #include "lowtide/error.h"
 #include "system/kernel.h"
 #include "os/paths.h"

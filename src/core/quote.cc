@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "core/utf8.h"
-#include "lowtide/terminal.h"
+#include "lowtide/command/terminal.h"
 
 namespace lowtide {
 namespace {

@@ -9,7 +9,7 @@
 #include "inspect/bench_device.h"
 #include "inspect/bench_reading.h"
 #include "lowtide/array.h"
-#include "lowtide/bench.h"
+#include "lowtide/command/bench.h"
 
 namespace lowtide {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lowtide/doctor.h"
+#include "lowtide/command/doctor.h"
 #include "system/limits.h"
 
 namespace lowtide {

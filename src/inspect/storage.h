@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "lowtide/doctor.h"
+#include "lowtide/command/doctor.h"
 
 namespace lowtide {
 

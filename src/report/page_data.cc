@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/quote.h"
-#include "lowtide/json.h"
+#include "lowtide/command/json.h"
 #include "verdict/file_rows.h"
 #include "report/looks.h"
 #include "report/markup.h"

@@ -1,4 +1,4 @@
-#include "lowtide/terminal.h"
+#include "lowtide/command/terminal.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

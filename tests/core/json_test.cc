@@ -1,4 +1,4 @@
-#include "lowtide/json.h"
+#include "lowtide/command/json.h"
 
 #include <gtest/gtest.h>
 

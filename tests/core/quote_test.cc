@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "lowtide/terminal.h"
+#include "lowtide/command/terminal.h"
 
 namespace lowtide::quote_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "inspect/hot_range.h"
-#include "lowtide/bench.h"
+#include "lowtide/command/bench.h"
 #include "support/data_file.h"
 
 namespace lowtide::bench_stop_test {

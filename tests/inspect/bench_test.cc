@@ -1,4 +1,4 @@
-#include "lowtide/bench.h"
+#include "lowtide/command/bench.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

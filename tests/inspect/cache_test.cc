@@ -1,4 +1,4 @@
-#include "lowtide/cache.h"
+#include "lowtide/command/cache.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "lowtide/demo.h"
+#include "lowtide/command/demo.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lowtide/command.h"
+#include "lowtide/command/run_command.h"
 #include "lowtide/error.h"
 #include "os/temp_folder.h"
 #include "support/forked.h"

@@ -1,4 +1,4 @@
-#include "lowtide/command.h"
+#include "lowtide/command/run_command.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 #include "os/temp_folder.h"
 #include "support/forked.h"
 
-namespace lowtide::command_test {
+namespace lowtide::run_command_test {
 namespace {
 
 CommandEnd shell(const std::string& script, const std::function<void(int)>& started = {}) {
@@ -178,4 +178,4 @@ TEST(Command, DoesNotOutliveUs) {
 }
 
 }  // namespace
-}  // namespace lowtide::command_test
+}  // namespace lowtide::run_command_test

@@ -1,4 +1,4 @@
-// command.h - runs another program to its end, as a shell would.
+// run_command.h - runs another program to its end, as a shell would.
 #pragma once
 
 #include <functional>

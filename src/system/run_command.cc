@@ -1,4 +1,4 @@
-#include "lowtide/command.h"
+#include "lowtide/command/run_command.h"
 
 #include <fcntl.h>
 #include <signal.h>
