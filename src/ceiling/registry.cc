@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "ceiling/pace.h"
+#include "ceiling/count_rule.h"
 #include "core/clock.h"
 #include "os/per_process.h"
 #include "system/mapped_pages.h"
@@ -108,7 +108,7 @@ bool Registry::running() const {
 
 void Registry::run(Trimmer& trimmer, std::uint64_t turn) {
   std::unique_lock lock(mutex_);
-  Pace pace;
+  CountRule rule;
   std::optional<std::uint64_t> counted_at;  // the value of changes_ at the last count
   while (turn == turn_) {
     if (maps_.empty()) {
@@ -117,7 +117,7 @@ void Registry::run(Trimmer& trimmer, std::uint64_t turn) {
     }
     const std::optional<std::uint64_t> file_bytes = resident_file_bytes();
     const std::uint64_t now = now_ns();
-    if (!file_bytes || counted_at != changes_ || pace.look(*file_bytes, now)) {
+    if (!file_bytes || counted_at != changes_ || rule.look(*file_bytes, now)) {
       account_locked();
       counted_at = changes_;
       // The process's growth could be in any map, so the one with the least room decides.
@@ -127,11 +127,11 @@ void Registry::run(Trimmer& trimmer, std::uint64_t turn) {
         return found;
       };
       // Read again: counting may have trimmed, and growth is measured from here.
-      pace.counted(resident_file_bytes().value_or(0),
+      rule.counted(resident_file_bytes().value_or(0),
                    least([](const TrimmedMap& map) { return map.room_bytes(); }),
                    least([](const TrimmedMap& map) { return map.limit_bytes(); }), now);
     }
-    const auto wait = file_bytes ? std::chrono::nanoseconds(pace.wait_ns()) : kBlindWait;
+    const auto wait = file_bytes ? std::chrono::nanoseconds(rule.wait_ns()) : kBlindWait;
     const std::uint64_t before = changes_;
     trimmer.changed.wait_for(lock, wait, [&] { return turn != turn_ || changes_ != before; });
   }

@@ -2,61 +2,91 @@
 
 #include <gtest/gtest.h>
 
-namespace lowtide::pace_test {
+#include <algorithm>
+#include <vector>
+
+#include "ceiling/shim/mark.h"
+
+namespace lowtide::ceiling::pace_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kStepNs = 50'000;
 
-Pace pace_with(std::uint64_t headroom, std::uint64_t limit) {
-  Pace pace;
-  pace.counted(100 * kMiB, headroom, limit, 1000 * kMs);
-  return pace;
-}
+struct Seen {
+  std::vector<std::uint64_t> samples;
+  std::uint64_t looks = 0;
 
-TEST(Pace, CountsWhenTheProcessGrewByTheHeadroom) {
-  Pace pace = pace_with(50 * kMiB, 256 * kMiB);
-  EXPECT_FALSE(pace.look(100 * kMiB, 1001 * kMs));
-  EXPECT_FALSE(pace.look(149 * kMiB, 1002 * kMs));
-  EXPECT_TRUE(pace.look(150 * kMiB, 1003 * kMs));
-}
-
-TEST(Pace, CountsFromTheLowestPointWhenSomethingElseShrank) {
-  Pace pace = pace_with(50 * kMiB, 256 * kMiB);
-  EXPECT_FALSE(pace.look(20 * kMiB, 1001 * kMs));
-  EXPECT_FALSE(pace.look(69 * kMiB, 1002 * kMs));
-  EXPECT_TRUE(pace.look(70 * kMiB, 1003 * kMs));
-}
-
-TEST(Pace, CountsAfterATenthOfASecondOnlyIfSomethingMoved) {
-  Pace still = pace_with(50 * kMiB, 256 * kMiB);
-  EXPECT_FALSE(still.look(100 * kMiB, 1000 * kMs + 2 * Pace::kStaleNs));
-  Pace moved = pace_with(50 * kMiB, 256 * kMiB);
-  EXPECT_FALSE(moved.look(101 * kMiB, 1001 * kMs));
-  EXPECT_TRUE(moved.look(101 * kMiB, 1000 * kMs + Pace::kStaleNs));
-}
-
-TEST(Pace, LooksSoonerWhenLittleIsLeftOrGrowthIsFast) {
-  Pace far = pace_with(512 * kMiB, 512 * kMiB);
-  EXPECT_FALSE(far.look(100 * kMiB + 4096, 1001 * kMs));
-  Pace near = pace_with(20 * kMiB, 512 * kMiB);
-  EXPECT_FALSE(near.look(100 * kMiB + 4096, 1001 * kMs));
-  EXPECT_LT(near.wait_ns(), far.wait_ns());
-  EXPECT_FALSE(far.look(500 * kMiB, 1002 * kMs));
-  EXPECT_EQ(far.wait_ns(), Pace::kShortestNs);
-}
-
-TEST(Pace, NeverWaitsLongerThanTheLimitTakesToFill) {
-  Pace pace = pace_with(kMiB, 32 * kMiB);
-  std::uint64_t wait = 0;
-  for (std::uint64_t look = 0; look < 100; ++look) {
-    EXPECT_FALSE(pace.look(100 * kMiB, (1001 + look) * kMs));
-    EXPECT_GE(pace.wait_ns(), wait);  // slower and slower while nothing moves
-    wait = pace.wait_ns();
+  [[nodiscard]] std::uint64_t peak() const { return *std::ranges::max_element(samples); }
+  [[nodiscard]] std::uint64_t at(double share) {
+    const auto place = samples.begin() +
+                       static_cast<std::ptrdiff_t>(static_cast<double>(samples.size() - 1) * share);
+    std::ranges::nth_element(samples, place);
+    return *place;
   }
-  EXPECT_LE(wait, 32 * kMiB / Pace::kBytesPerMs * kMs + kMs);
-  EXPECT_GT(wait, Pace::kUsualNs);
+};
+
+// Ten seconds of a reader that maps `rate` bytes a second from `start_ns` on. A look comes
+// `late_ns` after it was due, a trim takes away everything.
+Seen simulate(std::uint64_t limit_bytes, double rate, std::uint64_t late_ns,
+              std::uint64_t start_ns = 0, std::uint64_t resident_bytes = 0) {
+  Mark mark(limit_bytes);
+  Pace pace{{.growing = 4'000'000'000, .starting = 1'000'000'000}};
+  Seen seen;
+  std::uint64_t look_ns = 0;
+  double resident = static_cast<double>(resident_bytes);
+  for (std::uint64_t now = 0; now < 10'000'000'000; now += kStepNs) {
+    if (now >= start_ns) resident += rate * static_cast<double>(kStepNs) / 1e9;
+    seen.samples.push_back(static_cast<std::uint64_t>(resident));
+    if (now < look_ns) continue;
+    ++seen.looks;
+    pace.seen(seen.samples.back(), now);
+    if (seen.samples.back() >= mark.bytes()) {
+      resident = 0;
+      mark.trimmed(pace.last_bytes());
+      pace.released(0, now);
+    }
+    look_ns = now + pace.sleep_ns(mark.bytes(), mark.late_bytes()) + late_ns;
+  }
+  return seen;
+}
+
+TEST(Pace, AReaderOfAGigabyteASecondStaysWithinTheLimit) {
+  for (const std::uint64_t limit : {16 * kMiB, 64 * kMiB, 256 * kMiB, 4096 * kMiB}) {
+    for (const std::uint64_t late_ns : {100'000UL, 1'000'000UL}) {
+      Seen seen = simulate(limit, 1e9, late_ns);
+      EXPECT_LE(seen.peak(), limit + limit / 4) << limit << ' ' << late_ns;
+      EXPECT_LE(seen.at(0.95), limit + limit / 20) << limit << ' ' << late_ns;
+    }
+  }
+}
+
+TEST(Pace, AReaderThatStartsAfterARestIsMetInTime) {
+  for (const std::uint64_t limit : {64 * kMiB, 256 * kMiB}) {
+    for (const std::uint64_t before : {std::uint64_t{0}, limit / 2, limit - limit / 7}) {
+      const Seen seen = simulate(limit, 1e9, 200'000, 5'000'000'000, before);
+      EXPECT_LE(seen.peak(), limit + limit / 4) << limit << ' ' << before;
+    }
+  }
+}
+
+TEST(Pace, LearnsToBeEarlyWhereLooksComeLate) {
+  Seen seen = simulate(64 * kMiB, 4e9, 5'000'000);
+  EXPECT_LE(seen.at(0.95), 68 * kMiB);
+}
+
+TEST(Pace, RestsWhileNothingGrows) {
+  EXPECT_LE(simulate(256 * kMiB, 0, 0).looks, 400U);
+  EXPECT_LE(simulate(256 * kMiB, 0, 0, 0, 223 * kMiB).looks, 400U);  // just below the mark
+}
+
+TEST(Mark, IsNeverBelowHalfTheLimit) {
+  Mark mark(64 * kMiB);
+  for (int trim = 0; trim < 100; ++trim) {
+    mark.trimmed(1024 * kMiB);
+    EXPECT_GE(mark.bytes(), 32 * kMiB);
+  }
 }
 
 }  // namespace
-}  // namespace lowtide::pace_test
+}  // namespace lowtide::ceiling::pace_test

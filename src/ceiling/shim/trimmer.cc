@@ -97,8 +97,8 @@ std::uint64_t Trimmer::look() {
   }
   const std::uint64_t sum_bytes = resident_bytes_ + others_bytes();
   pace_.seen(sum_bytes, bare::now_ns());
-  if (sum_bytes >= pace_.mark_bytes() && holds_its_share()) trim();
-  const std::uint64_t sleep_ns = pace_.next_ns();
+  if (sum_bytes >= mark_.bytes() && holds_its_share()) trim();
+  const std::uint64_t sleep_ns = pace_.sleep_ns(mark_.bytes(), mark_.late_bytes());
   return sleep_ns > rest_ns_ ? sleep_ns : rest_ns_;
 }
 
@@ -140,7 +140,8 @@ void Trimmer::trim() {
     shim_.slot().state.fetch_or(Slot::kUndone);
     shim_.page().undone.fetch_add(1);
   }
-  pace_.trimmed(after + others_bytes(), bare::now_ns());
+  mark_.trimmed(pace_.last_bytes());
+  pace_.released(after + others_bytes(), bare::now_ns());
 }
 
 // Trims that achieve nothing become rare: the kernel keeps the pages (locked, or of a private map),

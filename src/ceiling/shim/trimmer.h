@@ -6,8 +6,9 @@
 // to take the lock.
 #pragma once
 
+#include "ceiling/pace.h"
 #include "ceiling/shim/churn.h"
-#include "ceiling/shim/pace.h"
+#include "ceiling/shim/mark.h"
 #include "ceiling/shim/shim.h"
 #include "system/bare_maps.h"
 
@@ -15,7 +16,7 @@ namespace lowtide::ceiling {
 
 class Trimmer {
  public:
-  explicit Trimmer(Shim& whose) : shim_(whose), pace_(whose.settings().limit_bytes) {}
+  explicit Trimmer(Shim& whose) : shim_(whose), mark_(whose.settings().limit_bytes) {}
 
   // False if the kernel offers no way to look.
   [[nodiscard]] bool open();
@@ -40,7 +41,9 @@ class Trimmer {
   void drop_cache(const Entry& entry, const bare::Area& area, bare::Range part);
 
   Shim& shim_;
-  Pace pace_;
+  Mark mark_;
+  // A reader at 1 GB/s is noticed before it is 5 % above the limit.
+  Pace pace_{{.growing = 4'000'000'000, .starting = 1'000'000'000}};
   Churn churn_;
   bare::OwnMaps maps_;
   std::uint64_t other_bytes_ = 0;  // shared pages outside our maps, as of the last count
