@@ -14,6 +14,12 @@ namespace lowtide {
   return !__builtin_mul_overflow(a, b, out);
 }
 
+// For sums that are only shown or compared: the largest number instead of one that has wrapped.
+[[nodiscard]] inline std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return checked_add(a, b, &sum) ? sum : UINT64_MAX;
+}
+
 // Whether [offset, offset + size) lies inside a file of `total` bytes.
 [[nodiscard]] inline bool fits_inside(std::uint64_t offset, std::uint64_t size,
                                       std::uint64_t total) {

@@ -3,25 +3,12 @@
 #include <algorithm>
 
 namespace lowtide {
-namespace {
-
-using Bytes = std::optional<std::uint64_t>;
-
-// A hostile trace may contain any number: a sum saturates instead of wrapping.
-void add(Bytes& sum, const Bytes& part) {
-  if (!part) return;
-  std::uint64_t total = 0;
-  if (__builtin_add_overflow(sum.value_or(0), *part, &total)) total = UINT64_MAX;
-  sum = total;
-}
-
-}  // namespace
 
 std::optional<std::uint64_t> rss_of(const ProcessReading& process) {
   if (!process.anon.value || !process.file.value || !process.shmem.value) return process.rss_alone;
-  Bytes rss = process.anon.value;
-  add(rss, process.file.value);
-  add(rss, process.shmem.value);
+  std::optional<std::uint64_t> rss = process.anon.value;
+  add_known(rss, process.file.value);
+  add_known(rss, process.shmem.value);
   return rss;
 }
 
@@ -29,16 +16,16 @@ Sums sums_of(const Reading& reading) {
   Sums sums;
   bool every_pss = !reading.processes.empty();
   for (const ProcessReading& process : reading.processes) {
-    add(sums.rss, rss_of(process));
-    add(sums.anon, process.anon.value);
-    add(sums.file, process.file.value);
-    add(sums.shmem, process.shmem.value);
-    add(sums.page_tables, process.page_tables.value);
-    add(sums.swap, process.swap.value);
-    add(sums.pss, process.pss.value);
-    add(sums.disk_bytes, process.disk_bytes.value);
-    add(sums.asked_bytes, process.asked_bytes.value);
-    add(sums.threads, process.threads.value);
+    add_known(sums.rss, rss_of(process));
+    add_known(sums.anon, process.anon.value);
+    add_known(sums.file, process.file.value);
+    add_known(sums.shmem, process.shmem.value);
+    add_known(sums.page_tables, process.page_tables.value);
+    add_known(sums.swap, process.swap.value);
+    add_known(sums.pss, process.pss.value);
+    add_known(sums.disk_bytes, process.disk_bytes.value);
+    add_known(sums.asked_bytes, process.asked_bytes.value);
+    add_known(sums.threads, process.threads.value);
     every_pss = every_pss && process.pss.value.has_value();
   }
   if (!every_pss) sums.pss.reset();
@@ -46,17 +33,17 @@ Sums sums_of(const Reading& reading) {
 }
 
 std::optional<std::uint64_t> cached_of(const Reading& reading) {
-  Bytes cached;
+  std::optional<std::uint64_t> cached;
   // After the processes have ended, only watched files are read: there is no sum to compare with.
   if (!reading.files || reading.processes.empty()) return cached;
-  for (const FileReading& file : *reading.files) add(cached, file.cached.value);
+  for (const FileReading& file : *reading.files) add_known(cached, file.cached.value);
   return cached;
 }
 
 std::optional<std::uint64_t> group_cache_of(const Reading& reading) {
   if (!reading.group || !reading.group->inactive_file.value) return std::nullopt;
-  Bytes cached = reading.group->active_file.value;
-  if (cached) add(cached, reading.group->inactive_file.value);
+  std::optional<std::uint64_t> cached = reading.group->active_file.value;
+  if (cached) add_known(cached, reading.group->inactive_file.value);
   return cached;
 }
 

@@ -2,14 +2,25 @@
 // JSON all use these.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "core/checked.h"
 #include "lowtide/profile.h"
 #include "meter/trace.h"
 
 namespace lowtide {
+
+// Adds what is known. A hostile trace may contain any number: a sum saturates instead of wrapping.
+inline void add_known(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& more) {
+  if (more) sum = saturating_add(sum.value_or(0), *more);
+}
+inline void raise_known(std::optional<std::uint64_t>& peak,
+                        const std::optional<std::uint64_t>& value) {
+  if (value) peak = std::max(peak.value_or(0), *value);
+}
 
 // Bytes summed over the processes of one reading. A process whose figure is unknown is left out; a
 // sum is empty if no process of the reading has the figure.

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/checked.h"
 #include "report/markup.h"
 
 namespace lowtide {
@@ -39,8 +40,7 @@ std::vector<Band> bands_of(const View& view) {
     for (std::size_t i = 0; i < points; ++i) {
       if (!layer.bytes[i]) continue;
       band.low[i] = height[i];
-      if (__builtin_add_overflow(height[i], *layer.bytes[i], &height[i])) height[i] = UINT64_MAX;
-      band.high[i] = height[i];
+      band.high[i] = height[i] = saturating_add(height[i], *layer.bytes[i]);
     }
   }
   return bands;
@@ -50,9 +50,8 @@ Band band_above(const View& view, const Column& more) {
   Band band{Column(more.size()), Column(more.size())};
   for (std::size_t i = 0; i < more.size(); ++i) {
     if (!more[i]) continue;
-    std::uint64_t top = 0;
     band.low[i] = total_at(view, i).value_or(0);
-    band.high[i] = __builtin_add_overflow(*band.low[i], *more[i], &top) ? UINT64_MAX : top;
+    band.high[i] = saturating_add(*band.low[i], *more[i]);
   }
   return band;
 }

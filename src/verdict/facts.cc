@@ -14,16 +14,10 @@ constexpr const char* kSystemFolders[] = {"/locale/", "/gconv/", "/zoneinfo/"};
 
 using Bytes = std::optional<std::uint64_t>;
 
-Bytes plus(const Bytes& bytes, const Bytes& more) {
-  std::uint64_t sum = 0;
-  if (!bytes || !more) return bytes;
-  return __builtin_add_overflow(*bytes, *more, &sum) ? UINT64_MAX : sum;
-}
-
 Bytes largest_shmem(const Reading& reading) {
   Bytes largest;
   for (const ProcessReading& process : reading.processes) {
-    if (process.shmem.value) largest = std::max(largest.value_or(0), *process.shmem.value);
+    raise_known(largest, process.shmem.value);
   }
   return largest;
 }
@@ -31,7 +25,9 @@ Bytes largest_shmem(const Reading& reading) {
 void see_processes(Facts& facts, const Reading& reading, const Sums& sums) {
   const double seconds = reading.seconds;
   facts.processes.see(seconds, reading.processes.size());
-  facts.heap.see(seconds, plus(sums.anon, sums.swap));
+  Bytes heap = sums.anon;
+  if (heap) add_known(heap, sums.swap);
+  facts.heap.see(seconds, heap);
   facts.file.see(seconds, sums.file);
   facts.page_tables.see(seconds, sums.page_tables);
   facts.shmem.see(seconds, largest_shmem(reading));
@@ -105,7 +101,7 @@ std::uint64_t Facts::mapped_rise() const {
   std::uint64_t data = 0, libraries = 0;
   for (const GrownFile& one : files) {
     std::uint64_t& sum = one.library ? libraries : data;
-    if (__builtin_add_overflow(sum, one.rise, &sum)) sum = UINT64_MAX;
+    sum = saturating_add(sum, one.rise);
   }
   return std::max(data, file.rise() - std::min(file.rise(), libraries));
 }

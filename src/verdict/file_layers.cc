@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "meter/sums.h"
 #include "verdict/facts.h"
 
 namespace lowtide {
@@ -71,7 +72,7 @@ std::optional<std::uint64_t> libraries_then(const Reading& reading) {
   for (const FileReading& file : *reading.files) {
     if (!is_library(file.path)) continue;
     if (!file.mapped.value) return std::nullopt;
-    if (__builtin_add_overflow(sum, *file.mapped.value, &sum)) sum = UINT64_MAX;
+    sum = saturating_add(sum, *file.mapped.value);
   }
   return sum;
 }
@@ -80,11 +81,6 @@ Column told_of_libraries(const Trace& trace) {
   Column told;
   for (const Reading& reading : trace.readings) told.push_back(libraries_then(reading));
   return bridged(trace, told);
-}
-
-void add_bytes(std::optional<std::uint64_t>& sum, std::uint64_t part) {
-  std::uint64_t total = 0;
-  sum = __builtin_add_overflow(sum.value_or(0), part, &total) ? UINT64_MAX : total;
 }
 
 // Bytes of the files in memory: for each file the cached bytes, or the mapped bytes if those are
@@ -97,7 +93,7 @@ std::optional<std::uint64_t> in_memory_then(const Reading& reading, FileSplit sp
     const bool counts = split == FileSplit::each || !is_library(file.path);
     known = known || (counts && file.cached.value);
     const std::uint64_t cached = counts ? file.cached.value.value_or(0) : 0;
-    add_bytes(sum, std::max(cached, file.mapped.value.value_or(0)));
+    add_known(sum, std::max(cached, file.mapped.value.value_or(0)));
   }
   return known ? sum : std::nullopt;
 }

@@ -3,27 +3,17 @@
 #include <algorithm>
 #include <map>
 
+#include "meter/sums.h"
 #include "verdict/facts.h"
 
 namespace lowtide {
 namespace {
 
-void raise(std::optional<std::uint64_t>& peak, const Figure& figure) {
-  if (figure.value) peak = std::max(peak.value_or(0), *figure.value);
-}
-
-void add(Figure& sum, const Figure& part) {
-  std::uint64_t total = 0;
-  if (!part.value) return;
-  sum.value =
-      __builtin_add_overflow(sum.value.value_or(0), *part.value, &total) ? UINT64_MAX : total;
-}
-
 void see(FileRow& row, const FileReading& seen, bool mapped) {
   row.deleted = seen.deleted;
   if (seen.size.value) row.size = seen.size.value;
-  raise(row.peak_mapped, seen.mapped);
-  raise(row.peak_cached, seen.cached);
+  raise_known(row.peak_mapped, seen.mapped.value);
+  raise_known(row.peak_cached, seen.cached.value);
   if (mapped) row.mapped_now = seen.mapped.value;
 }
 
@@ -61,18 +51,16 @@ FileRow libraries_row(const Trace& trace) {
     for (const FileReading& seen : *reading.files) {
       if (!is_library(seen.path)) continue;
       none = false;
-      add(together.mapped, seen.mapped);
-      add(together.cached, seen.cached);
+      add_known(together.mapped.value, seen.mapped.value);
+      add_known(together.cached.value, seen.cached.value);
     }
     if (none) together.mapped = Figure::known(0);
     see(row, together, !reading.processes.empty());
   }
-  Figure size;
-  for (const FileRow& one : file_rows(trace)) {
-    if (one.library) add(size, {one.size, {}});
-  }
   row.library = true;
-  row.size = size.value;
+  for (const FileRow& one : file_rows(trace)) {
+    if (one.library) add_known(row.size, one.size);
+  }
   return row;
 }
 

@@ -24,11 +24,9 @@ struct SeenAt {
 };
 
 std::optional<std::uint64_t> heap_of(const ProcessReading& process) {
-  if (!process.anon.value) return std::nullopt;
-  std::uint64_t heap = 0;
-  const bool wraps =
-      __builtin_add_overflow(*process.anon.value, process.swap.value.value_or(0), &heap);
-  return wraps ? UINT64_MAX : heap;
+  std::optional<std::uint64_t> heap = process.anon.value;
+  if (heap) add_known(heap, process.swap.value);
+  return heap;
 }
 
 std::size_t before_its_fall(const std::vector<SeenAt>& seen, const Life& life) {

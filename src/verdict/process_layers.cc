@@ -15,9 +15,7 @@ using Key = std::pair<int, std::uint64_t>;  // pid and start time: a reused pid 
 
 std::optional<std::uint64_t> held_by(const ProcessReading& process) {
   std::optional<std::uint64_t> held = rss_of(process);
-  if (!held || !process.page_tables.value) return held;
-  std::uint64_t sum = 0;
-  held = __builtin_add_overflow(*held, *process.page_tables.value, &sum) ? UINT64_MAX : sum;
+  if (held) add_known(held, process.page_tables.value);
   return held;
 }
 
@@ -53,11 +51,10 @@ std::vector<Key> shown_of(const std::map<Key, SeenProcess>& seen) {
 }
 
 void add_or_forget(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& part) {
-  std::uint64_t total = 0;
-  if (!sum || !part) {
-    sum.reset();
+  if (sum && part) {
+    add_known(sum, part);
   } else {
-    sum = __builtin_add_overflow(*sum, *part, &total) ? UINT64_MAX : total;
+    sum.reset();
   }
 }
 

@@ -151,12 +151,7 @@ std::uint64_t highest(const Column& column) {
 
 std::optional<std::uint64_t> total_at(const View& view, std::size_t point) {
   std::optional<std::uint64_t> total;
-  for (const Layer& layer : view.layers) {
-    if (!layer.bytes[point]) continue;
-    std::uint64_t sum = 0;
-    if (__builtin_add_overflow(total.value_or(0), *layer.bytes[point], &sum)) sum = UINT64_MAX;
-    total = sum;
-  }
+  for (const Layer& layer : view.layers) add_known(total, layer.bytes[point]);
   return total;
 }
 

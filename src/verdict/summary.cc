@@ -1,6 +1,5 @@
 #include "verdict/summary.h"
 
-#include <algorithm>
 #include <array>
 
 #include "verdict/lives.h"
@@ -10,10 +9,6 @@ namespace lowtide {
 namespace {
 
 using Bytes = std::optional<std::uint64_t>;
-
-void raise(Bytes& peak, const Bytes& value) {
-  if (value) peak = std::max(peak.value_or(0), *value);
-}
 
 // The first and last known value of each kind of memory, after start-up until the end of the run.
 struct Ends {
@@ -65,7 +60,7 @@ Peak peak_of(const Trace& trace) {
   Peak peak;
   for (const Reading& reading : trace.readings) {
     const Level level = level_of(reading);
-    for (const auto kind : Ends::kKinds) raise(peak.*kind, level.*kind);
+    for (const auto kind : Ends::kKinds) raise_known(peak.*kind, level.*kind);
   }
   return peak;
 }
@@ -92,7 +87,7 @@ FileCache file_cache_of(const Trace& trace, const std::string& path) {
     for (const FileReading& file : *trace.readings[i].files) {
       if (file.path != path || !file.cached.value) continue;
       if (!cache.start || i <= settled) cache.start = file.cached.value;
-      raise(cache.peak, file.cached.value);
+      raise_known(cache.peak, file.cached.value);
       cache.end = file.cached.value;
       if (file.size.value) cache.size = file.size.value;
     }
