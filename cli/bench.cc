@@ -47,20 +47,20 @@ std::string bytes_of(const std::optional<std::uint64_t>& bytes) {
 }
 
 std::string head_of(const BenchReport& report) {
-  Facts facts;
-  facts.add("format", report.format + ", " + format_bytes(report.bytes));
-  facts.add("samples", count_text(report.samples) + " " + report.unit + "s of " +
-                           count_text(report.sample_bytes) + " bytes");
-  facts.add("memory",
-            format_bytes(report.memory_bytes) + ", batches of " + count_text(report.batch_size));
-  facts.add("cached", report.cached_before_bytes
-                          ? bytes_of(report.cached_before_bytes) + " before, " +
-                                bytes_of(report.cached_after_bytes) + " after"
-                          : "unknown: " + report.cached_unknown);
+  Fields fields;
+  fields.add("format", report.format + ", " + format_bytes(report.bytes));
+  fields.add("samples", count_text(report.samples) + " " + report.unit + "s of " +
+                            count_text(report.sample_bytes) + " bytes");
+  fields.add("memory",
+             format_bytes(report.memory_bytes) + ", batches of " + count_text(report.batch_size));
+  fields.add("cached", report.cached_before_bytes
+                           ? bytes_of(report.cached_before_bytes) + " before, " +
+                                 bytes_of(report.cached_after_bytes) + " after"
+                           : "unknown: " + report.cached_unknown);
   if (report.hot_bytes > 0) {
-    facts.add("hot", "measured on " + format_bytes(report.hot_bytes) + " of it");
+    fields.add("hot", "measured on " + format_bytes(report.hot_bytes) + " of it");
   }
-  return paint(shown(report.path), Tone::bold) + "\n" + facts.text();
+  return paint(shown(report.path), Tone::bold) + "\n" + fields.text();
 }
 
 std::string table_of(const BenchReport& report) {
@@ -179,7 +179,7 @@ BenchOptions bench_options(const FileWords& file, const BenchWords& words) {
 
 }  // namespace
 
-Run add_bench(CLI::App& app) {
+Action add_bench(CLI::App& app) {
   const auto file = add_file_words(app, false);
   const auto words = std::make_shared<BenchWords>();
   app.add_option("--memory", words->memory, "The memory budget: 64MiB")->type_name("SIZE");

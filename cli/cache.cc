@@ -55,18 +55,18 @@ std::string strip_of(const std::vector<double>& parts) {
 std::string text_of(const CacheState& state) {
   std::string text = paint(shown(state.path), Tone::bold) + "\n";
   if (!state.parts.empty()) text += "  " + strip_of(state.parts) + "\n";
-  Facts facts;
+  Fields fields;
   if (state.cached_bytes) {
-    facts.add("cached", format_bytes(*state.cached_bytes) + " of " + format_bytes(state.bytes) +
-                            " (" + percent_text(*state.cached_bytes, state.bytes) + ")");
+    fields.add("cached", format_bytes(*state.cached_bytes) + " of " + format_bytes(state.bytes) +
+                             " (" + percent_text(*state.cached_bytes, state.bytes) + ")");
     if (state.dirty_bytes.value_or(0) > 0) {
-      facts.add("dirty", format_bytes(*state.dirty_bytes) + ", not yet on the disk");
+      fields.add("dirty", format_bytes(*state.dirty_bytes) + ", not yet on the disk");
     }
   } else {
-    facts.add("size", format_bytes(state.bytes));
-    facts.add("cached", "unknown: " + state.unknown);
+    fields.add("size", format_bytes(state.bytes));
+    fields.add("cached", "unknown: " + state.unknown);
   }
-  return text + facts.text();
+  return text + fields.text();
 }
 
 std::string bytes_or_unknown(const std::optional<std::uint64_t>& bytes) {
@@ -74,11 +74,11 @@ std::string bytes_or_unknown(const std::optional<std::uint64_t>& bytes) {
 }
 
 std::string text_of(const CacheChange& change) {
-  Facts facts;
-  facts.add("cached", bytes_or_unknown(change.before_bytes) + " before, " +
-                          bytes_or_unknown(change.after_bytes) + " of " +
-                          format_bytes(change.bytes) + " now");
-  return paint(shown(change.path), Tone::bold) + "\n" + facts.text();
+  Fields fields;
+  fields.add("cached", bytes_or_unknown(change.before_bytes) + " before, " +
+                           bytes_or_unknown(change.after_bytes) + " of " +
+                           format_bytes(change.bytes) + " now");
+  return paint(shown(change.path), Tone::bold) + "\n" + fields.text();
 }
 
 void tell_reasons(const CacheChange& change, bool evict) {
@@ -228,7 +228,7 @@ int show_files(const std::vector<Named>& files, const CacheWords& words) {
 
 }  // namespace
 
-Run add_cache(CLI::App& app) {
+Action add_cache(CLI::App& app) {
   const auto words = std::make_shared<CacheWords>();
   app.add_option("FILE", words->files, "Files, quoted patterns, or folders that contain files")
       ->required()

@@ -7,8 +7,8 @@
 #include "failure.h"
 #include "files.h"
 #include "lowtide/bytes.h"
-#include "lowtide/info.h"
 #include "lowtide/command/json.h"
+#include "lowtide/info.h"
 #include "stop.h"
 #include "terminal.h"
 #include "verb.h"
@@ -24,19 +24,19 @@ struct CheckWords {
 
 std::string text_of(const CheckResult& result) {
   const Info& found = result.info;
-  Facts facts;
-  facts.add(found.kind == FileKind::tokens ? "tokens" : "shape", shape_text(found));
-  facts.add("dtype", shown(found.dtype));
-  facts.add("format", found.format);
-  if (found.documents) facts.add("documents", count_text(*found.documents));
-  if (result.highest_token) facts.add("highest", count_text(*result.highest_token));
-  if (result.nan) facts.add("NaN", count_text(*result.nan));
-  if (result.infinite) facts.add("infinite", count_text(*result.infinite));
-  facts.add("read", format_bytes(result.read_bytes) + " in " + format_fixed(result.seconds, 2) +
-                        " s (" + rate_text(result.read_bytes, result.seconds) + ")");
-  for (const std::string& note : result.notes) facts.add("note", shown(note));
+  Fields fields;
+  fields.add(found.kind == FileKind::tokens ? "tokens" : "shape", shape_text(found));
+  fields.add("dtype", shown(found.dtype));
+  fields.add("format", found.format);
+  if (found.documents) fields.add("documents", count_text(*found.documents));
+  if (result.highest_token) fields.add("highest", count_text(*result.highest_token));
+  if (result.nan) fields.add("NaN", count_text(*result.nan));
+  if (result.infinite) fields.add("infinite", count_text(*result.infinite));
+  fields.add("read", format_bytes(result.read_bytes) + " in " + format_fixed(result.seconds, 2) +
+                         " s (" + rate_text(result.read_bytes, result.seconds) + ")");
+  for (const std::string& note : result.notes) fields.add("note", shown(note));
   return paint(shown(found.path), Tone::bold) + "  " + paint("good", Tone::good) + "\n" +
-         facts.text();
+         fields.text();
 }
 
 // One file of several.
@@ -150,7 +150,7 @@ class Checking {
 
 }  // namespace
 
-Run add_check(CLI::App& app) {
+Action add_check(CLI::App& app) {
   const auto words = add_file_words(app, true);
   const auto more = std::make_shared<CheckWords>();
   app.add_option("--vocab", more->vocab, "Vocabulary size: every token must be below it")

@@ -255,7 +255,7 @@ complete -c lowtide -f
 
 }  // namespace
 
-Run add_completion(CLI::App& app) {
+Action add_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
   app.add_option("SHELL", *shell, "bash, zsh or fish")->required()->type_name("");
   const CLI::App* const root = app.get_parent();

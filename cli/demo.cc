@@ -14,8 +14,8 @@
 #include "failure.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command/cache.h"
-#include "lowtide/command/run_command.h"
 #include "lowtide/command/json.h"
+#include "lowtide/command/run_command.h"
 #include "lowtide/profile.h"
 #include "outputs.h"
 #include "stop.h"
@@ -257,7 +257,7 @@ int run_inside(const DemoWords& words) {
 
 }  // namespace
 
-Run add_demo(CLI::App& app) {
+Action add_demo(CLI::App& app) {
   const auto words = std::make_shared<DemoWords>();
   app.add_option("--size", words->size, "Size of the generated matrix (default: 256MiB)")
       ->type_name("SIZE");

@@ -40,8 +40,8 @@ Tone tone_of(FactState state) {
 std::string set_in(const std::string& text, Tone tone) {
   const std::size_t columns = output().columns;
   const std::size_t indent = columns != 0 && columns < kNarrow ? 2 : kStateWidth;
-  const std::size_t room = columns == 0 ? 0 : columns - indent;
-  std::string lines = wrapped(shown(text), room, 0);
+  const std::size_t width = columns == 0 ? 0 : columns - indent;
+  std::string lines = wrapped(shown(text), width, 0);
   while (lines.ends_with('\n')) lines.pop_back();
   std::string out;
   for (std::size_t first = 0; first <= lines.size();) {
@@ -102,7 +102,7 @@ std::string json_of(const DoctorOptions& options, const std::vector<Fact>& facts
 
 }  // namespace
 
-Run add_doctor(CLI::App& app) {
+Action add_doctor(CLI::App& app) {
   const auto words = std::make_shared<DoctorWords>();
   app.add_option("PATH", words->path,
                  "A file or a folder: report where it is stored and how it will be read")

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lowtide/info.h"
 #include "lowtide/command/json.h"
+#include "lowtide/info.h"
 
 namespace CLI {
 class App;

@@ -78,7 +78,7 @@ GuardOptions guard_options(const GuardWords& words, const Call& call) {
 
 }  // namespace
 
-Run add_guard(CLI::App& app) {
+Action add_guard(CLI::App& app) {
   const auto words = std::make_shared<GuardWords>();
   app.add_option("--limit", words->limit,
                  "How much of mapped files each process may keep resident: 512MiB")

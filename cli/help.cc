@@ -72,7 +72,7 @@ std::string help_text(const CLI::App& app) {
   return out;
 }
 
-Run add_help(CLI::App& app) {
+Action add_help(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
   app.add_option("VERB", *name, "The verb to explain; without one, all verbs are listed")
       ->type_name("");

@@ -27,20 +27,20 @@ std::string cached_words(const Info& found) {
 }
 
 std::string facts_of(const Info& found) {
-  Facts facts;
+  Fields fields;
   const bool tokens = found.kind == FileKind::tokens;
-  facts.add("kind", file_kind_word(found.kind));
-  facts.add("format", found.format);
-  facts.add("dtype", shown(found.dtype));
-  facts.add(tokens ? "tokens" : "shape", shape_text(found));
-  if (found.fortran_order) facts.add("order", "F (column by column)");
-  if (found.documents) facts.add("documents", count_text(*found.documents));
-  facts.add("size", format_bytes(found.bytes) + " (" + count_text(found.bytes) + " bytes)");
-  if (found.shards > 1) facts.add("shards", count_text(found.shards));
-  facts.add("cached", found.cached_bytes
-                          ? format_bytes(*found.cached_bytes) + " (" + cached_words(found) + ")"
-                          : "unknown: " + found.cached_unknown);
-  return paint(shown(found.path), Tone::bold) + "\n" + facts.text();
+  fields.add("kind", file_kind_word(found.kind));
+  fields.add("format", found.format);
+  fields.add("dtype", shown(found.dtype));
+  fields.add(tokens ? "tokens" : "shape", shape_text(found));
+  if (found.fortran_order) fields.add("order", "F (column by column)");
+  if (found.documents) fields.add("documents", count_text(*found.documents));
+  fields.add("size", format_bytes(found.bytes) + " (" + count_text(found.bytes) + " bytes)");
+  if (found.shards > 1) fields.add("shards", count_text(found.shards));
+  fields.add("cached", found.cached_bytes
+                           ? format_bytes(*found.cached_bytes) + " (" + cached_words(found) + ")"
+                           : "unknown: " + found.cached_unknown);
+  return paint(shown(found.path), Tone::bold) + "\n" + fields.text();
 }
 
 std::string table_of(const std::vector<Info>& all) {
@@ -89,7 +89,7 @@ std::string text_of(const std::vector<Looked>& all) {
 
 }  // namespace
 
-Run add_info(CLI::App& app) {
+Action add_info(CLI::App& app) {
   const auto words = add_file_words(app, true);
   return [words](const Call&) {
     const InfoOptions options = info_options(*words);

@@ -89,10 +89,10 @@ int parse_and_run(std::vector<std::string> words) {
   app.set_version_flag("--version", std::string("lowtide ") + version(), "Show the version");
   bool man = false;
   app.add_flag("--man", man, "Print the manual page");
-  std::map<const CLI::App*, Run> runs;
+  std::map<const CLI::App*, Action> actions;
   for (const Verb& verb : verbs()) {
     CLI::App* const sub = app.add_subcommand(verb.name, verb.summary);
-    runs[sub] = verb.add(*sub);
+    actions[sub] = verb.add(*sub);
   }
   if (words.empty()) words = {"--help"};
   const std::string name = words.front().starts_with('-') ? "" : words.front();
@@ -121,7 +121,7 @@ int parse_and_run(std::vector<std::string> words) {
   const auto parsed = app.get_subcommands();
   if (parsed.empty()) return refuse_verb("");
   try {
-    return runs.at(parsed.front())(call);
+    return actions.at(parsed.front())(call);
   } catch (...) {
     const Failure failure = failure_now();
     tell(name, failure.message);

@@ -14,9 +14,9 @@
 #include "failure.h"
 #include "live.h"
 #include "lowtide/bytes.h"
+#include "lowtide/command/json.h"
 #include "lowtide/command/run_command.h"
 #include "lowtide/error.h"
-#include "lowtide/command/json.h"
 #include "outputs.h"
 #include "stop.h"
 #include "terminal.h"
@@ -276,7 +276,7 @@ void check_words(const Call& call, const ProfileWords& words) {
 
 }  // namespace
 
-Run add_profile(CLI::App& app) {
+Action add_profile(CLI::App& app) {
   const auto words = std::make_shared<ProfileWords>();
   app.add_option(
          "TRACE", words->trace,

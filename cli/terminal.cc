@@ -101,16 +101,16 @@ std::vector<std::size_t> Table::widths() const {
 std::string Table::as_lines(const Terminal& on) const {
   std::size_t names = 0;
   for (const Column& column : columns_) names = std::max(names, width_of(column.heading) + 2);
-  const std::size_t room = on.columns > names ? on.columns - names : on.columns;
+  const std::size_t width = on.columns > names ? on.columns - names : on.columns;
   std::string text;
   for (const auto& row : rows_) {
     if (!text.empty()) text += "\n";
-    Facts facts;
+    Fields fields;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const std::string cell = i == flexible_ ? cut_start(row[i], room, on) : row[i];
-      if (!cell.empty()) facts.add(columns_[i].heading, cell);
+      const std::string cell = i == flexible_ ? cut_start(row[i], width, on) : row[i];
+      if (!cell.empty()) fields.add(columns_[i].heading, cell);
     }
-    text += facts.text(0, on);
+    text += fields.text(0, on);
   }
   return text;
 }
@@ -143,20 +143,20 @@ std::string Table::text(const Terminal& on) const {
   return text;
 }
 
-void Facts::add(std::string name, std::string value) {
-  facts_.emplace_back(std::move(name), std::move(value));
+void Fields::add(std::string name, std::string value) {
+  fields_.emplace_back(std::move(name), std::move(value));
 }
 
-std::string Facts::text(std::size_t indent, const Terminal& on) const {
-  std::size_t width = 0;
-  for (const auto& fact : facts_) width = std::max(width, width_of(fact.first));
-  const std::size_t value_at = indent + width + 2;
+std::string Fields::text(std::size_t indent, const Terminal& on) const {
+  std::size_t name_width = 0;
+  for (const auto& [name, value] : fields_) name_width = std::max(name_width, width_of(name));
+  const std::size_t value_at = indent + name_width + 2;
   std::string text;
-  for (const auto& [name, value] : facts_) {
-    const std::string pad(width - width_of(name) + 2, ' ');
-    const std::size_t room = on.columns > value_at ? on.columns - value_at : 0;
+  for (const auto& [name, value] : fields_) {
+    const std::string pad(name_width - width_of(name) + 2, ' ');
+    const std::size_t width = on.columns > value_at ? on.columns - value_at : 0;
     text += std::string(indent, ' ') + paint(name, Tone::dim, on) + pad +
-            wrapped(value, room, value_at) + "\n";
+            wrapped(value, width, value_at) + "\n";
   }
   return text;
 }
@@ -195,9 +195,9 @@ void Progress::draw(double share, const std::string& words) {
   const std::size_t used = width_of(title_) + words.size() + 6;
   std::string bar;
   if (on.columns > used + 8) {
-    const std::size_t room = std::min<std::size_t>(on.columns - used, 40);
-    const auto full = static_cast<std::size_t>(share * static_cast<double>(room));
-    for (std::size_t i = 0; i < room; ++i) {
+    const std::size_t width = std::min<std::size_t>(on.columns - used, 40);
+    const auto full = static_cast<std::size_t>(share * static_cast<double>(width));
+    for (std::size_t i = 0; i < width; ++i) {
       bar += i < full ? (on.unicode ? "█" : "#") : (on.unicode ? "░" : ".");
     }
     bar += "  ";

@@ -75,13 +75,13 @@ class Table {
 };
 
 // "name   value" lines with aligned values, wrapped to the terminal.
-class Facts {
+class Fields {
  public:
   void add(std::string name, std::string value);
   [[nodiscard]] std::string text(std::size_t indent = 2, const Terminal& on = output()) const;
 
  private:
-  std::vector<std::pair<std::string, std::string>> facts_;
+  std::vector<std::pair<std::string, std::string>> fields_;
 };
 
 // A progress bar on stderr, if that is a terminal and not a dumb one. It appears after one second

@@ -79,8 +79,8 @@ std::string cut_start(std::string_view text, std::size_t columns, const Terminal
   std::size_t width = width_of(text);
   if (width <= columns) return std::string(text);
   const std::string mark = on.unicode ? "…" : "...";
-  const std::size_t room = columns - std::min(columns, width_of(mark));
-  while (width > room && !text.empty()) {
+  const std::size_t most = columns - std::min(columns, width_of(mark));
+  while (width > most && !text.empty()) {
     const Character next = first_character(text);
     width -= columns_of(next.code);
     text.remove_prefix(next.bytes);

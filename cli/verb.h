@@ -25,30 +25,30 @@ struct Call {
 // Called once the options are parsed; returns the exit code. May throw: IoError and FormatError
 // become exit 1 (a missing file: 2), std::invalid_argument becomes exit 2. The message goes to
 // stderr after "lowtide VERB: ".
-using Run = std::function<int(const Call& call)>;
+using Action = std::function<int(const Call& call)>;
 
 struct Verb {
   const char* name;
   const char* summary;  // one line, no full stop
   const char* example;  // shown by --help: "lowtide info train.bin"; each line is one example
   bool wraps_program;   // takes PROGRAM ARGUMENTS... (program.h)
-  // Adds options and files to `app`. The returned Run owns the variables they are parsed into.
-  Run (*add)(CLI::App& app);
+  // Adds options and files to `app`. The returned Action owns the variables they are parsed into.
+  Action (*add)(CLI::App& app);
 };
 
 // All verbs, in the order in which the help lists them.
 [[nodiscard]] std::span<const Verb> verbs();
 
 // Each is defined in the file named after the verb.
-[[nodiscard]] Run add_bench(CLI::App& app);
-[[nodiscard]] Run add_cache(CLI::App& app);
-[[nodiscard]] Run add_check(CLI::App& app);
-[[nodiscard]] Run add_completion(CLI::App& app);
-[[nodiscard]] Run add_demo(CLI::App& app);
-[[nodiscard]] Run add_doctor(CLI::App& app);
-[[nodiscard]] Run add_guard(CLI::App& app);
-[[nodiscard]] Run add_help(CLI::App& app);
-[[nodiscard]] Run add_info(CLI::App& app);
-[[nodiscard]] Run add_profile(CLI::App& app);
+[[nodiscard]] Action add_bench(CLI::App& app);
+[[nodiscard]] Action add_cache(CLI::App& app);
+[[nodiscard]] Action add_check(CLI::App& app);
+[[nodiscard]] Action add_completion(CLI::App& app);
+[[nodiscard]] Action add_demo(CLI::App& app);
+[[nodiscard]] Action add_doctor(CLI::App& app);
+[[nodiscard]] Action add_guard(CLI::App& app);
+[[nodiscard]] Action add_help(CLI::App& app);
+[[nodiscard]] Action add_info(CLI::App& app);
+[[nodiscard]] Action add_profile(CLI::App& app);
 
 }  // namespace lowtide::cli

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "lowtide/error.h"
-#include "report/report.h"
 #include "meter/trace.h"
+#include "report/report.h"
 
 namespace lowtide {
 namespace {

@@ -62,7 +62,7 @@ class Ceiling {
   // the limit. A part larger than the limit is left to the thread.
   void touch(const void* at, std::uint64_t size_bytes) noexcept;
   // The same for this many accesses at unknown addresses.
-  void touch_anywhere(std::uint64_t places) noexcept;
+  void touch_anywhere(std::uint64_t touches) noexcept;
 
   // Counts this many bytes of the limit as used by other buffers of the same file. Replaces the
   // value of the previous call.

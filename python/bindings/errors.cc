@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "bindings.h"
-#include "lowtide/error.h"
 #include "lowtide/command/terminal.h"
+#include "lowtide/error.h"
 
 namespace lowtide::python {
 namespace {

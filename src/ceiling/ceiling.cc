@@ -73,10 +73,10 @@ void Ceiling::touch(const void* at, std::uint64_t size_bytes) noexcept {
   if (impl_->open) impl_->map.touch(at, size_bytes);
 }
 
-void Ceiling::touch_anywhere(std::uint64_t places) noexcept {
+void Ceiling::touch_anywhere(std::uint64_t touches) noexcept {
   if (!impl_->listed) return;
   const auto lock = Registry::of_process().lock();
-  if (impl_->open) impl_->map.touch_anywhere(places);
+  if (impl_->open) impl_->map.touch_anywhere(touches);
 }
 
 void Ceiling::lend(std::uint64_t bytes) noexcept {

@@ -1,8 +1,8 @@
 // count_rule.h - when a look at the whole process is a reason to count each map. Arithmetic only.
 //
-// A look reads the file pages of the process, which is cheap. Counting the pages of each map is not.
-// It happens when the process has grown by as much as the fullest map has room for, or after a tenth
-// of a second with any change, because other maps that shrink can hide growth.
+// A look reads the file pages of the process, which is cheap. Counting the pages of each map is
+// not. It happens when the process has grown by as much as the fullest map has room for, or after a
+// tenth of a second with any change, because other maps that shrink can hide growth.
 #pragma once
 
 #include <cstdint>

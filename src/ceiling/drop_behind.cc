@@ -9,9 +9,9 @@ namespace lowtide {
 
 DropBehind::DropBehind(const std::string& path, std::uint64_t offset_bytes,
                        std::uint64_t size_bytes)
-    : file_(path), first_window_(offset_bytes / kWindowBytes) {
-  const std::uint64_t end = (offset_bytes + size_bytes + kWindowBytes - 1) / kWindowBytes;
-  had_.resize(end - first_window_);
+    : file_(path), first_slab_(offset_bytes / kSlabBytes) {
+  const std::uint64_t end = (offset_bytes + size_bytes + kSlabBytes - 1) / kSlabBytes;
+  had_.resize(end - first_slab_);
   ask(0, had_.size());
 }
 
@@ -19,8 +19,8 @@ DropBehind::DropBehind(const std::string& path, std::uint64_t offset_bytes,
 // or the other takes a single question.
 void DropBehind::ask(std::uint64_t first, std::uint64_t end) {
   if (first == end) return;
-  const std::uint64_t from = (first_window_ + first) * kWindowBytes;
-  const std::uint64_t size = (end - first) * kWindowBytes;
+  const std::uint64_t from = (first_slab_ + first) * kSlabBytes;
+  const std::uint64_t size = (end - first) * kSlabBytes;
   const std::optional<Residency> known = residency(file_, from, size);
   if (!known || known->cached_bytes == 0) return;
   const std::uint64_t file_bytes = file_.shard().size_bytes;
@@ -44,8 +44,7 @@ void DropBehind::drop() noexcept {
     std::uint64_t end = at;
     while (end < had_.size() && !had_[end]) ++end;
     // Only advice: if the kernel refuses, the cache stays as it is.
-    (void)file_.advise(Advice::dont_need, (first_window_ + at) * kWindowBytes,
-                       (end - at) * kWindowBytes);
+    (void)file_.advise(Advice::dont_need, (first_slab_ + at) * kSlabBytes, (end - at) * kSlabBytes);
     at = end;
   }
 }

@@ -9,17 +9,17 @@
 
 namespace lowtide {
 
-// Works in 2 MiB windows of the file, because the kernel keeps a folio that lies partly outside the
-// requested range. Stores one bit per window. Use it from one thread at a time.
+// Works in 2 MiB slabs of the file, because the kernel keeps a folio that lies partly outside the
+// requested range. Stores one bit per slab. Use it from one thread at a time.
 class DropBehind {
  public:
-  static constexpr std::uint64_t kWindowBytes = 2 * 1024 * 1024;
+  static constexpr std::uint64_t kSlabBytes = 2 * 1024 * 1024;
 
   // Asks the kernel what is cached now; if it does not say, nothing counts as cached before.
   // Throws IoError.
   DropBehind(const std::string& path, std::uint64_t offset_bytes, std::uint64_t size_bytes);
 
-  // Drops the windows of the range that were not cached before. Pages that any process maps,
+  // Drops the slabs of the range that were not cached before. Pages that any process maps,
   // including this one, stay; dirty pages are sent to disk and stay until the next time.
   void drop() noexcept;
 
@@ -27,8 +27,8 @@ class DropBehind {
   void ask(std::uint64_t first, std::uint64_t end);
 
   File file_;
-  std::uint64_t first_window_;
-  std::vector<bool> had_;  // per window: some of it was cached
+  std::uint64_t first_slab_;
+  std::vector<bool> had_;  // per slab: some of it was cached
 };
 
 }  // namespace lowtide

@@ -19,13 +19,13 @@
 #include "lowtide/bytes.h"
 #include "lowtide/command/run_command.h"
 #include "lowtide/error.h"
-#include "system/kernel.h"
 #include "os/paths.h"
-#include "system/plain_link.h"
 #include "os/process_id.h"
-#include "system/program.h"
 #include "os/quiet_thread.h"
 #include "os/shared_memory.h"
+#include "system/kernel.h"
+#include "system/plain_link.h"
+#include "system/program.h"
 
 namespace lowtide {
 

@@ -9,11 +9,11 @@ TrimmedMap::TrimmedMap(void* address, std::uint64_t size_bytes, std::uint64_t fi
                        std::uint64_t memory_bytes, std::unique_ptr<DropBehind> drop)
     : address_(address),
       size_bytes_(size_bytes),
-      into_window_bytes_(file_offset_bytes % kWindowBytes),
+      into_slab_bytes_(file_offset_bytes % kSlabBytes),
       memory_bytes_(memory_bytes),
       limit_bytes_(std::max(memory_bytes, kLeastLimitBytes)),
       drop_(std::move(drop)),
-      announced_((into_window_bytes_ + size_bytes + kWindowBytes - 1) / kWindowBytes) {}
+      announced_((into_slab_bytes_ + size_bytes + kSlabBytes - 1) / kSlabBytes) {}
 
 // Windows are aligned to the file, not to the map, because that is how the page cache aligns
 // folios.
@@ -23,9 +23,9 @@ void TrimmedMap::touch(const void* at, std::uint64_t size_bytes) noexcept {
   if (size_bytes == 0 || from < begin || from - begin >= size_bytes_) return;
   const std::uint64_t offset = from - begin;
   const std::uint64_t size = std::min<std::uint64_t>(size_bytes, size_bytes_ - offset);
-  const std::uint64_t first = (into_window_bytes_ + offset) / kWindowBytes;
-  const std::uint64_t last = (into_window_bytes_ + offset + size - 1) / kWindowBytes;
-  if ((last - first + 1) * kWindowBytes > limit_bytes_) {
+  const std::uint64_t first = (into_slab_bytes_ + offset) / kSlabBytes;
+  const std::uint64_t last = (into_slab_bytes_ + offset + size - 1) / kSlabBytes;
+  if ((last - first + 1) * kSlabBytes > limit_bytes_) {
     // No trim can make room for this. The thread trims behind the reader; the next announcement
     // finds no headroom and counts the pages exactly.
     bound_bytes_ = std::max(bound_bytes_, limit_bytes_);
@@ -34,16 +34,16 @@ void TrimmedMap::touch(const void* at, std::uint64_t size_bytes) noexcept {
   std::uint64_t fresh_bytes = mark(first, last);
   if (fresh_bytes > headroom_bytes()) {
     make_room(fresh_bytes);
-    fresh_bytes = mark(first, last);  // again: making room has forgotten all windows
+    fresh_bytes = mark(first, last);  // again: making room has forgotten all slabs
   }
   bound_bytes_ += fresh_bytes;
   last_first_ = first;
   last_end_ = last + 1;
 }
 
-void TrimmedMap::touch_anywhere(std::uint64_t places) noexcept {
-  const std::uint64_t most = limit_bytes_ / kWindowBytes;
-  const std::uint64_t bytes = std::min(places, most) * kWindowBytes;
+void TrimmedMap::touch_anywhere(std::uint64_t touches) noexcept {
+  const std::uint64_t most = limit_bytes_ / kSlabBytes;
+  const std::uint64_t bytes = std::min(touches, most) * kSlabBytes;
   if (bytes > headroom_bytes()) make_room(bytes);
   bound_bytes_ += bytes;
 }
@@ -54,11 +54,11 @@ void TrimmedMap::lend(std::uint64_t bytes) noexcept {
 
 std::uint64_t TrimmedMap::mark(std::uint64_t first, std::uint64_t last) noexcept {
   std::uint64_t fresh = 0;
-  for (std::uint64_t window = first; window <= last; ++window) {
-    fresh += announced_[window] ? 0 : 1;
-    announced_[window] = true;
+  for (std::uint64_t slab = first; slab <= last; ++slab) {
+    fresh += announced_[slab] ? 0 : 1;
+    announced_[slab] = true;
   }
-  return fresh * kWindowBytes;
+  return fresh * kSlabBytes;
 }
 
 void TrimmedMap::forget_windows() noexcept {
@@ -100,7 +100,7 @@ void TrimmedMap::account(PageCounter& counter) noexcept {
     return;
   }
   counted_bytes_ = *entered;
-  // Never lowered here: windows that are announced but not yet touched are not in the count.
+  // Never lowered here: slabs that are announced but not yet touched are not in the count.
   bound_bytes_ = std::max(bound_bytes_, counted_bytes_);
 }
 

@@ -1,7 +1,7 @@
 // trimmed_map.h - one map and the state of its pages: how many may be resident, when to count them,
 // and how to trim them.
 //
-// Between two exact counts an upper bound is kept: every 2 MiB window announced since then counts
+// Between two exact counts an upper bound is kept: every 2 MiB slab announced since then counts
 // in full, because one touched byte can map a whole folio. The pages are counted only when the
 // bound exceeds the limit, and the map is trimmed only when the count is close to it. A trim always
 // zaps the whole map, because zapping slices leaves more behind than it saves. The Registry's lock
@@ -19,8 +19,8 @@ namespace lowtide {
 
 class TrimmedMap {
  public:
-  static constexpr std::uint64_t kWindowBytes = DropBehind::kWindowBytes;
-  static constexpr std::uint64_t kLeastLimitBytes = 4 * kWindowBytes;
+  static constexpr std::uint64_t kSlabBytes = DropBehind::kSlabBytes;
+  static constexpr std::uint64_t kLeastLimitBytes = 4 * kSlabBytes;
 
   // `drop` may be nullptr; the page cache is then kept.
   TrimmedMap(void* address, std::uint64_t size_bytes, std::uint64_t file_offset_bytes,
@@ -28,7 +28,7 @@ class TrimmedMap {
 
   // As in Ceiling.
   void touch(const void* at, std::uint64_t size_bytes) noexcept;
-  void touch_anywhere(std::uint64_t places) noexcept;
+  void touch_anywhere(std::uint64_t touches) noexcept;
   void lend(std::uint64_t bytes) noexcept;
   int trim() noexcept;
 
@@ -53,19 +53,19 @@ class TrimmedMap {
   [[nodiscard]] int refused() const { return refused_; }
 
  private:
-  // Marks windows first .. last of the map as announced; returns the bytes of those that were not.
+  // Marks slabs first .. last of the map as announced; returns the bytes of those that were not.
   [[nodiscard]] std::uint64_t mark(std::uint64_t first, std::uint64_t last) noexcept;
   void forget_windows() noexcept;
   void make_room(std::uint64_t bytes) noexcept;
 
   void* const address_;
   const std::uint64_t size_bytes_;
-  const std::uint64_t into_window_bytes_;  // the map's offset in its first window of the file
+  const std::uint64_t into_slab_bytes_;  // the map's offset in its first slab of the file
   const std::uint64_t memory_bytes_;
   std::uint64_t limit_bytes_;  // memory_bytes_ minus what is lent
   std::unique_ptr<DropBehind> drop_;
-  std::vector<bool> announced_;                  // by window, since the last count
-  std::uint64_t last_first_ = 0, last_end_ = 0;  // the windows of the last announcement
+  std::vector<bool> announced_;                  // by slab, since the last count
+  std::uint64_t last_first_ = 0, last_end_ = 0;  // the slabs of the last announcement
   std::uint64_t counted_bytes_ = 0;
   std::uint64_t bound_bytes_ = 0;  // at most this much of what was announced is resident
   std::uint64_t trims_ = 0;

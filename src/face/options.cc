@@ -6,8 +6,8 @@
 
 #include "lowtide/array.h"
 #include "lowtide/tokens.h"
-#include "system/limits.h"
 #include "os/ring.h"
+#include "system/limits.h"
 
 namespace lowtide {
 namespace {

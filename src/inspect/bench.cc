@@ -49,8 +49,8 @@ class Bench {
     report_.bytes = file_->shard().size_bytes;
     report_.format = subject_->format;
     report_.unit = subject_->unit;
-    report_.sample_bytes = subject_->places.size_bytes;
-    report_.samples = subject_->places.count;
+    report_.sample_bytes = subject_->grid.size_bytes;
+    report_.samples = subject_->grid.count;
     report_.memory_bytes = subject_->memory_bytes;
     report_.batch_size = subject_->batch_size;
     report_.seconds = options.seconds;
@@ -117,7 +117,7 @@ class Bench {
   void measure_device_cell(bool random) {
     BenchCell& cell = add_cell(random, "cold", "device");
     if (!cell.why_not.empty()) return;
-    const DeviceRate rate = measure_device(files_, subject_->places, random, limit());
+    const DeviceRate rate = measure_device(files_, subject_->grid, random, limit());
     cell.how = rate.how;
     cell.why_not = stopped() ? kStopped : rate.why_not;
     if (!cell.why_not.empty()) return;
@@ -161,18 +161,18 @@ class Bench {
     }
   }
 
-  [[nodiscard]] SampleRange all() const { return {0, subject_->places.count}; }
+  [[nodiscard]] SampleRange all() const { return {0, subject_->grid.count}; }
 
   // The samples inside a range of bytes.
   [[nodiscard]] SampleRange samples_in(ByteRange range) const {
-    const SamplePlaces& places = subject_->places;
+    const SampleGrid& grid = subject_->grid;
     if (range.size_bytes == report_.bytes) return all();
     const std::uint64_t end = range.first_bytes + range.size_bytes;
     const auto upto = [&](std::uint64_t at) {
-      return at <= places.first_bytes ? 0 : (at - places.first_bytes) / places.stride_bytes;
+      return at <= grid.first_bytes ? 0 : (at - grid.first_bytes) / grid.stride_bytes;
     };
     const std::uint64_t first = range.first_bytes == 0 ? 0 : upto(range.first_bytes) + 1;
-    const std::uint64_t last = std::min(upto(end), places.count);
+    const std::uint64_t last = std::min(upto(end), grid.count);
     // The last window may reach beyond the range: windows are longer than their stride.
     return {first, last > first + 1 ? last - first - 1 : 0};
   }

@@ -20,7 +20,7 @@ namespace {
 constexpr unsigned kRandomDepth = 128;
 constexpr unsigned kSequentialDepth = 8;
 constexpr unsigned kThreads = 64;
-constexpr std::uint64_t kMostPieceBytes = 128 << 10;  // the most that one random read fetches
+constexpr std::uint64_t kMostBlockBytes = 128 << 10;  // the most that one random read fetches
 constexpr std::uint64_t kSequentialBytes = 1 << 20;
 constexpr std::uint64_t kSetBytes = 16 << 20;  // the bytes in one set of reads for the pool
 constexpr std::uint64_t kSetReads = 512;
@@ -29,46 +29,46 @@ constexpr std::uint64_t kMostBounceBytes = 512 << 10;
 // The reads of a pattern, by index.
 class Pattern {
  public:
-  Pattern(const File& file, const SamplePlaces& places, bool random)
-      : places_(places),
+  Pattern(const File& file, const SampleGrid& grid, bool random)
+      : grid_(grid),
         random_(random),
         alignment_(file.direct_alignment()->offset_bytes),
         end_bytes_(round_down(file.shard().size_bytes, alignment_)),
-        piece_bytes_(random ? std::min(places.size_bytes, kMostPieceBytes) : kSequentialBytes) {}
+        block_bytes_(random ? std::min(grid.size_bytes, kMostBlockBytes) : kSequentialBytes) {}
 
   // The buffer size that fits any of them.
   [[nodiscard]] std::uint64_t most_bytes() const {
-    return random_ ? round_up(piece_bytes_, alignment_) + alignment_ : piece_bytes_;
+    return random_ ? round_up(block_bytes_, alignment_) + alignment_ : block_bytes_;
   }
   // Empty if the file is shorter than one sector.
   [[nodiscard]] Extent at(std::uint64_t number) const {
     const std::uint64_t first = random_ ? drawn(number) : in_order(number);
     const std::uint64_t start = std::min(round_down(first, alignment_), end_bytes_);
-    const std::uint64_t end = std::min(round_up(first + piece_bytes_, alignment_), end_bytes_);
+    const std::uint64_t end = std::min(round_up(first + block_bytes_, alignment_), end_bytes_);
     return {start, static_cast<std::uint32_t>(end - start), 0};
   }
   // How many bytes of a sample one read fetches.
   [[nodiscard]] double share() const {
-    return static_cast<double>(piece_bytes_) / static_cast<double>(places_.size_bytes);
+    return static_cast<double>(block_bytes_) / static_cast<double>(grid_.size_bytes);
   }
 
  private:
   [[nodiscard]] std::uint64_t drawn(std::uint64_t number) const {
-    const std::uint64_t sample = draw(kGolden64, 2 * number) % places_.count;
-    const std::uint64_t pieces = places_.size_bytes / piece_bytes_;
-    const std::uint64_t piece = draw(kGolden64, 2 * number + 1) % pieces;
-    return places_.first_bytes + sample * places_.stride_bytes + piece * piece_bytes_;
+    const std::uint64_t sample = draw(kGolden64, 2 * number) % grid_.count;
+    const std::uint64_t blocks = grid_.size_bytes / block_bytes_;
+    const std::uint64_t block = draw(kGolden64, 2 * number + 1) % blocks;
+    return grid_.first_bytes + sample * grid_.stride_bytes + block * block_bytes_;
   }
   [[nodiscard]] std::uint64_t in_order(std::uint64_t number) const {
-    const std::uint64_t all = std::max<std::uint64_t>(1, end_bytes_ / piece_bytes_);
-    return number % all * piece_bytes_;
+    const std::uint64_t all = std::max<std::uint64_t>(1, end_bytes_ / block_bytes_);
+    return number % all * block_bytes_;
   }
 
-  SamplePlaces places_;
+  SampleGrid grid_;
   bool random_;
   std::uint64_t alignment_;
   std::uint64_t end_bytes_;  // a whole number of sectors: a direct read must not go further
-  std::uint64_t piece_bytes_;
+  std::uint64_t block_bytes_;
 };
 
 void count_result(const Ring::Done& done, const File& file, DeviceRate* rate) {
@@ -140,15 +140,15 @@ void measure_threads(const std::shared_ptr<Files>& files, const Pattern& pattern
 
 }  // namespace
 
-DeviceRate measure_device(const std::shared_ptr<Files>& files, const SamplePlaces& places,
-                          bool random, const TimeLimit& limit) {
+DeviceRate measure_device(const std::shared_ptr<Files>& files, const SampleGrid& grid, bool random,
+                          const TimeLimit& limit) {
   DeviceRate rate;
   const std::shared_ptr<File> file = files->open(0);
   if (!file->direct_alignment() || file->direct_fd() < 0) {
     rate.why_not = "this file system has no direct I/O, so only the page cache could be measured";
     return rate;
   }
-  const Pattern pattern(*file, places, random);
+  const Pattern pattern(*file, grid, random);
   if (pattern.at(0).size_bytes == 0) {
     rate.why_not = "the file is shorter than one direct read";
     return rate;
@@ -162,9 +162,8 @@ DeviceRate measure_device(const std::shared_ptr<Files>& files, const SamplePlace
   } else {
     measure_threads(files, pattern, limit, &rate);
   }
-  rate.samples = random
-                     ? static_cast<double>(rate.reads) * pattern.share()
-                     : static_cast<double>(rate.bytes) / static_cast<double>(places.stride_bytes);
+  rate.samples = random ? static_cast<double>(rate.reads) * pattern.share()
+                        : static_cast<double>(rate.bytes) / static_cast<double>(grid.stride_bytes);
   return rate;
 }
 

@@ -12,7 +12,7 @@
 namespace lowtide {
 
 // Evenly spaced samples of a file.
-struct SamplePlaces {
+struct SampleGrid {
   std::uint64_t first_bytes = 0;   // where the first one begins
   std::uint64_t stride_bytes = 0;  // from the start of one to the next
   std::uint64_t size_bytes = 0;    // of one sample
@@ -30,8 +30,7 @@ struct DeviceRate {
 // Reads random samples, each with one read of the sectors that it touches (for a long sample, a
 // part of it), or 1 MiB blocks in file order. Uses one thread with a ring, or a pool of threads if
 // io_uring is not available. Throws IoError if a read fails. Requires count > 0.
-[[nodiscard]] DeviceRate measure_device(const std::shared_ptr<Files>& files,
-                                        const SamplePlaces& places, bool random,
-                                        const TimeLimit& limit);
+[[nodiscard]] DeviceRate measure_device(const std::shared_ptr<Files>& files, const SampleGrid& grid,
+                                        bool random, const TimeLimit& limit);
 
 }  // namespace lowtide

@@ -43,16 +43,16 @@ class WindowsSubject final : public Subject {
     options.engine = how.engine;
     options.cache = how.cache;
     options.past_cache = how.past_cache;
-    return read_windows(Tokens::open(path, options), batch_size, places.count);
+    return read_windows(Tokens::open(path, options), batch_size, grid.count);
   }
 
   TokensOptions given;
 };
 
 std::uint64_t batch_of(const BenchOptions& options, const Subject& subject, std::uint64_t usual) {
-  if (options.batch_size != 0) return std::min(options.batch_size, subject.places.count);
-  const std::uint64_t most = subject.memory_bytes / kBatchShare / subject.places.size_bytes;
-  return std::clamp<std::uint64_t>(most, 1, std::min(usual, subject.places.count));
+  if (options.batch_size != 0) return std::min(options.batch_size, subject.grid.count);
+  const std::uint64_t most = subject.memory_bytes / kBatchShare / subject.grid.size_bytes;
+  return std::clamp<std::uint64_t>(most, 1, std::min(usual, subject.grid.count));
 }
 
 std::unique_ptr<Subject> of_array(const Array& array, const InfoOptions& given) {
@@ -67,8 +67,8 @@ std::unique_ptr<Subject> of_array(const Array& array, const InfoOptions& given) 
   const std::uint64_t data_bytes = array.rows() * array.row_bytes();
   const std::uint64_t file_bytes = File(subject->data_path).shard().size_bytes;
   const std::uint64_t first = file_bytes - std::min(file_bytes, data_bytes);
-  subject->places = {given.offset_bytes.value_or(first), array.row_bytes(), array.row_bytes(),
-                     array.rows()};
+  subject->grid = {given.offset_bytes.value_or(first), array.row_bytes(), array.row_bytes(),
+                   array.rows()};
   return subject;
 }
 
@@ -82,9 +82,9 @@ std::unique_ptr<Subject> of_tokens(const Tokens& tokens, const InfoOptions& give
   const std::uint64_t token_bytes = tokens.dtype().itemsize_bytes;
   const std::uint64_t file_bytes = File(subject->data_path).shard().size_bytes;
   const std::uint64_t data_bytes = std::min(file_bytes, tokens.size() * token_bytes);
-  subject->places = {file_bytes - data_bytes, kBenchBlockSize * token_bytes,
-                     (kBenchBlockSize + 1) * token_bytes,
-                     tokens.size() == 0 ? 0 : (tokens.size() - 1) / kBenchBlockSize};
+  subject->grid = {file_bytes - data_bytes, kBenchBlockSize * token_bytes,
+                   (kBenchBlockSize + 1) * token_bytes,
+                   tokens.size() == 0 ? 0 : (tokens.size() - 1) / kBenchBlockSize};
   return subject;
 }
 
@@ -94,7 +94,7 @@ std::unique_ptr<Subject> of_bytes(const Shard& file, std::uint64_t row_bytes, st
   subject->unit = row_bytes == 0 ? "block" : "row";
   subject->data_path = file.path;
   const std::uint64_t size = row_bytes == 0 ? kBlockBytes : row_bytes;
-  subject->places = {0, size, size, file.size_bytes / size};
+  subject->grid = {0, size, size, file.size_bytes / size};
   subject->given.dtype = "uint8";
   subject->given.shape = std::vector<std::uint64_t>{file.size_bytes / size, size};
   subject->given.headerless = true;
@@ -139,10 +139,10 @@ std::unique_ptr<Subject> make_subject(const std::string& path, const BenchOption
   }
   std::unique_ptr<Subject> subject =
       options.row_bytes != 0 ? of_bytes(file, options.row_bytes, "") : of_file(file, options.file);
-  if (subject->places.count < 2) {
+  if (subject->grid.count < 2) {
     throw FormatError(path + ": too small to measure: expected at least two " + subject->unit +
-                      "s of " + format_bytes(subject->places.size_bytes) + ", found " +
-                      std::to_string(subject->places.count));
+                      "s of " + format_bytes(subject->grid.size_bytes) + ", found " +
+                      std::to_string(subject->grid.count));
   }
   subject->path = path;
   subject->memory_bytes = options.memory_bytes != 0 ? options.memory_bytes : default_memory_bytes();

@@ -31,7 +31,7 @@ class Subject {
       data_path;  // the file with the samples: for Megatron the .bin, even if the .idx was named
   std::string format;  // as in BenchReport
   std::string unit;
-  SamplePlaces places;
+  SampleGrid grid;
   std::uint64_t batch_size = 0;
   std::uint64_t memory_bytes = 0;
   std::string note;  // what the reader should know about it; empty: nothing

@@ -2,8 +2,8 @@
 
 #include "core/cpu.h"
 #include "os/paths.h"
-#include "system/program.h"
 #include "os/ring.h"
+#include "system/program.h"
 
 namespace lowtide {
 namespace {

@@ -6,17 +6,17 @@
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "os/file.h"
-#include "system/limits.h"
-#include "system/mappers.h"
 #include "os/paths.h"
 #include "os/residency.h"
+#include "system/limits.h"
+#include "system/mappers.h"
 
 namespace lowtide {
 namespace {
 
-// At least as large as any folio and a multiple of the largest, so that no folio spans two windows:
+// At least as large as any folio and a multiple of the largest, so that no folio spans two slabs:
 // the kernel drops a folio only when a request covers all of it.
-constexpr std::uint64_t kWindowBytes = 64ULL << 20;
+constexpr std::uint64_t kSlabBytes = 64ULL << 20;
 // No more than any disk reads ahead at once (read_ahead_kb is rarely below 128), because the kernel
 // silently truncates longer read-ahead hints.
 constexpr std::uint64_t kSliceBytes = 128ULL << 10;
@@ -32,8 +32,8 @@ std::optional<std::uint64_t> cached_now(const File& file, std::string* why) {
 // Returns the offset where it was stopped; the size of the file if it was not stopped.
 std::uint64_t drop_pages(const File& file, const CacheProgress& progress) {
   const std::uint64_t all = file.shard().size_bytes;
-  for (std::uint64_t at = 0; at < all; at += kWindowBytes) {
-    const std::uint64_t size = std::min(kWindowBytes, all - at);
+  for (std::uint64_t at = 0; at < all; at += kSlabBytes) {
+    const std::uint64_t size = std::min(kSlabBytes, all - at);
     // The last request extends past the end of the file, because a partial last page would stay.
     const int err = file.advise(Advice::dont_need, at, at + size == all ? 0 : size);
     if (err != 0) throw IoError(err, "fadvise", file.shard().path, at);
@@ -80,7 +80,7 @@ std::vector<std::string> why_pages_stay(const File& file) {
 // Returns the offset where it was stopped, like drop_pages.
 std::uint64_t read_all(const File& file, const CacheProgress& progress) {
   const std::uint64_t all = file.shard().size_bytes;
-  const auto room = std::make_unique_for_overwrite<std::byte[]>(kReadBytes);
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kReadBytes);
   std::uint64_t asked = 0;
   for (std::uint64_t at = 0; at < all;) {
     for (; asked < std::min(all, at + kAheadBytes); asked += kSliceBytes) {
@@ -88,7 +88,7 @@ std::uint64_t read_all(const File& file, const CacheProgress& progress) {
                         kSliceBytes);  // only a hint; the read below fetches the bytes in any case
     }
     const std::uint64_t size = std::min(kReadBytes, all - at);
-    file.read_exact(at, {room.get(), size});
+    file.read_exact(at, {buffer.get(), size});
     at += size;
     if (progress && !progress(at, all)) return at;
   }

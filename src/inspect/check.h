@@ -10,7 +10,7 @@
 namespace lowtide {
 
 // Read per step; small compared with any budget for a check.
-inline constexpr std::uint64_t kCheckPieceBytes = 4 << 20;
+inline constexpr std::uint64_t kCheckBlockBytes = 4 << 20;
 
 // Both complete `result`, whose info is already set. They throw what check() throws.
 void check_array(const Array& array, const CheckOptions& options, CheckResult* result);

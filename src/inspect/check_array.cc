@@ -101,12 +101,12 @@ void check_file(const Array& flat, const CheckOptions& options, std::uint64_t al
   const DType& dtype = flat.dtype();
   const std::uint64_t item_bytes = dtype.itemsize_bytes;
   if (item_bytes == 0) return;
-  const std::uint64_t most = std::max<std::uint64_t>(1, kCheckPieceBytes / item_bytes);
-  const auto piece = std::make_unique_for_overwrite<std::byte[]>(
+  const std::uint64_t most = std::max<std::uint64_t>(1, kCheckBlockBytes / item_bytes);
+  const auto block = std::make_unique_for_overwrite<std::byte[]>(
       std::min(most, std::max<std::uint64_t>(1, flat.rows())) * item_bytes);
   for (std::uint64_t first = 0; first < flat.rows(); first += most) {
     const std::uint64_t count = std::min(most, flat.rows() - first);
-    const std::span<std::byte> bytes(piece.get(), count * item_bytes);
+    const std::span<std::byte> bytes(block.get(), count * item_bytes);
     flat.read(first, count, bytes);
     if (dtype.kind == 'b') check_truth(bytes, first, flat.paths().front());
     if (options.count_nan) count_odd(bytes, dtype, tally);

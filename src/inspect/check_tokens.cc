@@ -54,7 +54,7 @@ class DocumentEnds {
 };
 
 // The file and byte offset of a token. Only a fault needs it, so it reads the headers again.
-std::string place_of(const Tokens& tokens, const CheckOptions& options, std::uint64_t token) {
+std::string where(const Tokens& tokens, const CheckOptions& options, std::uint64_t token) {
   TokenGiven given;
   if (options.file.dtype) given.dtype = parse_descr(*options.file.dtype);
   given.format = tokens.format();
@@ -77,20 +77,20 @@ class TokenCheck {
   TokenCheck(const Tokens& tokens, const CheckOptions& options)
       : tokens_(tokens), options_(options), begins_(eot_begins(tokens.format())), ends_(tokens) {}
 
-  void check_piece(std::uint64_t first, std::span<const Token> piece) {
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-      highest_ = std::max(highest_, piece[i]);
-      lowest_ = std::min(lowest_, piece[i]);
+  void check_block(std::uint64_t first, std::span<const Token> block) {
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      highest_ = std::max(highest_, block[i]);
+      lowest_ = std::min(lowest_, block[i]);
     }
-    check_vocab(first, piece);
+    check_vocab(first, block);
     if (!options_.eot) return;
     if (tokens_.documents()) {
-      ends_.for_ends(first, first + piece.size(),
-                     [&](std::uint64_t token) { check_end(token, piece[token - first]); });
+      ends_.for_ends(first, first + block.size(),
+                     [&](std::uint64_t token) { check_end(token, block[token - first]); });
       return;
     }
     const std::uint64_t mark = begins_ ? 0 : tokens_.size() - 1;
-    if (mark >= first && mark - first < piece.size()) check_end(mark, piece[mark - first]);
+    if (mark >= first && mark - first < block.size()) check_end(mark, block[mark - first]);
   }
 
   [[nodiscard]] std::optional<std::uint64_t> highest() const {
@@ -104,19 +104,19 @@ class TokenCheck {
   }
 
   // The extremes of the block almost always show that all is well, without a second pass.
-  void check_vocab(std::uint64_t first, std::span<const Token> piece) const {
+  void check_vocab(std::uint64_t first, std::span<const Token> block) const {
     if (!options_.vocab || !(outside(highest_) || outside(lowest_))) return;
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-      if (!outside(piece[i])) continue;
-      throw FormatError(place_of(tokens_, options_, first + i) +
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      if (!outside(block[i])) continue;
+      throw FormatError(where(tokens_, options_, first + i) +
                         ": expected 0 or more and below vocab " + std::to_string(*options_.vocab) +
-                        ", found " + std::to_string(piece[i]));
+                        ", found " + std::to_string(block[i]));
     }
   }
 
-  void check_end(std::uint64_t place, Token token) const {
+  void check_end(std::uint64_t token_index, Token token) const {
     if (std::cmp_equal(token, *options_.eot)) return;
-    throw FormatError(place_of(tokens_, options_, place) + ": expected eot " +
+    throw FormatError(where(tokens_, options_, token_index) + ": expected eot " +
                       std::to_string(*options_.eot) + " where a document " +
                       (begins_ ? "begins" : "ends") + ", found " + std::to_string(token));
   }
@@ -131,15 +131,15 @@ class TokenCheck {
 
 template <typename Token>
 void check_as(const Tokens& tokens, const CheckOptions& options, CheckResult* result) {
-  const std::uint64_t most = kCheckPieceBytes / sizeof(Token);
-  const auto piece = std::make_unique_for_overwrite<Token[]>(std::min(most, tokens.size()));
+  const std::uint64_t most = kCheckBlockBytes / sizeof(Token);
+  const auto block = std::make_unique_for_overwrite<Token[]>(std::min(most, tokens.size()));
   const std::uint64_t all_bytes = tokens.size() * sizeof(Token);
   TokenCheck<Token> check(tokens, options);
   for (std::uint64_t first = 0; first < tokens.size(); first += most) {
     const std::uint64_t count = std::min(most, tokens.size() - first);
-    const std::span<Token> read(piece.get(), count);
+    const std::span<Token> read(block.get(), count);
     tokens.read(first, count, std::as_writable_bytes(read));
-    check.check_piece(first, read);
+    check.check_block(first, read);
     result->read_bytes += count * sizeof(Token);
     if (options.progress) options.progress(result->read_bytes, all_bytes);
   }

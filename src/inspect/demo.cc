@@ -15,12 +15,12 @@
 #include "lowtide/error.h"
 #include "order/mix.h"
 #include "order/order.h"
-#include "os/output_file.h"
 #include "os/file.h"
 #include "os/mapping.h"
-#include "system/mount.h"
+#include "os/output_file.h"
 #include "os/process_id.h"
 #include "os/residency.h"
+#include "system/mount.h"
 
 namespace lowtide {
 namespace {

@@ -1,9 +1,9 @@
 #include "inspect/doctor.h"
 #include "lowtide/error.h"
 #include "os/file.h"
-#include "system/kernel.h"
 #include "os/residency.h"
 #include "os/ring.h"
+#include "system/kernel.h"
 
 namespace lowtide {
 namespace {

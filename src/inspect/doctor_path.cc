@@ -4,11 +4,11 @@
 #include "inspect/storage.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
-#include "system/device.h"
 #include "os/file.h"
-#include "system/mount.h"
 #include "os/paths.h"
 #include "os/residency.h"
+#include "system/device.h"
+#include "system/mount.h"
 
 namespace lowtide {
 namespace {

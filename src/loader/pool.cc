@@ -4,7 +4,6 @@
 
 #include "os/process_id.h"
 
-
 namespace lowtide {
 
 Pool::Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep)

@@ -12,6 +12,7 @@
 #include "os/per_process.h"
 #include "system/process.h"
 #include "os/process_id.h"
+#include "system/process.h"
 
 namespace lowtide {
 namespace {

@@ -5,19 +5,19 @@
 
 #include "meter/files.h"
 #include "meter/group.h"
-#include "system/process.h"
 #include "os/process_id.h"
+#include "system/process.h"
 
 namespace lowtide {
 namespace {
 
 // The shares add up to 0.75 %, the allowances to 23 ms: together they keep a run under 1 % from 10
 // s on. Files wait longest, because a program maps its data only some time after it has started.
-constexpr Turn::Pace kPlain{0.0015, 0.006, 0.05, 0.001, 0.1};
-constexpr Turn::Pace kDiscover{0.0012, 0.004, 0.05, 0.002, 0.5};
-constexpr Turn::Pace kPss{0.001, 0.003, 0.1, 0.010, 2};
-constexpr Turn::Pace kFiles{0.003, 0.008, 0.2, 0.25, 10};
-constexpr Turn::Pace kGroup{0.0008, 0.002, 0.05, 0.005, 0.5};
+constexpr Ration::Rule kPlain{0.0015, 0.006, 0.05, 0.001, 0.1};
+constexpr Ration::Rule kDiscover{0.0012, 0.004, 0.05, 0.002, 0.5};
+constexpr Ration::Rule kPss{0.001, 0.003, 0.1, 0.010, 2};
+constexpr Ration::Rule kFiles{0.003, 0.008, 0.2, 0.25, 10};
+constexpr Ration::Rule kGroup{0.0008, 0.002, 0.05, 0.005, 0.5};
 
 ProcessReading read_process(const SystemRoot& root, const ProcessStat& stat) {
   const ProcessMemory memory = read_memory(root, stat.pid);
@@ -80,19 +80,19 @@ Sampler::Sampler(SamplerOptions options)
       group_(kGroup) {}
 
 template <typename Work>
-void Sampler::timed(Turn* turn, double seconds, Work work) {
+void Sampler::timed(Ration* ration, double seconds, Work work) {
   const std::uint64_t before = options_.cpu_ns();
   work();
   const double cost_s = static_cast<double>(options_.cpu_ns() - before) * 1e-9;
-  turn->taken(seconds, cost_s);
+  ration->taken(seconds, cost_s);
   cost_s_ += cost_s;
 }
 
 Reading Sampler::take(double seconds, bool last) {
   Reading reading;
   reading.seconds = seconds;
-  const auto wanted = [&](const Turn& turn, double expected_s) {
-    return last ? turn.affordable(seconds, expected_s) : turn.due(seconds, expected_s);
+  const auto wanted = [&](const Ration& ration, double expected_s) {
+    return last ? ration.affordable(seconds, expected_s) : ration.due(seconds, expected_s);
   };
   std::vector<ProcessStat> alive;
   const bool discover = options_.children && wanted(discover_, 0);

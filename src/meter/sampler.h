@@ -2,18 +2,18 @@
 //
 // During the first two seconds readings are frequent, from 1 ms apart, so that short programs are
 // seen. Later the gap is 100 ms, or whatever keeps the total under 1 % of a core. The expensive
-// parts (new processes, PSS, maps and page cache, the group) are read at their own pace, within the
-// same 1 %. At the beginning 23 ms of CPU time may be spent at once, so a run of less than 10 s can
-// cost more than 1 %. Use it from one thread at a time.
+// parts (new processes, PSS, maps and page cache, the group) are read by rations of their own,
+// within the same 1 %. At the beginning 23 ms of CPU time may be spent at once, so a run of less
+// than 10 s can cost more than 1 %. Use it from one thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "meter/ration.h"
 #include "meter/reading.h"
 #include "meter/tree.h"
-#include "meter/turn.h"
 
 namespace lowtide {
 
@@ -44,14 +44,14 @@ class Sampler {
 
  private:
   template <typename Work>
-  void timed(Turn* turn, double seconds, Work work);
+  void timed(Ration* ration, double seconds, Work work);
   void forgive_ending(ProcessReading* process) const;
   void take_pss(Reading* reading) const;
   void take_files(Reading* reading) const;
 
   const SamplerOptions options_;
   Tree tree_;
-  Turn plain_, discover_, pss_, files_, group_;
+  Ration plain_, discover_, pss_, files_, group_;
   double cost_s_ = 0;
 };
 

@@ -8,9 +8,9 @@
 #include "core/clock.h"
 #include "lowtide/error.h"
 #include "meter/sums.h"
-#include "system/process.h"
 #include "os/process_id.h"
 #include "os/quiet_thread.h"
+#include "system/process.h"
 
 namespace lowtide {
 namespace {

@@ -28,8 +28,8 @@ constexpr std::size_t kMemoryAlignPlace = 0x98;
 constexpr std::size_t kOffsetAlignPlace = 0x9c;
 static_assert(sizeof(struct statx) == 256);
 
-const char* kind_of(const struct statx& facts) {
-  switch (facts.stx_mode & S_IFMT) {
+const char* kind_of(const struct statx& status) {
+  switch (status.stx_mode & S_IFMT) {
     case S_IFIFO:
       return "a FIFO";
     case S_IFSOCK:
@@ -43,15 +43,15 @@ const char* kind_of(const struct statx& facts) {
   }
 }
 
-void require_regular(const struct statx& facts, const std::string& path) {
-  if (S_ISREG(facts.stx_mode)) return;
-  if (S_ISDIR(facts.stx_mode)) {
+void require_regular(const struct statx& status, const std::string& path) {
+  if (S_ISREG(status.stx_mode)) return;
+  if (S_ISDIR(status.stx_mode)) {
     const std::string inside = path.ends_with('/') ? path : path + "/";
     throw IoError(EISDIR, "open", path, std::nullopt,
                   "name the files in it, such as '" + inside + "*.npy'");
   }
   throw IoError(EINVAL, "open", path, std::nullopt,
-                std::string("it is ") + kind_of(facts) + ", not a regular file");
+                std::string("it is ") + kind_of(status) + ", not a regular file");
 }
 
 std::string open_hint(int err) {
@@ -59,36 +59,36 @@ std::string open_hint(int err) {
   return "";
 }
 
-struct statx facts_of(int fd, const std::string& path) {
-  struct statx facts {};
-  if (sys::table.statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | kStatxDirectAlignment, &facts) !=
+struct statx status_of(int fd, const std::string& path) {
+  struct statx status {};
+  if (sys::table.statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | kStatxDirectAlignment, &status) !=
       0) {
     throw IoError(errno, "statx", path);
   }
-  return facts;
+  return status;
 }
 
-std::uint64_t device_of(const struct statx& facts) {
-  return (std::uint64_t{facts.stx_dev_major} << 32) | facts.stx_dev_minor;
+std::uint64_t device_of(const struct statx& status) {
+  return (std::uint64_t{status.stx_dev_major} << 32) | status.stx_dev_minor;
 }
 
-Shard shard_of(const struct statx& facts, const std::string& path) {
-  std::uint64_t version = hash_with(0, device_of(facts));
-  version = hash_with(version, facts.stx_ino);
-  version = hash_with(version, facts.stx_size);
-  version = hash_with(version, static_cast<std::uint64_t>(facts.stx_mtime.tv_sec));
-  version = hash_with(version, facts.stx_mtime.tv_nsec);
-  return {path, facts.stx_size, version};
+Shard shard_of(const struct statx& status, const std::string& path) {
+  std::uint64_t version = hash_with(0, device_of(status));
+  version = hash_with(version, status.stx_ino);
+  version = hash_with(version, status.stx_size);
+  version = hash_with(version, static_cast<std::uint64_t>(status.stx_mtime.tv_sec));
+  version = hash_with(version, status.stx_mtime.tv_nsec);
+  return {path, status.stx_size, version};
 }
 
 bool is_power_of_two(std::uint32_t value) {
   return value != 0 && (value & (value - 1)) == 0;
 }
 
-std::optional<DirectAlignment> alignment_of(const struct statx& facts) {
-  if ((facts.stx_mask & kStatxDirectAlignment) == 0) return DirectAlignment{};
+std::optional<DirectAlignment> alignment_of(const struct statx& status) {
+  if ((status.stx_mask & kStatxDirectAlignment) == 0) return DirectAlignment{};
   DirectAlignment told;
-  const char* const raw = reinterpret_cast<const char*>(&facts);
+  const char* const raw = reinterpret_cast<const char*>(&status);
   std::memcpy(&told.memory_bytes, raw + kMemoryAlignPlace, sizeof told.memory_bytes);
   std::memcpy(&told.offset_bytes, raw + kOffsetAlignPlace, sizeof told.offset_bytes);
   if (told.offset_bytes == 0) return std::nullopt;
@@ -171,18 +171,18 @@ void File::open_buffered() {
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) {
     const int err = errno;
-    struct statx facts {};
-    if (err == ENXIO && sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &facts) == 0) {
-      require_regular(facts, path);
+    struct statx status {};
+    if (err == ENXIO && sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) == 0) {
+      require_regular(status, path);
     }
     throw IoError(err, "open", path, std::nullopt, open_hint(err));
   }
   try {
-    const struct statx facts = facts_of(fd, path);
-    require_regular(facts, path);
-    identity_ = {device_of(facts), facts.stx_ino};
-    direct_alignment_ = alignment_of(facts);
-    shard_ = shard_of(facts, path);
+    const struct statx status = status_of(fd, path);
+    require_regular(status, path);
+    identity_ = {device_of(status), status.stx_ino};
+    direct_alignment_ = alignment_of(status);
+    shard_ = shard_of(status, path);
   } catch (...) {
     sys::table.close(fd);
     throw;
@@ -237,9 +237,9 @@ int File::open_direct() const {
 
   fd = sys::table.open(shard_.path.c_str(), kFlags);
   if (fd < 0) return refused(errno);
-  struct statx facts {};
-  if (sys::table.statx(fd, "", AT_EMPTY_PATH, STATX_INO, &facts) != 0 ||
-      device_of(facts) != identity_.device || facts.stx_ino != identity_.inode) {
+  struct statx status {};
+  if (sys::table.statx(fd, "", AT_EMPTY_PATH, STATX_INO, &status) != 0 ||
+      device_of(status) != identity_.device || status.stx_ino != identity_.inode) {
     sys::table.close(fd);
     return -1;
   }
@@ -248,7 +248,7 @@ int File::open_direct() const {
 }
 
 Shard File::stat_now() const {
-  return shard_of(facts_of(fd_, shard_.path), shard_.path);
+  return shard_of(status_of(fd_, shard_.path), shard_.path);
 }
 
 void File::read_exact(std::uint64_t offset_bytes, std::span<std::byte> out) const {

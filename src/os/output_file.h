@@ -6,8 +6,8 @@
 
 namespace lowtide {
 
-// A file that only grows, readable by others up to its last write. Owns its descriptor. Nothing is buffered: every write is in the kernel at once, and neither a
-// fork nor a kill can lose it.
+// A file that only grows, readable by others up to its last write. Owns its descriptor. Nothing is
+// buffered: every write is in the kernel at once, and neither a fork nor a kill can lose it.
 class AppendFile {
  public:
   // Truncates an existing file. Throws IoError.

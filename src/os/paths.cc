@@ -65,14 +65,14 @@ std::string whole_path(const std::string& path) {
 }
 
 bool path_exists(const std::string& path) {
-  struct statx facts {};
-  return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &facts) == 0;
+  struct statx status {};
+  return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) == 0;
 }
 
 bool is_folder(const std::string& path) {
-  struct statx facts {};
-  return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &facts) == 0 &&
-         S_ISDIR(facts.stx_mode);
+  struct statx status {};
+  return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) == 0 &&
+         S_ISDIR(status.stx_mode);
 }
 
 std::vector<std::string> list_folder(const std::string& path) {
@@ -96,8 +96,8 @@ std::vector<std::string> expand_path(const std::string& path) {
                   "the path contains a NUL byte");
   }
   if (path.empty()) throw IoError(ENOENT, "open", path, std::nullopt, "the path is empty");
-  struct statx facts {};
-  if (sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &facts) == 0) return {path};
+  struct statx status {};
+  if (sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) == 0) return {path};
   const int err = errno;
   if (path.find_first_of("*?[") != std::string::npos) return matches_of(path);
   throw IoError(err, "open", path);

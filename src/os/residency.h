@@ -1,4 +1,5 @@
-// residency.h - how much of a file is in the page cache, from cachestat(2), and whether it can leave.
+// residency.h - how much of a file is in the page cache, from cachestat(2), and whether it can
+// leave.
 #pragma once
 
 #include <cstdint>

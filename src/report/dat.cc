@@ -6,9 +6,9 @@
 #include "core/quote.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
-#include "report/report.h"
 #include "meter/sums.h"
 #include "meter/trace_fields.h"
+#include "report/report.h"
 
 namespace lowtide {
 namespace {

@@ -4,11 +4,11 @@
 #include <map>
 #include <utility>
 
+#include "meter/sums.h"
+#include "report/report.h"
 #include "verdict/file_rows.h"
 #include "verdict/lives.h"
-#include "report/report.h"
 #include "verdict/summary.h"
-#include "meter/sums.h"
 #include "verdict/verdict.h"
 
 namespace lowtide {

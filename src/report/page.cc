@@ -2,12 +2,12 @@
 
 #include "core/quote.h"
 #include "lowtide/bytes.h"
+#include "meter/sums.h"
 #include "report/assets.h"
 #include "report/chart.h"
 #include "report/markup.h"
 #include "report/report.h"
 #include "verdict/summary.h"
-#include "meter/sums.h"
 #include "verdict/verdict.h"
 
 namespace lowtide {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "lowtide/profile.h"
-#include "verdict/series.h"
 #include "meter/trace.h"
+#include "verdict/series.h"
 
 namespace lowtide {
 

@@ -3,10 +3,10 @@
 
 #include "core/quote.h"
 #include "lowtide/command/json.h"
-#include "verdict/file_rows.h"
 #include "report/looks.h"
 #include "report/markup.h"
 #include "report/page.h"
+#include "verdict/file_rows.h"
 #include "verdict/summary.h"
 
 namespace lowtide {

@@ -2,10 +2,10 @@
 #include <chrono>
 
 #include "lowtide/bytes.h"
+#include "meter/sums.h"
 #include "report/looks.h"
 #include "report/markup.h"
 #include "report/page.h"
-#include "meter/sums.h"
 
 namespace lowtide {
 namespace {

@@ -3,13 +3,13 @@
 #include <iterator>
 
 #include "lowtide/bytes.h"
+#include "meter/sums.h"
+#include "report/markup.h"
+#include "report/page.h"
 #include "verdict/evidence.h"
 #include "verdict/file_rows.h"
 #include "verdict/lives.h"
-#include "report/markup.h"
-#include "report/page.h"
 #include "verdict/summary.h"
-#include "meter/sums.h"
 
 namespace lowtide {
 namespace {

@@ -9,10 +9,10 @@
 #include "core/quote.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
-#include "report/report.h"
 #include "meter/trace_fields.h"
 #include "os/file.h"
 #include "os/output_file.h"
+#include "report/report.h"
 
 namespace lowtide {
 namespace {

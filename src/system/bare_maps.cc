@@ -189,12 +189,12 @@ std::uint64_t OwnMaps::told_resident() {
 
 bool OwnMaps::visit_pages(Range range, Pages which, Visit visit, void* state) {
   if (!scan_) return walk(range, which, visit, state);
-  PageRun found[256];
+  PageStretch found[256];
   PagemapScan query{};
   query.size = sizeof query;
   query.end = range.end;
-  query.runs = reinterpret_cast<std::uint64_t>(found);
-  query.runs_length = sizeof found / sizeof found[0];
+  query.stretches = reinterpret_cast<std::uint64_t>(found);
+  query.stretches_length = sizeof found / sizeof found[0];
   query.told = which == Pages::copied ? kPageOfFile : kPagePresent;
   query.all_of = kPagePresent;
   if (which == Pages::of_file) query.all_of |= kPageOfFile;  // slower: looks up every page
@@ -222,7 +222,7 @@ bool OwnMaps::walk(Range range, Pages which, Visit visit, void* state) {
     return (entry & wanted) == wanted;
   };
   std::uint64_t entries[1024];
-  Range run{range.start, range.start};  // found but not yet passed to `visit`
+  Range stretch{range.start, range.start};  // found but not yet passed to `visit`
   for (std::uintptr_t at = range.start; at < range.end;) {
     const std::uint64_t left = (range.end - at) / page_bytes();
     const std::size_t wanted = smaller(left, sizeof entries / sizeof entries[0]);
@@ -232,29 +232,29 @@ bool OwnMaps::walk(Range range, Pages which, Visit visit, void* state) {
     if (got < 0 || count == 0) return false;
     for (long i = 0; i < count; ++i, at += page_bytes()) {
       if (!matches(entries[i])) continue;
-      if (run.end != at) {
-        if (run.bytes() != 0 && !visit(state, run)) return true;
-        run.start = at;
+      if (stretch.end != at) {
+        if (stretch.bytes() != 0 && !visit(state, stretch)) return true;
+        stretch.start = at;
       }
-      run.end = at + page_bytes();
+      stretch.end = at + page_bytes();
     }
   }
-  if (run.bytes() != 0) (void)visit(state, run);
+  if (stretch.bytes() != 0) (void)visit(state, stretch);
   return true;
 }
 
-std::uint64_t OwnMaps::resident(Range range, bool shared, std::uint64_t& runs) {
+std::uint64_t OwnMaps::resident(Range range, bool shared, std::uint64_t& stretches) {
   if (scan_) {
     struct Sum {
-      std::uint64_t bytes = 0, runs = 0;
+      std::uint64_t bytes = 0, stretches = 0;
     } sum;
-    const auto add = [](void* to, Range run) {
-      static_cast<Sum*>(to)->bytes += run.bytes();
-      ++static_cast<Sum*>(to)->runs;
+    const auto add = [](void* to, Range stretch) {
+      static_cast<Sum*>(to)->bytes += stretch.bytes();
+      ++static_cast<Sum*>(to)->stretches;
       return true;
     };
     if (!visit_pages(range, shared ? Pages::present : Pages::of_file, add, &sum)) return 0;
-    runs += sum.runs;
+    stretches += sum.stretches;
     return sum.bytes;
   }
   std::uint64_t bytes = 0;

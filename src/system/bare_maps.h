@@ -57,11 +57,11 @@ class OwnMaps {
   [[nodiscard]] bool find(std::uintptr_t address, Area& out, char* path = nullptr);
   // Bytes of `range` that are in memory and belong to the file. Copies made by writes into a
   // private map do not count; in a shared map every page is the file's, which is cheaper to count.
-  // Adds the number of runs to `runs`, if PAGEMAP_SCAN is available.
-  [[nodiscard]] std::uint64_t resident(Range range, bool shared, std::uint64_t& runs);
-  // Calls `visit` for the runs of such pages, and never for a copy, until it returns false. Returns
-  // false if the kernel does not report which they are.
-  using Visit = bool (*)(void* state, Range run);
+  // Adds the number of stretches to `stretches`, if PAGEMAP_SCAN is available.
+  [[nodiscard]] std::uint64_t resident(Range range, bool shared, std::uint64_t& stretches);
+  // Calls `visit` for the stretches of such pages, and never for a copy, until it returns false.
+  // Returns false if the kernel does not report which they are.
+  using Visit = bool (*)(void* state, Range stretch);
   [[nodiscard]] bool visit_resident(Range range, Visit visit, void* state);
   // True if pages of a private map were copied by writes, however the program wrote them. Also true
   // if the kernel does not report it, so that a possible copy is never lost.
@@ -69,8 +69,8 @@ class OwnMaps {
 
  private:
   enum class Pages { present, of_file, copied };
-  // Both call `visit` for the runs of such pages until it returns false, and return false if the
-  // kernel refuses.
+  // Both call `visit` for the stretches of such pages until it returns false, and return false if
+  // the kernel refuses.
   [[nodiscard]] bool visit_pages(Range range, Pages which, Visit visit, void* state);
   [[nodiscard]] bool walk(Range range, Pages which, Visit visit, void* state);
   [[nodiscard]] bool find_text(std::uintptr_t address, Area& out);

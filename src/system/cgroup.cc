@@ -77,24 +77,24 @@ std::optional<std::string> below_mount(const std::string& group, const std::stri
 }
 
 // Where the group of a process is visible.
-struct GroupPlace {
+struct GroupPath {
   GroupMount mount;
   std::string below;  // empty: the mount point itself
 
   [[nodiscard]] std::string folder() const { return mount.point + below; }
 };
 
-std::optional<GroupPlace> find_group(const std::vector<GroupMount>& mounts, std::string_view groups,
-                                     bool v2) {
+std::optional<GroupPath> find_group(const std::vector<GroupMount>& mounts, std::string_view groups,
+                                    bool v2) {
   const std::optional<std::string> group = own_group(groups, v2);
   if (!group) return std::nullopt;
-  std::optional<GroupPlace> found;
+  std::optional<GroupPath> found;
   for (const GroupMount& mount : mounts) {
     if (mount.v2 != v2) continue;
     if (const std::optional<std::string> way = below_mount(*group, mount.root)) {
-      return GroupPlace{mount, *way};
+      return GroupPath{mount, *way};
     }
-    if (!found) found = GroupPlace{mount, ""};  // the mount's own limit is better than none
+    if (!found) found = GroupPath{mount, ""};  // the mount's own limit is better than none
   }
   return found;
 }
@@ -120,18 +120,18 @@ void add_limits(const std::string& folder, const Version& version, std::vector<G
 }
 
 // Our group and all groups above it, up to and including the mount point.
-void walk_up(GroupPlace place, std::vector<GroupLimit>* out) {
-  const Version& version = place.mount.v2 ? kV2 : kV1;
+void walk_up(GroupPath path, std::vector<GroupLimit>* out) {
+  const Version& version = path.mount.v2 ? kV2 : kV1;
   for (;;) {
-    add_limits(place.folder(), version, out);
-    if (place.below.empty()) return;
-    place.below.resize(std::min(place.below.rfind('/'), place.below.size() - 1));
+    add_limits(path.folder(), version, out);
+    if (path.below.empty()) return;
+    path.below.resize(std::min(path.below.rfind('/'), path.below.size() - 1));
   }
 }
 
-Figure tightest(const GroupPlace& place) {
+Figure tightest(const GroupPath& path) {
   std::vector<GroupLimit> limits;
-  walk_up(place, &limits);
+  walk_up(path, &limits);
   Figure least = Figure::unknown("no limit");
   for (const GroupLimit& limit : limits) {
     least = Figure::known(std::min(least.value.value_or(limit.limit_bytes), limit.limit_bytes));
@@ -148,11 +148,11 @@ Figure told_in(const std::string& folder, const char* file, const char* key) {
   return number_or_why(text ? number_of(*text, key) : std::nullopt, file);
 }
 
-GroupUsage usage_at(const GroupPlace& place) {
-  const bool v2 = place.mount.v2;
+GroupUsage usage_at(const GroupPath& path) {
+  const bool v2 = path.mount.v2;
   const Version& version = v2 ? kV2 : kV1;
   GroupUsage group;
-  group.folder = place.folder();
+  group.folder = path.folder();
   group.version = v2 ? 2 : 1;
   group.usage = number_or_why(number_in(group.folder + "/" + version.usage), version.usage);
   const std::string stat = read_text(group.folder + "/memory.stat").value_or("");
@@ -162,7 +162,7 @@ GroupUsage usage_at(const GroupPlace& place) {
   group.anon = counted(v2 ? "anon" : "total_rss");
   group.inactive_file = counted(version.inactive);
   group.active_file = counted(v2 ? "active_file" : "total_active_file");
-  group.limit = tightest(place);
+  group.limit = tightest(path);
   group.limit_hits =
       v2 ? told_in(group.folder, "memory.events", "max")
          : number_or_why(number_in(group.folder + "/memory.failcnt"), "memory.failcnt");
@@ -179,8 +179,8 @@ std::vector<GroupLimit> group_limits(const SystemRoot& root) {
   if (!groups || !mountinfo) return limits;
   const std::vector<GroupMount> mounts = memory_mounts(*mountinfo, root);
   for (const bool v2 : {false, true}) {
-    if (const std::optional<GroupPlace> place = find_group(mounts, *groups, v2)) {
-      walk_up(*place, &limits);
+    if (const std::optional<GroupPath> path = find_group(mounts, *groups, v2)) {
+      walk_up(*path, &limits);
     }
   }
   return limits;
@@ -196,9 +196,9 @@ Known<GroupUsage> group_usage(const SystemRoot& root, int pid) {
   const std::vector<GroupMount> mounts = memory_mounts(*mountinfo, root);
   std::optional<GroupUsage> seen;
   for (const bool v2 : {false, true}) {
-    const std::optional<GroupPlace> place = find_group(mounts, *groups, v2);
-    if (!place) continue;
-    GroupUsage group = usage_at(*place);
+    const std::optional<GroupPath> path = find_group(mounts, *groups, v2);
+    if (!path) continue;
+    GroupUsage group = usage_at(*path);
     if (group.usage || group.anon) return Known<GroupUsage>::known(std::move(group));
     if (!seen) seen = std::move(group);
   }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "system/text_file.h"
 #include "core/known.h"
+#include "system/text_file.h"
 
 namespace lowtide {
 
@@ -15,7 +15,7 @@ struct GroupLimit {
   std::uint64_t limit_bytes = 0;
   // What can still be used: the limit minus usage, plus inactive file pages, which the kernel drops
   // first. The whole limit if usage cannot be read.
-  std::uint64_t room_bytes = 0;
+  std::uint64_t left_bytes = 0;
   std::string source;  // the file that contains the limit
 };
 

@@ -31,13 +31,13 @@ std::string device_name(const std::string& folder) {
 
 // The number of the block device that a path names; empty if it names none.
 std::string block_number(const std::string& path) {
-  struct statx facts {};
+  struct statx status {};
   if (!path.starts_with('/') ||
-      sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &facts) != 0 ||
-      !S_ISBLK(facts.stx_mode)) {
+      sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) != 0 ||
+      !S_ISBLK(status.stx_mode)) {
     return "";
   }
-  return std::to_string(facts.stx_rdev_major) + ":" + std::to_string(facts.stx_rdev_minor);
+  return std::to_string(status.stx_rdev_major) + ":" + std::to_string(status.stx_rdev_minor);
 }
 
 void read_ahead(Device* device, const std::string& path) {

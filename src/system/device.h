@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "system/text_file.h"
 #include "system/mount.h"
+#include "system/text_file.h"
 
 namespace lowtide {
 

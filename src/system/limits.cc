@@ -36,7 +36,7 @@ std::optional<std::uint64_t> physical_bytes(const SystemRoot& root) {
 std::optional<std::uint64_t> available_bytes(const SystemRoot& root) {
   std::optional<std::uint64_t> available = meminfo_bytes(root, "MemAvailable");
   for (const GroupLimit& group : group_limits(root)) {
-    available = std::min(available.value_or(group.room_bytes), group.room_bytes);
+    available = std::min(available.value_or(group.left_bytes), group.left_bytes);
   }
   return available;
 }

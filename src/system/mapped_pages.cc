@@ -13,9 +13,9 @@
 #include <system_error>
 
 #include "core/checked.h"
-#include "system/pagemap_scan.h"
 #include "os/residency.h"
 #include "os/sys.h"
+#include "system/pagemap_scan.h"
 #include "system/text_file.h"
 
 namespace lowtide {
@@ -99,23 +99,23 @@ std::optional<std::uint64_t> PageCounter::copied_bytes(const void* address,
 }
 
 std::optional<std::uint64_t> PageCounter::scan(std::uint64_t start, std::uint64_t end) noexcept {
-  std::array<PageRun, 512> runs;
+  std::array<PageStretch, 512> stretches;
   std::uint64_t bytes = 0;
   while (start < end) {
     PagemapScan argument{};
     argument.size = sizeof argument;
     argument.start = start;
     argument.end = end;
-    argument.runs = address_of(runs.data());
-    argument.runs_length = runs.size();
+    argument.stretches = address_of(stretches.data());
+    argument.stretches_length = stretches.size();
     argument.all_of = kPagePresent;
     argument.told = kPagePresent;
     const int found = sys::table.ioctl(fd_, kPagemapScan, &argument);
     if (found < 0 && errno == EINTR) continue;
     if (found < 0 || argument.walk_end <= start) return std::nullopt;
     for (int i = 0; i < found; ++i) {
-      const PageRun& run = runs[static_cast<std::size_t>(i)];
-      bytes += run.end - run.start;
+      const PageStretch& stretch = stretches[static_cast<std::size_t>(i)];
+      bytes += stretch.end - stretch.start;
     }
     start = argument.walk_end;
   }

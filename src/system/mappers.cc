@@ -12,8 +12,8 @@
 #include "lowtide/error.h"
 #include "os/file.h"
 #include "os/paths.h"
-#include "system/process.h"
 #include "os/sys.h"
+#include "system/process.h"
 
 namespace lowtide {
 namespace {
@@ -26,13 +26,13 @@ struct Wanted {
 };
 
 std::optional<Wanted> wanted(const File& file) {
-  struct statx facts {};
-  if (sys::table.statx(file.fd(), "", AT_EMPTY_PATH, STATX_INO, &facts) != 0) return std::nullopt;
+  struct statx status {};
+  if (sys::table.statx(file.fd(), "", AT_EMPTY_PATH, STATX_INO, &status) != 0) return std::nullopt;
   char device[32];
-  std::snprintf(device, sizeof(device), "%02x:%02x", facts.stx_dev_major, facts.stx_dev_minor);
+  std::snprintf(device, sizeof(device), "%02x:%02x", status.stx_dev_major, status.stx_dev_minor);
   std::error_code unknown;
   const auto whole = std::filesystem::canonical(file.shard().path, unknown);
-  return Wanted{device, std::to_string(facts.stx_ino), unknown ? "" : whole.string()};
+  return Wanted{device, std::to_string(status.stx_ino), unknown ? "" : whole.string()};
 }
 
 bool is_map_of(std::string_view line, const Wanted& wanted) {

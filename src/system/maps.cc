@@ -13,9 +13,9 @@
 
 #include "lowtide/error.h"
 #include "os/file.h"
-#include "system/process.h"
 #include "os/residency.h"
 #include "os/sys.h"
+#include "system/process.h"
 
 namespace lowtide {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "system/text_file.h"
 #include "core/known.h"
+#include "system/text_file.h"
 
 namespace lowtide {
 

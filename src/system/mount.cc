@@ -19,17 +19,17 @@ namespace {
 
 // Linux 5.8; older headers have neither the bit nor the field, so it is read by position.
 constexpr unsigned kStatxMount = 0x1000;
-constexpr std::size_t kMountPlace = 0x90;
+constexpr std::size_t kMountAt = 0x90;
 
 constexpr std::array<std::pair<std::uint32_t, const char*>, 24> kMagics{{
-    {0xEF53, "ext4"},           {0x58465342, "xfs"},      {0x9123683E, "btrfs"},
-    {0xF2F52010, "f2fs"},       {0xCA451A4E, "bcachefs"}, {0x2FC12FC1, "zfs"},
-    {0x794C7630, "overlay"},    {0x01021994, "tmpfs"},    {0x858458F6, "ramfs"},
-    {0x958458F6, "hugetlbfs"},  {0x6969, "nfs"},          {0xFF534D42, "cifs"},
-    {0xFE534D42, "smb3"},       {0x00C36400, "ceph"},     {0x0BD00BD0, "lustre"},
-    {0x19830326, "beegfs"},     {0x47504653, "gpfs"},     {0x65735546, "fuse"},
-    {0x01021997, "9p"},         {0x6A656A63, "virtiofs"}, {0x73717368, "squashfs"},
-    {0xE0F5E1E2, "erofs"},      {0x4D44, "vfat"},         {0x2011BAB0, "exfat"},
+    {0xEF53, "ext4"},          {0x58465342, "xfs"},      {0x9123683E, "btrfs"},
+    {0xF2F52010, "f2fs"},      {0xCA451A4E, "bcachefs"}, {0x2FC12FC1, "zfs"},
+    {0x794C7630, "overlay"},   {0x01021994, "tmpfs"},    {0x858458F6, "ramfs"},
+    {0x958458F6, "hugetlbfs"}, {0x6969, "nfs"},          {0xFF534D42, "cifs"},
+    {0xFE534D42, "smb3"},      {0x00C36400, "ceph"},     {0x0BD00BD0, "lustre"},
+    {0x19830326, "beegfs"},    {0x47504653, "gpfs"},     {0x65735546, "fuse"},
+    {0x01021997, "9p"},        {0x6A656A63, "virtiofs"}, {0x73717368, "squashfs"},
+    {0xE0F5E1E2, "erofs"},     {0x4D44, "vfat"},         {0x2011BAB0, "exfat"},
 }};
 
 // mountinfo escapes space, tab, newline and backslash as a backslash and three octal digits.
@@ -58,37 +58,37 @@ std::string name_of_magic(std::uint32_t magic) {
 }
 
 std::optional<std::string> type_by_magic(int fd) {
-  struct statfs facts {};
-  if (sys::table.fstatfs(fd, &facts) != 0) return std::nullopt;
-  return name_of_magic(static_cast<std::uint32_t>(facts.f_type));
+  struct statfs status {};
+  if (sys::table.fstatfs(fd, &status) != 0) return std::nullopt;
+  return name_of_magic(static_cast<std::uint32_t>(status.f_type));
 }
 
 // What the kernel reports about an open path.
-struct FilePlace {
+struct FileOrigin {
   std::string device;
   std::optional<std::uint64_t> mount;
 };
-std::optional<FilePlace> place_of(int fd) {
-  struct statx facts {};
-  if (sys::table.statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | kStatxMount, &facts) != 0) {
+std::optional<FileOrigin> origin_of(int fd) {
+  struct statx status {};
+  if (sys::table.statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | kStatxMount, &status) != 0) {
     return std::nullopt;
   }
-  FilePlace place;
-  place.device = std::to_string(facts.stx_dev_major) + ":" + std::to_string(facts.stx_dev_minor);
-  if ((facts.stx_mask & kStatxMount) != 0) {
+  FileOrigin origin;
+  origin.device = std::to_string(status.stx_dev_major) + ":" + std::to_string(status.stx_dev_minor);
+  if ((status.stx_mask & kStatxMount) != 0) {
     std::uint64_t id = 0;
-    std::memcpy(&id, reinterpret_cast<const char*>(&facts) + kMountPlace, sizeof id);
-    place.mount = id;
+    std::memcpy(&id, reinterpret_cast<const char*>(&status) + kMountAt, sizeof id);
+    origin.mount = id;
   }
-  return place;
+  return origin;
 }
 
-std::optional<Mount> mount_of(const FilePlace& place, const SystemRoot& root) {
+std::optional<Mount> mount_of(const FileOrigin& origin, const SystemRoot& root) {
   const std::optional<std::string> text = read_text(root.proc + "/self/mountinfo");
   if (!text) return std::nullopt;
   std::optional<Mount> found;
   for (Mount& mount : parse_mounts(*text)) {
-    if (place.mount ? mount.id == *place.mount : mount.device == place.device) {
+    if (origin.mount ? mount.id == *origin.mount : mount.device == origin.device) {
       found = std::move(mount);  // without an id: the last one mounted wins
     }
   }
@@ -97,9 +97,9 @@ std::optional<Mount> mount_of(const FilePlace& place, const SystemRoot& root) {
 
 FileSystem describe(int fd, const SystemRoot& root) {
   FileSystem system;
-  if (const std::optional<FilePlace> place = place_of(fd)) {
-    system.device = place->device;
-    if (const std::optional<Mount> mount = mount_of(*place, root)) {
+  if (const std::optional<FileOrigin> origin = origin_of(fd)) {
+    system.device = origin->device;
+    if (const std::optional<Mount> mount = mount_of(*origin, root)) {
       system.type = mount->type;
       system.point = mount->point;
       system.source = mount->source;

@@ -1,6 +1,6 @@
 // pagemap_scan.h - how /proc/self/pagemap describes the pages of this process: with PAGEMAP_SCAN
-// (Linux 6.7; not in the headers of Debian 12) in runs of pages, or read as a file with one entry
-// per page.
+// (Linux 6.7; not in the headers of Debian 12) in stretches of pages, or read as a file with one
+// entry per page.
 #pragma once
 
 #include <sys/ioctl.h>
@@ -9,12 +9,12 @@
 
 namespace lowtide {
 
-struct PageRun {
+struct PageStretch {
   std::uint64_t start, end, categories;
 };
 
 struct PagemapScan {
-  std::uint64_t size, flags, start, end, walk_end, runs, runs_length, max_pages;
+  std::uint64_t size, flags, start, end, walk_end, stretches, stretches_length, max_pages;
   std::uint64_t inverted, all_of, any_of, told;
 };
 

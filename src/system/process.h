@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "system/text_file.h"
 #include "core/known.h"
+#include "system/text_file.h"
 
 namespace lowtide {
 

@@ -31,15 +31,15 @@ bool matters(std::uint64_t bytes, std::uint64_t whole) {
 }
 
 // Every process that leaks; if none does, the one whose heap grew most.
-void add_processes(std::vector<std::string>& evidence, const Facts& facts) {
+void add_processes(std::vector<std::string>& evidence, const Courses& courses) {
   constexpr std::size_t kMost = 4;
-  if (facts.lives.size() < 2) return;
+  if (courses.lives.size() < 2) return;
   const auto text = [](const Life& life) {
     return "heap of " + process_text(life.name, life.pid) + ": " + format_bytes(life.heap.first) +
            " to " + format_bytes(life.heap.last) + " in " + seconds_text(life.end_s - life.begin_s);
   };
   std::size_t told = 0;
-  for (const Life& life : facts.lives) {
+  for (const Life& life : courses.lives) {
     if (!life.leaks || told++ >= kMost) continue;
     evidence.push_back(text(life) + ", growing steadily by " + rate_text(*life.heap_trend));
   }
@@ -50,17 +50,17 @@ void add_processes(std::vector<std::string>& evidence, const Facts& facts) {
   const auto grown = [](const Life& life) {
     return life.heap.last - std::min(life.heap.first, life.heap.last);
   };
-  const auto most = std::ranges::max_element(facts.lives, {}, grown);
-  if (matters(grown(*most), facts.rss.peak))
+  const auto most = std::ranges::max_element(courses.lives, {}, grown);
+  if (matters(grown(*most), courses.rss.peak))
     evidence.push_back(text(*most) + ", the largest growth");
 }
 
-void add_files(std::vector<std::string>& evidence, const Facts& facts) {
+void add_files(std::vector<std::string>& evidence, const Courses& courses) {
   constexpr int kMost = 3;
-  const std::uint64_t all = facts.mapped_rise();
-  if (!matters(all, facts.rss.peak)) return;
+  const std::uint64_t all = courses.mapped_rise();
+  if (!matters(all, courses.rss.peak)) return;
   int told = 0;
-  for (const GrownFile& file : facts.files) {
+  for (const GrownFile& file : courses.files) {
     if (file.library || !matters(file.rise, all) || told == kMost) continue;
     ++told;
     evidence.push_back("mapped: " + shown(file.path) + ", which grew by " +
@@ -84,36 +84,36 @@ std::string rate_text(const Trend& trend) {
          format_fixed(trend.error / kBytesPerMiB * scale, decimals) + unit;
 }
 
-std::string readings_text(const Facts& facts) {
-  return std::to_string(facts.readings) + (facts.readings == 1 ? " reading" : " readings") +
-         " in " + seconds_text(facts.seconds);
+std::string readings_text(const Courses& courses) {
+  return std::to_string(courses.readings) + (courses.readings == 1 ? " reading" : " readings") +
+         " in " + seconds_text(courses.seconds);
 }
 
-std::vector<std::string> evidence_of(const Facts& facts, const Trends& trends) {
+std::vector<std::string> evidence_of(const Courses& courses, const Trends& trends) {
   std::vector<std::string> evidence;
-  if (facts.readings == 0) return evidence;
-  evidence.push_back(readings_text(facts));
+  if (courses.readings == 0) return evidence;
+  evidence.push_back(readings_text(courses));
   // If a single process is named as leaking, the sum over all processes would only confuse.
-  const bool named = facts.lives.size() > 1 && std::ranges::any_of(facts.lives, &Life::leaks);
+  const bool named = courses.lives.size() > 1 && std::ranges::any_of(courses.lives, &Life::leaks);
   if (trends.heap && !named) {
     evidence.push_back("growth of the heap's lowest level: " + rate_text(*trends.heap) +
                        (trends.heap->steady ? ", steady" : ", not steady"));
   }
-  add_processes(evidence, facts);
+  add_processes(evidence, courses);
   const auto add = [&](const char* what, const Course& course) {
-    if (course.known() && matters(course.rise(), facts.rss.peak)) {
+    if (course.known() && matters(course.rise(), courses.rss.peak)) {
       evidence.push_back(rise_text(what, course));
     }
   };
-  add_files(evidence, facts);
-  add("shared memory of the largest process", facts.shmem);
-  if (facts.shared && matters(facts.shared->rss - facts.shared->pss, facts.rss.peak)) {
-    evidence.push_back("RSS of " + std::to_string(facts.shared->processes) +
-                       " processes: " + format_bytes(facts.shared->rss) + " as a sum, " +
-                       format_bytes(facts.shared->pss) +
+  add_files(evidence, courses);
+  add("shared memory of the largest process", courses.shmem);
+  if (courses.shared && matters(courses.shared->rss - courses.shared->pss, courses.rss.peak)) {
+    evidence.push_back("RSS of " + std::to_string(courses.shared->processes) +
+                       " processes: " + format_bytes(courses.shared->rss) + " as a sum, " +
+                       format_bytes(courses.shared->pss) +
                        " with each shared page counted once (PSS)");
   }
-  add("page cache charged to the memory group", facts.group_file);
+  add("page cache charged to the memory group", courses.group_file);
   return evidence;
 }
 

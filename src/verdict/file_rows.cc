@@ -4,7 +4,7 @@
 #include <map>
 
 #include "meter/sums.h"
-#include "verdict/facts.h"
+#include "verdict/courses.h"
 
 namespace lowtide {
 namespace {

@@ -62,12 +62,12 @@ void complete(Life* life, const std::vector<SeenAt>& seen, double run_s) {
 std::vector<Life> lives_of(const Trace& trace) {
   std::vector<Life> lives;
   std::vector<std::vector<SeenAt>> seen;
-  std::map<std::pair<int, std::uint64_t>, std::size_t> places;
+  std::map<std::pair<int, std::uint64_t>, std::size_t> numbers;
   for (std::size_t i = 0; i < trace.readings.size(); ++i) {
     const Reading& reading = trace.readings[i];
     for (const ProcessReading& process : reading.processes) {
-      const auto [place, fresh] =
-          places.try_emplace({process.pid, process.start_ticks}, lives.size());
+      const auto [number, fresh] =
+          numbers.try_emplace({process.pid, process.start_ticks}, lives.size());
       if (fresh) {
         Life& born = lives.emplace_back();
         born.pid = process.pid;
@@ -76,12 +76,12 @@ std::vector<Life> lives_of(const Trace& trace) {
         born.last_whole = i;
         seen.emplace_back();
       }
-      Life& life = lives[place->second];
+      Life& life = lives[number->second];
       life.parent = process.parent;
       life.name = process.name;
       life.end_s = reading.seconds;
       if (const auto rss = rss_of(process)) {
-        seen[place->second].push_back({i, reading.seconds, *rss, heap_of(process)});
+        seen[number->second].push_back({i, reading.seconds, *rss, heap_of(process)});
       }
     }
   }

@@ -21,7 +21,7 @@ std::optional<std::uint64_t> held_by(const ProcessReading& process) {
 
 struct SeenProcess {
   std::string name;
-  std::size_t place = 0;  // in order of appearance
+  std::size_t number = 0;  // in order of appearance
   std::uint64_t peak = 0;
 };
 
@@ -31,7 +31,7 @@ std::map<Key, SeenProcess> seen_in(const Trace& trace) {
     for (const ProcessReading& process : reading.processes) {
       const Key key{process.pid, process.start_ticks};
       SeenProcess& one =
-          seen.try_emplace(key, SeenProcess{.name = {}, .place = seen.size()}).first->second;
+          seen.try_emplace(key, SeenProcess{.name = {}, .number = seen.size()}).first->second;
       one.name = process.name + " (pid " + std::to_string(process.pid) + ")";
       one.peak = std::max(one.peak, held_by(process).value_or(0));
     }
@@ -46,7 +46,7 @@ std::vector<Key> shown_of(const std::map<Key, SeenProcess>& seen) {
   std::ranges::stable_sort(keys, std::ranges::greater{},
                            [&](const Key& key) { return seen.at(key).peak; });
   if (keys.size() > kMostProcesses) keys.resize(kMostProcesses);
-  std::ranges::sort(keys, {}, [&](const Key& key) { return seen.at(key).place; });
+  std::ranges::sort(keys, {}, [&](const Key& key) { return seen.at(key).number; });
   return keys;
 }
 
@@ -64,9 +64,9 @@ std::vector<Layer> process_layers(const Trace& trace) {
   const std::map<Key, SeenProcess> seen = seen_in(trace);
   const Column nothing(trace.readings.size(), std::uint64_t{0});
   std::vector<Layer> layers;
-  std::map<Key, std::size_t> place_of;
+  std::map<Key, std::size_t> layer_of;
   for (const Key& key : shown_of(seen)) {
-    place_of[key] = layers.size();
+    layer_of[key] = layers.size();
     layers.push_back({LayerKind::process, seen.at(key).name, nothing});
   }
   const std::size_t rest = seen.size() - layers.size();
@@ -78,9 +78,9 @@ std::vector<Layer> process_layers(const Trace& trace) {
   }
   for (std::size_t row = 0; row < trace.readings.size(); ++row) {
     for (const ProcessReading& process : trace.readings[row].processes) {
-      const auto shown = place_of.find({process.pid, process.start_ticks});
-      const std::size_t place = shown == place_of.end() ? others : shown->second;
-      add_or_forget(layers[place].bytes[row], held_by(process));
+      const auto shown = layer_of.find({process.pid, process.start_ticks});
+      const std::size_t number = shown == layer_of.end() ? others : shown->second;
+      add_or_forget(layers[number].bytes[row], held_by(process));
     }
   }
   return layers;

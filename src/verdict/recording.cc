@@ -1,4 +1,5 @@
 #include "meter/recording.h"
+
 #include "verdict/summary.h"
 #include "verdict/verdict.h"
 

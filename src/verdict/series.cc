@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "meter/sums.h"
 #include "verdict/file_layers.h"
 #include "verdict/process_layers.h"
-#include "meter/sums.h"
 #include "verdict/thin.h"
 #include "verdict/trend_line.h"
 

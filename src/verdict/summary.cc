@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "verdict/lives.h"
 #include "meter/sums.h"
+#include "verdict/lives.h"
 
 namespace lowtide {
 namespace {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "verdict/evidence.h"
-#include "verdict/facts.h"
-#include "verdict/lives.h"
 #include "meter/sums.h"
+#include "verdict/courses.h"
+#include "verdict/evidence.h"
+#include "verdict/lives.h"
 #include "verdict/verdict.h"
 
 namespace lowtide {
@@ -24,13 +24,13 @@ std::optional<Leak> leak_of(const Course& heap, const std::optional<Trend>& tren
   return Leak{*trend, heap.points.front().seconds, heap.points.back().seconds};
 }
 
-std::optional<Leak> worst_leak(const Facts& facts) {
+std::optional<Leak> worst_leak(const Courses& courses) {
   std::optional<Leak> worst;
-  for (const Life& life : facts.lives) {
+  for (const Life& life : courses.lives) {
     if (!life.leaks || (worst && worst->trend.growth >= life.heap_trend->growth)) continue;
     worst = leak_of(life.heap, life.heap_trend);
   }
-  return worst ? worst : leak_of(facts.heap, trend_of(facts.heap.points));
+  return worst ? worst : leak_of(courses.heap, trend_of(courses.heap.points));
 }
 
 // Centred, so that as much of the heap is above the line as below it.
@@ -51,7 +51,7 @@ std::optional<double> bytes_at_zero(const Trace& trace, const Leak& leak) {
 
 std::optional<TrendLine> trend_line_of(const Trace& trace) {
   if (judge(trace).kind != VerdictKind::heap_leak) return std::nullopt;
-  const std::optional<Leak> leak = worst_leak(facts_of(trace));
+  const std::optional<Leak> leak = worst_leak(courses_of(trace));
   const std::optional<double> base = leak ? bytes_at_zero(trace, *leak) : std::nullopt;
   if (!base) return std::nullopt;
   const auto at = [&](double seconds) {

@@ -5,8 +5,8 @@
 
 #include "core/quote.h"
 #include "lowtide/bytes.h"
+#include "verdict/courses.h"
 #include "verdict/evidence.h"
-#include "verdict/facts.h"
 
 namespace lowtide {
 namespace {
@@ -37,21 +37,23 @@ bool leaks(const Course& course, const std::optional<Trend>& trend) {
 }
 
 // Forked processes each count the same private pages: the sum grows although PSS does not.
-bool only_forked(const Facts& facts) {
-  if (facts.pss.points.size() < 2) return false;
-  const double grown = static_cast<double>(facts.pss.last) - static_cast<double>(facts.pss.first);
-  const double summed = static_cast<double>(facts.rss.last) - static_cast<double>(facts.rss.first);
-  return facts.shared && summed > 0 && grown < summed / 4;
+bool only_forked(const Courses& courses) {
+  if (courses.pss.points.size() < 2) return false;
+  const double grown =
+      static_cast<double>(courses.pss.last) - static_cast<double>(courses.pss.first);
+  const double summed =
+      static_cast<double>(courses.rss.last) - static_cast<double>(courses.rss.first);
+  return courses.shared && summed > 0 && grown < summed / 4;
 }
 
 // The number of processes grows, although none of them grows by itself.
-bool more_processes(const Facts& facts) {
-  return facts.processes.last > facts.processes.first;
+bool more_processes(const Courses& courses) {
+  return courses.processes.last > courses.processes.first;
 }
 
-std::vector<const Life*> leaking(const Facts& facts) {
+std::vector<const Life*> leaking(const Courses& courses) {
   std::vector<const Life*> found;
-  for (const Life& life : facts.lives) {
+  for (const Life& life : courses.lives) {
     if (life.leaks) found.push_back(&life);
   }
   std::ranges::sort(found, std::ranges::greater{},
@@ -59,124 +61,124 @@ std::vector<const Life*> leaking(const Facts& facts) {
   return found;
 }
 
-bool counted_twice(const Facts& facts) {
-  return facts.shared && facts.shared->rss - facts.shared->pss >= kLeastShared &&
-         facts.shared->pss <= facts.shared->rss / 2;
+bool counted_twice(const Courses& courses) {
+  return courses.shared && courses.shared->rss - courses.shared->pss >= kLeastShared &&
+         courses.shared->pss <= courses.shared->rss / 2;
 }
 
-bool matters(std::uint64_t rise, const Facts& facts) {
-  return rise >= kLeastRise && rise >= facts.rss.peak / 20;
+bool matters(std::uint64_t rise, const Courses& courses) {
+  return rise >= kLeastRise && rise >= courses.rss.peak / 20;
 }
 
-std::uint64_t cache_rise(const Facts& facts) {
-  return std::max(facts.cached.rise(), facts.group_file.rise());
+std::uint64_t cache_rise(const Courses& courses) {
+  return std::max(courses.cached.rise(), courses.group_file.rise());
 }
 
-VerdictKind decide(const Facts& facts, const Trends& trends) {
-  const bool seen = facts.heap.known() || facts.file.known();
+VerdictKind decide(const Courses& courses, const Trends& trends) {
+  const bool seen = courses.heap.known() || courses.file.known();
   if (!seen || (!trends.heap && !trends.file)) return VerdictKind::too_short;
-  if (!leaking(facts).empty()) return VerdictKind::heap_leak;
-  if (leaks(facts.heap, trends.heap)) {
-    return only_forked(facts) ? VerdictKind::shared_twice : VerdictKind::heap_leak;
+  if (!leaking(courses).empty()) return VerdictKind::heap_leak;
+  if (leaks(courses.heap, trends.heap)) {
+    return only_forked(courses) ? VerdictKind::shared_twice : VerdictKind::heap_leak;
   }
-  if (leaks(facts.shmem, trends.shmem)) return VerdictKind::heap_leak;
-  const std::uint64_t mapped = facts.mapped_rise();
-  const std::uint64_t tables = facts.page_tables.rise();
-  if (tables >= kLeastRise && tables >= std::max(mapped, facts.heap.rise()) / 2) {
+  if (leaks(courses.shmem, trends.shmem)) return VerdictKind::heap_leak;
+  const std::uint64_t mapped = courses.mapped_rise();
+  const std::uint64_t tables = courses.page_tables.rise();
+  if (tables >= kLeastRise && tables >= std::max(mapped, courses.heap.rise()) / 2) {
     return VerdictKind::page_tables;
   }
-  if (counted_twice(facts)) return VerdictKind::shared_twice;
-  if (matters(mapped, facts)) return VerdictKind::mapped_files;
-  if (matters(cache_rise(facts), facts)) return VerdictKind::page_cache;
+  if (counted_twice(courses)) return VerdictKind::shared_twice;
+  if (matters(mapped, courses)) return VerdictKind::mapped_files;
+  if (matters(cache_rise(courses), courses)) return VerdictKind::page_cache;
   return VerdictKind::flat;
 }
 
-std::string flat_headline(const Facts& facts, const Trends& trends) {
+std::string flat_headline(const Courses& courses, const Trends& trends) {
   if (!trends.heap) return "No mapped file grew; the heap could not be read.";
-  const std::string level = "at " + format_bytes(facts.heap.last);
-  if (!matters(facts.heap.rise(), facts)) {
-    return "Memory is flat: the heap never grew above " + format_bytes(facts.heap.peak) + ".";
+  const std::string level = "at " + format_bytes(courses.heap.last);
+  if (!matters(courses.heap.rise(), courses)) {
+    return "Memory is flat: the heap never grew above " + format_bytes(courses.heap.peak) + ".";
   }
-  if (facts.heap.last < facts.heap.peak - facts.heap.rise() / 2) {
-    return "No leak: the heap grew by " + format_bytes(facts.heap.rise()) +
+  if (courses.heap.last < courses.heap.peak - courses.heap.rise() / 2) {
+    return "No leak: the heap grew by " + format_bytes(courses.heap.rise()) +
            " and was released again; it ends " + level + ".";
   }
-  return "No leak seen: the heap grew by " + format_bytes(facts.heap.rise()) +
+  return "No leak seen: the heap grew by " + format_bytes(courses.heap.rise()) +
          ", but not steadily; it ends " + level + ".";
 }
 
-std::string leak_headline(const Facts& facts, const Trends& trends) {
+std::string leak_headline(const Courses& courses, const Trends& trends) {
   constexpr const char* kLooksLike = " and does not level off: this looks like a leak.";
-  const std::vector<const Life*> found = leaking(facts);
+  const std::vector<const Life*> found = leaking(courses);
   if (!found.empty()) {
     const Life& most = *found.front();
     const std::string who = process_text(most.name, most.pid), rate = rate_text(*most.heap_trend);
-    if (facts.lives.size() == 1 || who.empty()) return "The heap grows by " + rate + kLooksLike;
+    if (courses.lives.size() == 1 || who.empty()) return "The heap grows by " + rate + kLooksLike;
     if (found.size() == 1) return "The heap of " + who + " grows by " + rate + kLooksLike;
     return "The heaps of " + std::to_string(found.size()) +
            " processes grow and do not level off, fastest in " + who + " by " + rate +
            ": this looks like a leak.";
   }
-  if (leaks(facts.heap, trends.heap)) {
+  if (leaks(courses.heap, trends.heap)) {
     const std::string rate = rate_text(*trends.heap);
-    if (facts.lives.size() == 1) return "The heap grows by " + rate + kLooksLike;
-    if (!more_processes(facts)) return "The heap of all processes grows by " + rate + kLooksLike;
+    if (courses.lives.size() == 1) return "The heap grows by " + rate + kLooksLike;
+    if (!more_processes(courses)) return "The heap of all processes grows by " + rate + kLooksLike;
     return "The heap of all processes grows by " + rate +
-           " because their number grows: " + std::to_string(facts.processes.first) +
-           " after the start, " + std::to_string(facts.processes.last) +
+           " because their number grows: " + std::to_string(courses.processes.first) +
+           " after the start, " + std::to_string(courses.processes.last) +
            " at the end; none of them was seen to leak by itself.";
   }
   return "Shared memory grows by " + rate_text(*trends.shmem) +
          " and does not level off: this looks like a leak.";
 }
 
-std::string short_headline(const Facts& facts) {
-  if (facts.readings == 0) return "Nothing to judge: no process was seen.";
-  if (!facts.heap.known() && !facts.file.known() && facts.readings > 1) {
+std::string short_headline(const Courses& courses) {
+  if (courses.readings == 0) return "Nothing to judge: no process was seen.";
+  if (!courses.heap.known() && !courses.file.known() && courses.readings > 1) {
     return "No verdict: heap and mapped files could not be told apart.";
   }
-  return "Too short for a verdict: " + readings_text(facts) + ".";
+  return "Too short for a verdict: " + readings_text(courses) + ".";
 }
 
-std::string headline(VerdictKind kind, const Facts& facts, const Trends& trends) {
+std::string headline(VerdictKind kind, const Courses& courses, const Trends& trends) {
   switch (kind) {
     case VerdictKind::heap_leak:
-      return leak_headline(facts, trends);
+      return leak_headline(courses, trends);
     case VerdictKind::mapped_files:
       return "No leak: RSS grew because of pages of mapped files (" +
-             format_bytes(facts.mapped_rise()) +
+             format_bytes(courses.mapped_rise()) +
              "), which the kernel reclaims when it needs memory.";
     case VerdictKind::page_cache:
-      return "No leak: only the page cache grew (" + format_bytes(cache_rise(facts)) +
+      return "No leak: only the page cache grew (" + format_bytes(cache_rise(courses)) +
              "); no process holds it, and the kernel reclaims it when it needs memory.";
     case VerdictKind::page_tables:
-      return "The page tables grew by " + format_bytes(facts.page_tables.rise()) +
+      return "The page tables grew by " + format_bytes(courses.page_tables.rise()) +
              ": they map memory, are not part of RSS, and stay until that memory is unmapped.";
     case VerdictKind::shared_twice:
       return "No leak seen: the sum of RSS counts shared pages once per process: " +
-             format_bytes(facts.shared->rss) + " as a sum, " + format_bytes(facts.shared->pss) +
+             format_bytes(courses.shared->rss) + " as a sum, " + format_bytes(courses.shared->pss) +
              " really held (PSS).";
     case VerdictKind::too_short:
-      return short_headline(facts);
+      return short_headline(courses);
     case VerdictKind::flat:
       break;
   }
-  return flat_headline(facts, trends);
+  return flat_headline(courses, trends);
 }
 
-std::vector<std::string> advice(VerdictKind kind, const Facts& facts) {
+std::vector<std::string> advice(VerdictKind kind, const Courses& courses) {
   switch (kind) {
     case VerdictKind::heap_leak: {
-      const std::vector<const Life*> found = leaking(facts);
-      if (found.empty() && more_processes(facts)) return {kEndProcesses};
-      const bool in_child = !found.empty() && found.front() != &facts.lives.front();
+      const std::vector<const Life*> found = leaking(courses);
+      if (found.empty() && more_processes(courses)) return {kEndProcesses};
+      const bool in_child = !found.empty() && found.front() != &courses.lives.front();
       return {in_child ? kFindInChildren : kFindAllocations};
     }
     case VerdictKind::mapped_files: {
-      const auto data = std::ranges::find_if_not(facts.files, &GrownFile::library);
-      if (data == facts.files.end() || data->rise == 0) return {kReadInstead};
+      const auto data = std::ranges::find_if_not(courses.files, &GrownFile::library);
+      if (data == courses.files.end() || data->rise == 0) return {kReadInstead};
       // Files are read rarely: the last reading of this one may predate most of the growth.
-      if (data->rise < facts.mapped_rise() / 2) {
+      if (data->rise < courses.mapped_rise() / 2) {
         return {"check " + shown(data->path) + ": it grew most of all files seen", kReadInstead};
       }
       return {"most of it is " + shown(data->path) + " (" + format_bytes(data->rise) + ")",
@@ -187,7 +189,7 @@ std::vector<std::string> advice(VerdictKind kind, const Facts& facts) {
     case VerdictKind::shared_twice:
       return {kCountPss};
     case VerdictKind::too_short:
-      if (facts.heap.known() || facts.readings == 0) return {"let the program run longer"};
+      if (courses.heap.known() || courses.readings == 0) return {"let the program run longer"};
       return {};
     case VerdictKind::page_cache:
     case VerdictKind::flat:
@@ -219,16 +221,16 @@ const char* verdict_word(VerdictKind kind) noexcept {
 }
 
 Verdict judge(const Trace& trace) {
-  const Facts facts = facts_of(trace);
-  const Trends trends{.heap = trend_of(facts.heap.points),
-                      .file = trend_of(facts.file.points),
-                      .shmem = trend_of(facts.shmem.points)};
-  const VerdictKind kind = decide(facts, trends);
+  const Courses courses = courses_of(trace);
+  const Trends trends{.heap = trend_of(courses.heap.points),
+                      .file = trend_of(courses.file.points),
+                      .shmem = trend_of(courses.shmem.points)};
+  const VerdictKind kind = decide(courses, trends);
   return {.kind = kind,
-          .headline = headline(kind, facts, trends),
-          .evidence = evidence_of(facts, trends),
-          .unknown = facts.unknown,
-          .advice = advice(kind, facts)};
+          .headline = headline(kind, courses, trends),
+          .evidence = evidence_of(courses, trends),
+          .unknown = courses.unknown,
+          .advice = advice(kind, courses)};
 }
 
 }  // namespace lowtide

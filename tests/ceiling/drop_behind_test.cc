@@ -17,7 +17,7 @@
 namespace lowtide::drop_behind_test {
 namespace {
 
-constexpr std::uint64_t kWindow = DropBehind::kWindowBytes;
+constexpr std::uint64_t kWindow = DropBehind::kSlabBytes;
 
 std::vector<std::pair<off_t, off_t>> dropped;
 int note_fadvise(int, off_t offset, off_t size, int advice) {

@@ -12,7 +12,7 @@ namespace lowtide::trimmed_map_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kWindow = TrimmedMap::kWindowBytes;
+constexpr std::uint64_t kWindow = TrimmedMap::kSlabBytes;
 
 int madvises = 0;
 int refuse_madvise(void*, std::size_t, int) {

@@ -6,10 +6,10 @@
 
 #include "report/axis.h"
 #include "report/panel.h"
-#include "verdict/pictures.h"
 #include "report/report.h"
-#include "verdict/verdict.h"
 #include "support/xml.h"
+#include "verdict/pictures.h"
+#include "verdict/verdict.h"
 
 namespace lowtide::chart_test {
 namespace {

@@ -7,12 +7,12 @@
 #include <sstream>
 
 #include "lowtide/error.h"
-#include "report/report.h"
-#include "verdict/summary.h"
 #include "meter/sums.h"
+#include "report/report.h"
+#include "support/golden.h"
+#include "verdict/summary.h"
 #include "verdict/traces.h"
 #include "verdict/verdict.h"
-#include "support/golden.h"
 
 namespace lowtide::dat_test {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <regex>
 
-#include "verdict/file_rows.h"
 #include "report/markup.h"
-#include "verdict/pictures.h"
 #include "report/report.h"
+#include "verdict/file_rows.h"
+#include "verdict/pictures.h"
 #include "verdict/summary.h"
 
 namespace lowtide::page_test {

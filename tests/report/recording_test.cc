@@ -8,10 +8,10 @@
 #include <stdexcept>
 
 #include "lowtide/error.h"
-#include "report/report.h"
-#include "verdict/traces.h"
 #include "os/sys.h"
 #include "os/temp_folder.h"
+#include "report/report.h"
+#include "verdict/traces.h"
 
 namespace lowtide::recording_test {
 namespace {

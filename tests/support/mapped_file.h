@@ -10,10 +10,10 @@
 #include <optional>
 #include <string>
 
-#include "system/mapped_pages.h"
 #include "os/residency.h"
 #include "os/temp_folder.h"
 #include "support/lock_pages.h"
+#include "system/mapped_pages.h"
 
 namespace lowtide {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "system/process.h"
 #include "os/temp_folder.h"
 #include "support/forked.h"
+#include "system/process.h"
 
 namespace lowtide::run_command_test {
 namespace {

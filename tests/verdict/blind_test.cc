@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "lowtide/error.h"
-#include "report/report.h"
 #include "meter/sampler.h"
-#include "verdict/summary.h"
-#include "verdict/verdict.h"
 #include "os/sys.h"
 #include "os/temp_folder.h"
+#include "report/report.h"
 #include "support/forked.h"
+#include "verdict/summary.h"
+#include "verdict/verdict.h"
 
 namespace lowtide::blind_test {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "verdict/summary.h"
 #include "meter/sums.h"
+#include "verdict/summary.h"
 #include "verdict/traces.h"
 
 namespace lowtide::lives_test {

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "meter/sampler.h"
-#include "verdict/summary.h"
-#include "verdict/verdict.h"
 #include "os/file.h"
 #include "os/temp_folder.h"
 #include "support/forked.h"
+#include "verdict/summary.h"
+#include "verdict/verdict.h"
 
 namespace lowtide::program_test {
 namespace {

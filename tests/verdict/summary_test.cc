@@ -1,6 +1,7 @@
+#include "verdict/summary.h"
+
 #include <gtest/gtest.h>
 
-#include "verdict/summary.h"
 #include "meter/sums.h"
 #include "verdict/traces.h"
 

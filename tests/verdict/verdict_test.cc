@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "verdict/facts.h"
+#include "verdict/courses.h"
 #include "verdict/summary.h"
 #include "verdict/traces.h"
 

@@ -2,8 +2,8 @@
 //
 // A program that reads in order maps each page once and moves on. One that jumps through its files
 // (a shuffled gather) soon needs most pages again, and each costs it a fault. There are two signs
-// of this: the resident pages are in many small runs; or trims release several times the total
-// mapped size per second (where one touch maps 2 MiB, there are few runs and very many trims).
+// of this: the resident pages are in many small stretches; or trims release several times the total
+// mapped size per second (where one touch maps 2 MiB, there are few stretches and very many trims).
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@ namespace lowtide::ceiling {
 
 class Churn {
  public:
-  // A full count (not just the remains of a trim) found these bytes in this many runs; 0: unknown.
-  void counted(std::uint64_t bytes, std::uint64_t runs) {
-    scattered_ = runs >= kManyRuns && bytes / runs <= kSmallRunBytes;
+  // A full count (not just the remains of a trim) found these bytes in this many stretches; 0:
+  // unknown.
+  void counted(std::uint64_t bytes, std::uint64_t stretches) {
+    scattered_ = stretches >= kManyStretches && bytes / stretches <= kSmallStretchBytes;
   }
 
   // A trim at `now_ns` released this much of all mapped bytes. True: they will be needed again.
@@ -34,8 +35,8 @@ class Churn {
   }
 
  private:
-  static constexpr std::uint64_t kManyRuns = 32;
-  static constexpr std::uint64_t kSmallRunBytes = 4 << 20;
+  static constexpr std::uint64_t kManyStretches = 32;
+  static constexpr std::uint64_t kSmallStretchBytes = 4 << 20;
   static constexpr std::uint64_t kSoonNs = 1'000'000'000;
   static constexpr std::uint64_t kSpanNs = 250'000'000;
   static constexpr double kTimes = 8;  // times all mapped bytes, per second

@@ -19,18 +19,18 @@ bare::Range overlap(bare::Range a, bare::Range b) {
   return both.start < both.end ? both : bare::Range{};
 }
 
-// How a run of pages is released. Sets `refused` if the kernel keeps them (locked pages).
-bool page_out(void* refused, bare::Range run) {
-  if (bare::advise(run, kPageOut) < 0) *static_cast<bool*>(refused) = true;
+// How a stretch of pages is released. Sets `refused` if the kernel keeps them (locked pages).
+bool page_out(void* refused, bare::Range stretch) {
+  if (bare::advise(stretch, kPageOut) < 0) *static_cast<bool*>(refused) = true;
   return true;
 }
-bool let_go(void* refused, bare::Range run) {
-  if (bare::advise(run, MADV_DONTNEED) < 0) *static_cast<bool*>(refused) = true;
+bool let_go(void* refused, bare::Range stretch) {
+  if (bare::advise(stretch, MADV_DONTNEED) < 0) *static_cast<bool*>(refused) = true;
   return true;
 }
-bool page_out_and_let_go(void* refused, bare::Range run) {
+bool page_out_and_let_go(void* refused, bare::Range stretch) {
   bool ignored = false;
-  return page_out(&ignored, run) && let_go(refused, run);
+  return page_out(&ignored, stretch) && let_go(refused, stretch);
 }
 
 }  // namespace
@@ -53,16 +53,16 @@ bool Trimmer::ours(Entry& entry, const bare::Area& area) {
 std::uint64_t Trimmer::count(Shim::Held& held) {
   const std::uint64_t start = bare::now_ns();
   std::uint64_t bytes = 0;
-  std::uint64_t runs = 0;
+  std::uint64_t stretches = 0;
   mapped_bytes_ = 0;
   maps_.rewind();
   for (std::size_t i = 0; i < held.table().size(); ++i) {
     const Entry& entry = held.table()[i];
-    bytes += maps_.resident(entry.range, entry.kind == Kind::shared, runs);
+    bytes += maps_.resident(entry.range, entry.kind == Kind::shared, stretches);
     mapped_bytes_ += entry.range.bytes();
   }
   // After a trim the few pages that are left say nothing about how the program reads.
-  if (bytes >= shim_.settings().limit_bytes / 4) churn_.counted(bytes, runs);
+  if (bytes >= shim_.settings().limit_bytes / 4) churn_.counted(bytes, stretches);
   const std::uint64_t shared = maps_.shared_bytes();
   other_bytes_ = shared > bytes ? shared - bytes : 0;
   const std::uint64_t cost_ns = bare::now_ns() - start;
@@ -168,31 +168,31 @@ void Trimmer::trim_entry(Shim::Held& held, Entry entry) {
     if (!maps_.find(at, area, shim_.settings().drop_cache ? path_ : nullptr)) {
       area.range = {entry.range.end, entry.range.end};
     }
-    const bare::Range part = overlap(area.range, {at, entry.range.end});
-    const std::uintptr_t hole_end = part.bytes() == 0 ? entry.range.end : part.start;
+    const bare::Range range = overlap(area.range, {at, entry.range.end});
+    const std::uintptr_t hole_end = range.bytes() == 0 ? entry.range.end : range.start;
     if (hole_end > at) {
       held.change([&](Table& table) {
         table.remove({at, hole_end});
         return true;
       });
     }
-    if (part.bytes() == 0) return;
+    if (range.bytes() == 0) return;
     if (ours(entry, area)) {
-      release(held, entry, area, part);
+      release(held, entry, area, range);
     } else {
       held.change([&](Table& table) {
-        table.remove(part);
+        table.remove(range);
         return true;
       });
     }
-    at = part.end;
+    at = range.end;
   }
 }
 
 void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& area,
-                      bare::Range part) {
-  const std::size_t index = held.table().first_after(part.start);
-  if (index == held.table().size() || held.table()[index].range.start > part.start) {
+                      bare::Range range) {
+  const std::size_t index = held.table().first_after(range.start);
+  if (index == held.table().size() || held.table()[index].range.start > range.start) {
     return;  // left out of the table: it was full when this part was split off
   }
   held.table()[index].known = true;
@@ -203,63 +203,63 @@ void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& ar
   const auto how = shim_.settings().drop_cache && !by_name ? &page_out_and_let_go : &let_go;
   bool refused = false;
   if (entry.kind == Kind::shared) {
-    how(&refused, part);
+    how(&refused, range);
   } else if (entry.kind == Kind::private_dirty || area.writable ||
-             !release_clean(part, how, refused)) {
-    held.table().make_writable(part);
-    page_out_part(part);
+             !release_clean(range, how, refused)) {
+    held.table().make_writable(range);
+    page_out_range(range);
     return;
   }
-  if (refused) kept_bytes_ += resident_now(part);
-  if (by_name) drop_cache(entry, area, part);
+  if (refused) kept_bytes_ += resident_now(range);
+  if (by_name) drop_cache(entry, area, range);
 }
 
 // For a private map that is not writable, as long as nothing was written to it. The program can
-// write without a hook (a system call past libc, /proc/self/mem), so each piece is checked right
+// write without a hook (a system call past libc, /proc/self/mem), so each slice is checked right
 // before its release. False: there are copies, or the kernel cannot tell. A program that wrote once
 // may write again between check and release, so from then on the kernel's reclaim is used.
-bool Trimmer::release_clean(bare::Range part, bare::OwnMaps::Visit how, bool& refused) {
-  constexpr std::uintptr_t kPieceBytes = 8 << 20;
-  for (std::uintptr_t at = part.start; at < part.end; at += kPieceBytes) {
-    const bare::Range piece = overlap({at, at + kPieceBytes}, part);
-    if (maps_.written(piece)) return false;
-    how(&refused, piece);
+bool Trimmer::release_clean(bare::Range range, bare::OwnMaps::Visit how, bool& refused) {
+  constexpr std::uintptr_t kSliceBytes = 8 << 20;
+  for (std::uintptr_t at = range.start; at < range.end; at += kSliceBytes) {
+    const bare::Range slice = overlap({at, at + kSliceBytes}, range);
+    if (maps_.written(slice)) return false;
+    how(&refused, slice);
   }
   return true;
 }
 
 // The kernel's reclaim does not report what it kept. Pages that it took must be read from disk to
 // come back, so whatever is resident afterwards was kept.
-void Trimmer::page_out_part(bare::Range part) {
-  const std::uint64_t before = resident_now(part);
+void Trimmer::page_out_range(bare::Range range) {
+  const std::uint64_t before = resident_now(range);
   bool refused = false;
   // Copies that the program wrote would only go to swap.
-  if (!maps_.written(part) || !maps_.visit_resident(part, &page_out, &refused)) {
-    page_out(&refused, part);
+  if (!maps_.written(range) || !maps_.visit_resident(range, &page_out, &refused)) {
+    page_out(&refused, range);
   }
-  const std::uint64_t after = resident_now(part);
+  const std::uint64_t after = resident_now(range);
   if (after >= before - before / 8) kept_bytes_ += after;
 }
 
-std::uint64_t Trimmer::resident_now(bare::Range part) {
+std::uint64_t Trimmer::resident_now(bare::Range range) {
   std::uint64_t bytes = 0;
-  const auto add = [](void* sum, bare::Range run) {
-    *static_cast<std::uint64_t*>(sum) += run.bytes();
+  const auto add = [](void* sum, bare::Range stretch) {
+    *static_cast<std::uint64_t*>(sum) += stretch.bytes();
     return true;
   };
-  return maps_.visit_resident(part, add, &bytes) ? bytes : part.bytes();
+  return maps_.visit_resident(range, add, &bytes) ? bytes : range.bytes();
 }
 
 // The path may name another file by now, so it is compared with the mapped one. Opened without
 // blocking or side effects, in case it has become a pipe or a terminal.
-void Trimmer::drop_cache(const Entry& entry, const bare::Area& area, bare::Range part) {
+void Trimmer::drop_cache(const Entry& entry, const bare::Area& area, bare::Range range) {
   const long fd = bare::open_file(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return;
   struct stat told {};
   if (bare::stat_of(static_cast<int>(fd), &told) == 0 && told.st_ino == entry.inode &&
       told.st_dev == entry.stat_device) {
-    bare::drop_cache(static_cast<int>(fd), area.offset_bytes + (part.start - area.range.start),
-                     part.bytes());
+    bare::drop_cache(static_cast<int>(fd), area.offset_bytes + (range.start - area.range.start),
+                     range.bytes());
   }
   bare::close_file(static_cast<int>(fd));
 }
@@ -267,8 +267,9 @@ void Trimmer::drop_cache(const Entry& entry, const bare::Area& area, bare::Range
 void* run_trimmer(void*) {
   bare::name_thread("lowtide-guard");
   bare::run_soon();
-  alignas(Trimmer) static char room[sizeof(Trimmer)];  // reused when a forked child starts it again
-  Trimmer* trimmer = new (room) Trimmer(shim);
+  alignas(
+      Trimmer) static char storage[sizeof(Trimmer)];  // reused when a forked child starts it again
+  Trimmer* trimmer = new (storage) Trimmer(shim);
   if (!trimmer->open()) {
     shim.page().threads_refused.fetch_add(1);
     return nullptr;

@@ -34,11 +34,11 @@ class Trimmer {
   void trim();
   void rest_after(std::uint64_t before, std::uint64_t after);
   void trim_entry(Shim::Held& held, Entry entry);
-  void release(Shim::Held& held, const Entry& entry, const bare::Area& area, bare::Range part);
-  [[nodiscard]] bool release_clean(bare::Range part, bare::OwnMaps::Visit how, bool& refused);
-  void page_out_part(bare::Range part);
-  [[nodiscard]] std::uint64_t resident_now(bare::Range part);  // the whole part if it is unknown
-  void drop_cache(const Entry& entry, const bare::Area& area, bare::Range part);
+  void release(Shim::Held& held, const Entry& entry, const bare::Area& area, bare::Range range);
+  [[nodiscard]] bool release_clean(bare::Range range, bare::OwnMaps::Visit how, bool& refused);
+  void page_out_range(bare::Range range);
+  [[nodiscard]] std::uint64_t resident_now(bare::Range range);  // all of it if it is unknown
+  void drop_cache(const Entry& entry, const bare::Area& area, bare::Range range);
 
   Shim& shim_;
   Mark mark_;

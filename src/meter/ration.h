@@ -1,22 +1,22 @@
-// turn.h - decides when each part of a reading is due, so that all parts stay within their share of
-// a core. Pure arithmetic over seconds that the caller measured.
+// ration.h - decides when each part of a reading is due, so that all parts stay within their share
+// of a core. Pure arithmetic over seconds that the caller measured.
 #pragma once
 
 #include <algorithm>
 
 namespace lowtide {
 
-class Turn {
+class Ration {
  public:
-  struct Pace {
+  struct Rule {
     double share;        // of one core, in the long run
     double allowance_s;  // CPU seconds that may be spent at once, for short-lived programs
-    double gap_share;    // the gap between two turns, as a fraction of the time since the start
+    double gap_share;    // the gap between two times, as a fraction of the time since the start
     double least_gap_s, most_gap_s;
   };
-  explicit Turn(const Pace& pace) : pace_(pace) {}
+  explicit Ration(const Rule& rule) : rule_(rule) {}
 
-  // Whether it is due. `expected_s` is the expected cost of the first turn; later turns are
+  // Whether it is due. `expected_s` is the expected cost of the first time; later times are
   // expected to cost as much as the previous one.
   [[nodiscard]] bool due(double seconds, double expected_s = 0) const {
     return gap_passed(seconds) && affordable(seconds, expected_s);
@@ -27,12 +27,12 @@ class Turn {
   }
   [[nodiscard]] bool affordable(double seconds, double expected_s = 0) const {
     const double next_s = taken_ ? last_cost_s_ : expected_s;
-    return spent_s_ + next_s <= pace_.allowance_s + pace_.share * seconds;
+    return spent_s_ + next_s <= rule_.allowance_s + rule_.share * seconds;
   }
   // How long until it is due.
   [[nodiscard]] double wait_s(double seconds) const {
     if (!taken_) return 0;
-    const double affordable_at = (spent_s_ + last_cost_s_ - pace_.allowance_s) / pace_.share;
+    const double affordable_at = (spent_s_ + last_cost_s_ - rule_.allowance_s) / rule_.share;
     return std::max({0.0, last_s_ + gap_s(seconds) - seconds, affordable_at - seconds});
   }
   void taken(double seconds, double cost_s) {
@@ -44,10 +44,10 @@ class Turn {
 
  private:
   [[nodiscard]] double gap_s(double seconds) const {
-    return std::clamp(seconds * pace_.gap_share, pace_.least_gap_s, pace_.most_gap_s);
+    return std::clamp(seconds * rule_.gap_share, rule_.least_gap_s, rule_.most_gap_s);
   }
 
-  Pace pace_;
+  Rule rule_;
   bool taken_ = false;
   double last_s_ = 0, last_cost_s_ = 0, spent_s_ = 0;
 };

@@ -1,4 +1,4 @@
-// facts.h - the basis of the verdict: a trace condensed to how each kind of memory moved.
+// courses.h - the basis of the verdict: a trace condensed to how each kind of memory moved.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "verdict/lives.h"
 #include "meter/trace.h"
+#include "verdict/lives.h"
 #include "verdict/trend.h"
 
 namespace lowtide {
@@ -27,7 +27,7 @@ struct SharedMoment {
 
 // The courses of processes are sums over the tree, from after start-up to the end of the run
 // (last_whole); those of the page cache continue to the last reading.
-struct Facts {
+struct Courses {
   std::size_t readings = 0;  // those in which a process was seen
   double seconds = 0;        // the time they span
   std::vector<Life> lives;   // one per process
@@ -47,7 +47,7 @@ struct Facts {
   [[nodiscard]] std::uint64_t mapped_rise() const;
 };
 
-[[nodiscard]] Facts facts_of(const Trace& trace);
+[[nodiscard]] Courses courses_of(const Trace& trace);
 
 // Whether it is code or belongs to it, judged by its name.
 [[nodiscard]] bool is_library(const std::string& path);

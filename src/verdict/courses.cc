@@ -1,4 +1,4 @@
-#include "verdict/facts.h"
+#include "verdict/courses.h"
 
 #include <algorithm>
 #include <map>
@@ -22,22 +22,22 @@ Bytes largest_shmem(const Reading& reading) {
   return largest;
 }
 
-void see_processes(Facts& facts, const Reading& reading, const Sums& sums) {
+void see_processes(Courses& courses, const Reading& reading, const Sums& sums) {
   const double seconds = reading.seconds;
-  facts.processes.see(seconds, reading.processes.size());
+  courses.processes.see(seconds, reading.processes.size());
   Bytes heap = sums.anon;
   if (heap) add_known(heap, sums.swap);
-  facts.heap.see(seconds, heap);
-  facts.file.see(seconds, sums.file);
-  facts.page_tables.see(seconds, sums.page_tables);
-  facts.shmem.see(seconds, largest_shmem(reading));
-  facts.pss.see(seconds, sums.pss);
-  facts.rss.see(seconds, sums.rss);
+  courses.heap.see(seconds, heap);
+  courses.file.see(seconds, sums.file);
+  courses.page_tables.see(seconds, sums.page_tables);
+  courses.shmem.see(seconds, largest_shmem(reading));
+  courses.pss.see(seconds, sums.pss);
+  courses.rss.see(seconds, sums.rss);
 }
 
-void see_cache(Facts& facts, const Reading& reading) {
-  facts.cached.see(reading.seconds, cached_of(reading));
-  facts.group_file.see(reading.seconds, group_cache_of(reading));
+void see_cache(Courses& courses, const Reading& reading) {
+  courses.cached.see(reading.seconds, cached_of(reading));
+  courses.group_file.see(reading.seconds, group_cache_of(reading));
 }
 
 void see_shared(std::optional<SharedMoment>& shared, const Reading& reading, const Sums& sums) {
@@ -97,7 +97,7 @@ bool is_library(const std::string& path) {
          });
 }
 
-std::uint64_t Facts::mapped_rise() const {
+std::uint64_t Courses::mapped_rise() const {
   std::uint64_t data = 0, libraries = 0;
   for (const GrownFile& one : files) {
     std::uint64_t& sum = one.library ? libraries : data;
@@ -106,26 +106,26 @@ std::uint64_t Facts::mapped_rise() const {
   return std::max(data, file.rise() - std::min(file.rise(), libraries));
 }
 
-Facts facts_of(const Trace& trace) {
-  Facts facts;
-  facts.unknown = unknowns_of(trace);
-  if (trace.readings.empty()) return facts;
-  facts.lives = lives_of(trace);
-  const std::size_t settled = first_settled(trace), end = last_whole(trace, facts.lives);
+Courses courses_of(const Trace& trace) {
+  Courses courses;
+  courses.unknown = unknowns_of(trace);
+  if (trace.readings.empty()) return courses;
+  courses.lives = lives_of(trace);
+  const std::size_t settled = first_settled(trace), end = last_whole(trace, courses.lives);
   std::optional<double> begin;
   for (std::size_t i = 0; i < trace.readings.size(); ++i) {
     const Reading& reading = trace.readings[i];
-    if (i >= settled) see_cache(facts, reading);
+    if (i >= settled) see_cache(courses, reading);
     if (reading.processes.empty()) continue;
-    ++facts.readings;
+    ++courses.readings;
     if (!begin) begin = reading.seconds;
-    facts.seconds = reading.seconds - *begin;
+    courses.seconds = reading.seconds - *begin;
     const Sums sums = sums_of(reading);
-    if (i >= settled && i <= end) see_processes(facts, reading, sums);
-    see_shared(facts.shared, reading, sums);
+    if (i >= settled && i <= end) see_processes(courses, reading, sums);
+    see_shared(courses.shared, reading, sums);
   }
-  facts.files = grown_files(trace);
-  return facts;
+  courses.files = grown_files(trace);
+  return courses;
 }
 
 }  // namespace lowtide

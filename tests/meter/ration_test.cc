@@ -1,34 +1,34 @@
-#include "meter/turn.h"
+#include "meter/ration.h"
 
 #include <gtest/gtest.h>
 
-namespace lowtide::turn_test {
+namespace lowtide::ration_test {
 namespace {
 
-constexpr Turn::Pace kPace{0.01, 0.02, 0.05, 0.001, 0.1};
+constexpr Ration::Rule kPace{0.01, 0.02, 0.05, 0.001, 0.1};
 
 struct Spent {
   int turns = 0;
   double spent_s = 0;
 };
 
-// Takes every turn as soon as it is due, each at the same cost.
+// Takes every ration as soon as it is due, each at the same cost.
 Spent run(double for_s, double cost_s) {
-  Turn turn(kPace);
+  Ration ration(kPace);
   Spent run;
   double now = 0;
   while (now < for_s && run.turns < 1000000) {
-    if (turn.due(now, cost_s)) {
-      turn.taken(now, cost_s);
+    if (ration.due(now, cost_s)) {
+      ration.taken(now, cost_s);
       ++run.turns;
       run.spent_s += cost_s;
     }
-    now += std::max(turn.wait_s(now), 1e-6);
+    now += std::max(ration.wait_s(now), 1e-6);
   }
   return run;
 }
 
-TEST(Turn, IsOftenAtFirstAndThenEveryTenthOfASecond) {
+TEST(Ration, IsOftenAtFirstAndThenEveryTenthOfASecond) {
   EXPECT_GE(run(0.010, 50e-6).turns, 8);
   const int first = run(2, 50e-6).turns;
   EXPECT_GT(first, 80);
@@ -36,7 +36,7 @@ TEST(Turn, IsOftenAtFirstAndThenEveryTenthOfASecond) {
   EXPECT_NEAR(run(102, 50e-6).turns - first, 1000, 10);
 }
 
-TEST(Turn, StaysWithinItsShareWhateverItCosts) {
+TEST(Ration, StaysWithinItsShareWhateverItCosts) {
   for (const double cost_s : {1e-6, 1e-4, 1e-3, 0.01, 0.1, 1.0}) {
     for (const double for_s : {1.0, 10.0, 1000.0}) {
       const Spent done = run(for_s, cost_s);
@@ -46,18 +46,18 @@ TEST(Turn, StaysWithinItsShareWhateverItCosts) {
   }
 }
 
-TEST(Turn, IsNotKeptWaitingForLongerThanItsShareAsks) {
+TEST(Ration, IsNotKeptWaitingForLongerThanItsShareAsks) {
   const Spent done = run(1000, 0.01);  // 10 s may be spent, in turns of 10 ms
   EXPECT_GE(done.turns, 990);
 }
 
-TEST(Turn, DoesNotBeginWhatItCannotAfford) {
-  const Turn turn(kPace);
-  EXPECT_TRUE(turn.due(0, 0.02));
-  EXPECT_FALSE(turn.due(0, 0.03));
-  EXPECT_FALSE(turn.due(0.9, 0.03));
-  EXPECT_TRUE(turn.due(1.1, 0.03));
+TEST(Ration, DoesNotBeginWhatItCannotAfford) {
+  const Ration ration(kPace);
+  EXPECT_TRUE(ration.due(0, 0.02));
+  EXPECT_FALSE(ration.due(0, 0.03));
+  EXPECT_FALSE(ration.due(0.9, 0.03));
+  EXPECT_TRUE(ration.due(1.1, 0.03));
 }
 
 }  // namespace
-}  // namespace lowtide::turn_test
+}  // namespace lowtide::ration_test
