@@ -10,7 +10,6 @@
 #include "ceiling/count_rule.h"
 #include "core/clock.h"
 #include "os/per_process.h"
-#include "system/mapped_pages.h"
 #include "os/quiet_thread.h"
 #include "system/mapped_pages.h"
 
