@@ -4,14 +4,15 @@
 
 namespace lowtide {
 
-void CountRule::counted(std::uint64_t file_bytes, std::uint64_t headroom_bytes,
-                        std::uint64_t limit_bytes, std::uint64_t now_ns) noexcept {
+void CountRule::counted(std::uint64_t before_bytes, std::uint64_t file_bytes,
+                        std::uint64_t headroom_bytes, std::uint64_t limit_bytes,
+                        std::uint64_t now_ns) noexcept {
   pace_.released(file_bytes, now_ns);
   base_bytes_ = file_bytes;
   headroom_bytes_ = headroom_bytes;
   limit_bytes_ = limit_bytes;
   counted_ns_ = now_ns;
-  moved_ = false;
+  moved_ = file_bytes != before_bytes;
 }
 
 bool CountRule::look(std::uint64_t file_bytes, std::uint64_t now_ns) noexcept {

@@ -15,10 +15,11 @@ class CountRule {
  public:
   static constexpr std::uint64_t kStaleNs = 100'000'000;
 
-  // Call after all maps were counted, with the process's file pages and the smallest headroom and
-  // limit of all maps.
-  void counted(std::uint64_t file_bytes, std::uint64_t headroom_bytes, std::uint64_t limit_bytes,
-               std::uint64_t now_ns) noexcept;
+  // Call after all maps were counted, with the process's file pages before and after that, and the
+  // smallest headroom and limit of all maps. Pages that came during the count may have been missed,
+  // so it is repeated a tenth of a second after one that ended with another number.
+  void counted(std::uint64_t before_bytes, std::uint64_t file_bytes, std::uint64_t headroom_bytes,
+               std::uint64_t limit_bytes, std::uint64_t now_ns) noexcept;
 
   // Records a look. True: count now.
   [[nodiscard]] bool look(std::uint64_t file_bytes, std::uint64_t now_ns) noexcept;

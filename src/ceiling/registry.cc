@@ -126,7 +126,7 @@ void Registry::run(Trimmer& trimmer, std::uint64_t turn) {
         return found;
       };
       // Read again: counting may have trimmed, and growth is measured from here.
-      rule.counted(resident_file_bytes().value_or(0),
+      rule.counted(file_bytes.value_or(0), resident_file_bytes().value_or(0),
                    least([](const TrimmedMap& map) { return map.room_bytes(); }),
                    least([](const TrimmedMap& map) { return map.limit_bytes(); }), now);
     }

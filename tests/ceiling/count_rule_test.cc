@@ -10,7 +10,7 @@ constexpr std::uint64_t kMs = 1'000'000;
 
 CountRule rule_with(std::uint64_t headroom, std::uint64_t limit) {
   CountRule rule;
-  rule.counted(100 * kMiB, headroom, limit, 1000 * kMs);
+  rule.counted(100 * kMiB, 100 * kMiB, headroom, limit, 1000 * kMs);
   return rule;
 }
 
@@ -34,6 +34,13 @@ TEST(CountRule, CountsAfterATenthOfASecondOnlyIfSomethingMoved) {
   CountRule moved = rule_with(50 * kMiB, 256 * kMiB);
   EXPECT_FALSE(moved.look(101 * kMiB, 1001 * kMs));
   EXPECT_TRUE(moved.look(101 * kMiB, 1000 * kMs + CountRule::kStaleNs));
+}
+
+TEST(CountRule, CountsAgainIfPagesCameDuringTheCount) {
+  CountRule rule;
+  rule.counted(80 * kMiB, 100 * kMiB, 50 * kMiB, 256 * kMiB, 1000 * kMs);
+  EXPECT_FALSE(rule.look(100 * kMiB, 1001 * kMs));
+  EXPECT_TRUE(rule.look(100 * kMiB, 1000 * kMs + CountRule::kStaleNs));
 }
 
 TEST(CountRule, LooksSoonerWhenLittleIsLeftOrGrowthIsFast) {
