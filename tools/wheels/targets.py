@@ -13,6 +13,10 @@ class Platform:
     soabi: str
     tag: str
 
+    @property
+    def libc(self) -> str:
+        return "musl" if "musl" in self.name else "glibc"
+
 
 @dataclass(frozen=True)
 class Abi:
