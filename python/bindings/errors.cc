@@ -35,8 +35,9 @@ void set_os_error(const IoError& error) {
     path = nb::steal(PyUnicode_DecodeFSDefaultAndSize(error.path.data(),
                                                       static_cast<Py_ssize_t>(error.path.size())));
   }
-  const nb::object args = nb::make_tuple(error.err, text(error.reason), path);
-  PyErr_SetObject(PyExc_OSError, args.ptr());
+  // Made here and not when it is caught: Python 3.10 would look for `except OSError` alone.
+  const nb::object made = nb::handle(PyExc_OSError)(error.err, text(error.reason), path);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
 }
 
 void translate(const std::exception_ptr& thrown, void* /*payload*/) {

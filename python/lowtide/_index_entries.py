@@ -29,12 +29,13 @@ def expand(index: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[int | No
     if not ellipses:
         parts.append([slice(None)] * missing)
     entries = [entry for part in parts for entry in part]
+    axes = _number(entries)
     if any(not isinstance(entry, (slice, int, type(None), type(Ellipsis))) for entry in entries):
         whole = [p if item is Ellipsis else [item] for item, p in zip(items, parts)]
         _probe((*shape, 0), tuple(e for part in whole for e in part if e is not Ellipsis))
+        _check_bounds(entries, axes, shape)
     else:
         _probe(shape, index)
-    axes = _number(entries)
     for place, axis in enumerate(axes):
         if axis is None or isinstance(entries[place], slice):
             continue
@@ -57,11 +58,29 @@ def _number(entries: list[Any]) -> list[int | None]:
     return axes
 
 
+def _check_bounds(entries: list[Any], axes: list[int | None], shape: tuple[int, ...]) -> None:
+    # Before 2.3, NumPy only warns of an entry out of bounds if the result is empty, and that of a
+    # probe always is. No NumPy checks the arrays if they select nothing together.
+    if any(entry is False or (_is_array(entry) and not entry.size) for entry in entries):
+        return
+    for entry, axis in zip(entries, axes):
+        if axis is None or not _is_array(entry):
+            continue
+        extent = shape[axis]
+        if entry.min() < -extent or entry.max() >= extent:
+            wrong = entry[(entry < -extent) | (entry >= extent)][0]
+            raise IndexError(f"index {wrong} is out of bounds for axis {axis} with size {extent}")
+
+
 def _from_zero(entry: Any, extent: int) -> Any:
     if isinstance(entry, int):
         return entry + extent if entry < 0 else entry
     found = entry.astype(np.int64)
     return np.where(found < 0, found + extent, found) if found.size and found.min() < 0 else found
+
+
+def _is_array(entry: Any) -> bool:
+    return isinstance(entry, np.ndarray)
 
 
 def _uses_axis(entry: Any) -> bool:

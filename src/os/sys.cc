@@ -32,7 +32,11 @@ ssize_t real_pread_now(int fd, void* into, std::size_t size, off_t offset) {
   const struct iovec place {
     into, size
   };
+#ifdef __GLIBC__
   return ::preadv2(fd, &place, 1, offset, RWF_NOWAIT);
+#else  // musl has it since 1.2.5, and a library that names it cannot be loaded by an older one
+  return ::syscall(SYS_preadv2, fd, &place, 1L, offset, 0L, RWF_NOWAIT);
+#endif
 }
 
 int real_fadvise(int fd, off_t offset, off_t size, int advice) {
@@ -52,7 +56,11 @@ int real_ioctl(int fd, unsigned long request, void* argument) {
 }
 
 int real_statx(int dirfd, const char* path, int flags, unsigned mask, struct statx* out) {
+#ifdef __GLIBC__  // which has a substitute for kernels without it
   return ::statx(dirfd, path, flags, mask, out);
+#else
+  return static_cast<int>(::syscall(SYS_statx, dirfd, path, flags, mask, out));
+#endif
 }
 
 int real_ring_result(int result) {

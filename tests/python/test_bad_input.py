@@ -112,6 +112,16 @@ def test_a_socket_is_refused_at_once(tmp_path):
     assert caught.value.filename == str(tmp_path / "s")
 
 
+def test_an_except_clause_catches_the_error_by_its_own_class(tmp_path):
+    """Python 3.10 compares the class that was set, and pytest.raises that of the object."""
+    try:
+        lt.open(tmp_path / "none.npy")
+    except FileNotFoundError as error:
+        assert error.errno == errno.ENOENT
+    except OSError:
+        pytest.fail("it was an OSError only")
+
+
 def test_no_permission_as_another_user(matrix):
     if os.geteuid() != 0:
         pytest.skip("needs root, to become another user")

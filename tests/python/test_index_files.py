@@ -18,6 +18,7 @@ from index_cases import (
     is_view,
     numbered,
     outcome,
+    outcome_of_numpy,
 )
 
 
@@ -54,8 +55,16 @@ def test_any_index_from_a_file(tmp_path, case, dtype, fortran):
     shape, index = case
     data = numbered(shape, dtype)
     with lt.open(saved(tmp_path, data, fortran), memory="1MiB") as a:
-        expected = outcome(lambda: np.array(data[index]) if is_view(data, index) else data[index])
-        compare(outcome(lambda: a[index]), expected)
+        compare(outcome(lambda: a[index]), outcome_of_numpy(data, index))
+
+
+@pytest.mark.parametrize(
+    "index", [([-4], [0]), (-4, [0]), ([0], [-5]), np.s_[:, [-5]], np.s_[[0, 1], -5], ([3], [0])]
+)
+def test_an_index_out_of_bounds_is_refused_by_every_numpy(tmp_path, index):
+    with lt.open(saved(tmp_path, numbered((3, 4), "<f4"))) as a:
+        with pytest.raises(IndexError, match=r"index (3|-4|-5) is out of bounds for axis [01]"):
+            a[index]
 
 
 @pytest.mark.parametrize("form", ["npy", "raw"])

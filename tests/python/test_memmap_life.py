@@ -114,6 +114,8 @@ PAST_THE_MAP = {
     "resize": lambda over: mmap.mmap.resize(over, 2 * SIZE),
     "exit": lambda over: mmap.mmap.__exit__(over, None, None, None),
 }
+if sys.version_info < (3, 11):  # there mmap's __exit__ calls `close`, which is ours
+    del PAST_THE_MAP["exit"]
 
 
 @pytest.mark.parametrize("way", PAST_THE_MAP)

@@ -54,7 +54,7 @@ def repair(target: Target, raw: Path, step: Step) -> Path:
     """Checks that the wheel needs only what its platform promises, and names it so."""
     tools = {"PATH": f"{VENV / 'bin'}:/usr/bin:/bin"}
     out = BUILD / "repaired" / target.name
-    libc = "MUSL" if "musl" in target.platform.name else "GLIBC"
+    libc = target.platform.libc.upper()
     if libc == "MUSL":
         named = BUILD / "named" / raw.name
         named.parent.mkdir(exist_ok=True)

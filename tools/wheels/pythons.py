@@ -1,16 +1,13 @@
-"""Finds a Python with headers for each ABI. Free-threaded ones, which are rare, are built."""
+"""Finds a Python with headers for each ABI, and compiles those that this machine lacks."""
 
-import hashlib
 import json
 import os
 import shutil
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from sources import CPYTHON, Source
 from steps import ROOT, Step
 from targets import Abi
 
@@ -25,37 +22,6 @@ json.dump({
     "header": os.path.join(sysconfig.get_path("include"), "Python.h"),
 }, sys.stdout)
 """
-
-
-@dataclass(frozen=True)
-class Source:
-    """A release of CPython; `archives` are tried in turn for a file with this hash."""
-
-    version: str
-    sha256: str
-    archives: tuple[str, ...]
-
-
-# Distributions drop old releases from their archives, python.org does not.
-SOURCES = {
-    "cp313t": Source(
-        "3.13.5",
-        "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640",
-        (
-            "https://www.python.org/ftp/python/3.13.5/Python-3.13.5.tar.xz",
-            "http://deb.debian.org/debian/pool/main/p/python3.13/python3.13_3.13.5.orig.tar.xz",
-        ),
-    ),
-    "cp314t": Source(
-        "3.14.4",
-        "d923c51303e38e249136fc1bdf3568d56ecb03214efdef48516176d3d7faaef8",
-        (
-            "https://www.python.org/ftp/python/3.14.4/Python-3.14.4.tar.xz",
-            "http://archive.ubuntu.com/ubuntu/pool/main/p/python3.14/python3.14_3.14.4.orig.tar.xz",
-            "http://deb.debian.org/debian/pool/main/p/python3.14/python3.14_3.14.4.orig.tar.xz",
-        ),
-    ),
-}
 
 
 def candidates(abi: Abi) -> Iterator[Path]:
@@ -112,7 +78,7 @@ def provide(abi: Abi) -> Path | None:
     if python := find(abi):
         return python
     reason = "no source is known for it"
-    if source := SOURCES.get(abi.name):
+    if source := CPYTHON.get(abi.version):
         try:
             build(abi, source)
             return find(abi)
@@ -122,38 +88,30 @@ def provide(abi: Abi) -> Path | None:
     return None
 
 
-def download(source: Source, into: Path) -> None:
-    if into.is_file() and hashlib.sha256(into.read_bytes()).hexdigest() == source.sha256:
-        return
-    failures = []
-    for url in source.archives:
-        try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
-                content = answer.read()
-        except (urllib.error.URLError, OSError) as failure:
-            failures.append(f"{url}: {failure}")
-            continue
-        if (found := hashlib.sha256(content).hexdigest()) == source.sha256:
-            into.write_bytes(content)
-            return
-        failures.append(f"{url}: its SHA-256 is {found}, not {source.sha256}")
-    raise OSError("could not be downloaded\n    " + "\n    ".join(failures))
+def unpack(source: Source, folder: Path, step: Step) -> Path:
+    """The sources below `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    step.run("tar", "-xf", source.fetch(), cwd=folder)
+    return folder / source.name
+
+
+def options(abi: Abi, prefix: Path) -> list[str]:
+    """For configure. Nothing is tuned: this Python builds and tests wheels, nothing else."""
+    free_threaded = ["--disable-gil"] * abi.free_threaded
+    return [
+        "-q",
+        f"--prefix={prefix}",
+        "--disable-test-modules",
+        "--without-ensurepip",
+        *free_threaded,
+    ]
 
 
 def build(abi: Abi, source: Source) -> None:
-    """Compiled with the machine's compiler, not tuned: it builds and tests wheels, nothing else."""
-    with Step(f"python {source.version} free-threaded") as step:
-        folder = BUILT / "src"
-        folder.mkdir(parents=True, exist_ok=True)
-        archive = folder / f"Python-{source.version}.tar.xz"
-        download(source, archive)
-        step.run("tar", "-xf", archive, cwd=folder)
-        tree = folder / f"Python-{source.version}"
-        step.run(
-            *("./configure", "-q", f"--prefix={BUILT / abi.name}", "--disable-gil"),
-            *("--disable-test-modules", "--with-ensurepip=no", "CFLAGS=-O2"),
-            cwd=tree,
-        )
+    """With the machine's compiler."""
+    with Step(f"{source.name} as {abi.python}") as step:
+        tree = unpack(source, BUILT / "src", step)
+        step.run("./configure", *options(abi, BUILT / abi.name), "CFLAGS=-O2", cwd=tree)
         step.run("make", "-s", f"-j{os.environ.get('JOBS', '2')}", cwd=tree)
         step.run("make", "-s", "install", cwd=tree)
         shutil.rmtree(tree)

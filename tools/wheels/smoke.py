@@ -4,7 +4,6 @@ Run by the Python that has the wheel, in an empty folder. Needs NumPy only.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -23,6 +22,15 @@ def check_command() -> str:
     for file in ("share/man/man1/lowtide.1", "lib/lowtide/liblowtide_guard.so"):
         assert os.path.getsize(os.path.join(folder, file)) > 1000, file
     return doctor.stdout
+
+
+def check_guard() -> None:
+    """Around this Python, whose C library is the one that the preloaded library was built for."""
+    command = os.path.join(sysconfig.get_path("scripts"), "lowtide")
+    program = "import numpy; assert numpy.load('m.npy', mmap_mode='r')[-1, -1] == 149999"
+    guard = [command, "guard", "--limit", "64MiB", sys.executable, "-c", program]
+    done = subprocess.run(guard, check=True, stderr=subprocess.PIPE, text=True)
+    assert "preload" not in done.stderr, done.stderr
 
 
 def check_epoch(data: np.ndarray) -> str:
@@ -58,9 +66,7 @@ def main() -> None:
     engine = check_epoch(data)
     check_loader(tokens)
     check_command()
-    if shutil.which("true"):
-        command = os.path.join(sysconfig.get_path("scripts"), "lowtide")
-        subprocess.run([command, "guard", "--limit", "64MiB", "true"], check=True)
+    check_guard()
     if "free-threading" in sys.version:
         assert not sys._is_gil_enabled(), "importing lowtide turned the GIL on"
     print(f"epoch, loader and command work; engine {engine}")

@@ -13,6 +13,10 @@ class Platform:
     soabi: str
     tag: str
 
+    @property
+    def libc(self) -> str:
+        return "musl" if "musl" in self.name else "glibc"
+
 
 @dataclass(frozen=True)
 class Abi:
@@ -57,7 +61,10 @@ class Target:
     @property
     def extension_suffix(self) -> str:
         version = self.abi.python_tag.removeprefix("cp") + "t" * self.abi.free_threaded
-        return f".cpython-{version}-{self.platform.soabi}.so"
+        soabi = self.platform.soabi
+        if self.abi.version < (3, 11):  # which did not tell musl from glibc, not even on Alpine
+            soabi = soabi.replace("musl", "gnu")
+        return f".cpython-{version}-{soabi}.so"
 
 
 # glibc 2.28 is the oldest with memfd_create that manylinux has a name for.
