@@ -66,7 +66,7 @@ std::string Windows::path(std::uint32_t shard) const {
   return sources_[at].stream->shards()->path(shard - sources_[at].first_shard);
 }
 
-Windows::Place Windows::place_of(std::uint64_t sample) const {
+Windows::Window Windows::window_of(std::uint64_t sample) const {
   std::size_t at = 0;
   if (sources_.size() > 1) {  // the usual single source needs no search per window
     at = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), sample) -
@@ -79,9 +79,9 @@ Windows::Place Windows::place_of(std::uint64_t sample) const {
 void Windows::locate(std::uint64_t /*part*/, std::span<const std::uint64_t> samples,
                      std::span<std::byte* const> targets, std::vector<Read>& out) const {
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const Place place = place_of(samples[i]);
-    place.source.stream->locate(place.first_token, options_.block_size + 1,
-                                place.source.first_shard, targets[i], out);
+    const Window window = window_of(samples[i]);
+    window.source.stream->locate(window.first_token, options_.block_size + 1,
+                                 window.source.first_shard, targets[i], out);
   }
 }
 
@@ -111,19 +111,19 @@ void Windows::widen_rows(std::span<const std::uint64_t> samples,
                          std::byte* y) const {
   const std::uint64_t row_bytes = options_.block_size * token_bytes(options_.to);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const Place place = place_of(samples[i]);
+    const Window window = window_of(samples[i]);
     const std::uint64_t at = i * row_bytes;
-    if (!widen(place.source.stream->type(), staged[i], options_.block_size + 1, options_.to, x + at,
-               y + at)) {
-      throw_misfit(place, staged[i]);
+    if (!widen(window.source.stream->type(), staged[i], options_.block_size + 1, options_.to,
+               x + at, y + at)) {
+      throw_misfit(window, staged[i]);
     }
   }
 }
 
-void Windows::throw_misfit(const Place& place, const std::byte* staged) const {
-  const TokenStream& stream = *place.source.stream;
+void Windows::throw_misfit(const Window& window, const std::byte* staged) const {
+  const TokenStream& stream = *window.source.stream;
   const std::size_t at = first_misfit(stream.type(), staged, options_.block_size + 1, options_.to);
-  const std::uint64_t token = place.first_token + at;
+  const std::uint64_t token = window.first_token + at;
   throw std::invalid_argument(
       stream.path_of(token) + ": token " + token_text(stream.type(), staged, at) + " at position " +
       std::to_string(token) + " of the stream does not fit dtype " +
@@ -132,24 +132,26 @@ void Windows::throw_misfit(const Place& place, const std::byte* staged) const {
 
 // Where documents start in x, counted from its first token. The window itself counts as a start, so
 // the first entry is always 0.
-void Windows::starts_in(const Place& place, const std::byte* staged,
+void Windows::starts_in(const Window& window, const std::byte* staged,
                         std::vector<std::uint64_t>* starts) const {
-  starts->assign(1, place.first_token);
-  const std::uint64_t end = place.first_token + options_.block_size;
-  const WindowsSource& source = place.source;
+  starts->assign(1, window.first_token);
+  const std::uint64_t end = window.first_token + options_.block_size;
+  const WindowsSource& source = window.source;
   if (source.documents) {
-    source.documents->starts_between(place.first_token, end, starts);
+    source.documents->starts_between(window.first_token, end, starts);
   } else if (source.eot) {
+    // A token that begins a document at the window's own start adds nothing: that is a start
+    // anyway.
     const bool begins = source.stream->eot_begins();
     const std::uint64_t item = source.stream->item_bytes();
     for (std::uint64_t i = begins ? 1 : 0; i < options_.block_size; ++i) {
       std::uint64_t token = 0;  // little-endian, and an end mark is never negative
       std::memcpy(&token, staged + i * item, item);
-      const std::uint64_t start = place.first_token + i + (begins ? 0 : 1);
+      const std::uint64_t start = window.first_token + i + (begins ? 0 : 1);
       if (token == *source.eot && start < end) starts->push_back(start);
     }
   }
-  for (std::uint64_t& start : *starts) start -= place.first_token;
+  for (std::uint64_t& start : *starts) start -= window.first_token;
 }
 
 void Windows::deliver_documents(std::span<const std::uint64_t> samples,
@@ -160,8 +162,8 @@ void Windows::deliver_documents(std::span<const std::uint64_t> samples,
   std::uint64_t entries = 0;
   std::vector<std::uint64_t> starts;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    starts_in(place_of(samples[i]), staged[i], &starts);
-    starts.push_back(options_.block_size);
+    starts_in(window_of(samples[i]), staged[i], &starts);
+    starts.push_back(options_.block_size);  // so that the last document has an end too
     for (std::size_t document = 0; document + 1 < starts.size(); ++document) {
       cu_seqlens[entries++] = static_cast<std::int32_t>(i * options_.block_size + starts[document]);
       const auto length = static_cast<std::int32_t>(starts[document + 1] - starts[document]);

@@ -81,13 +81,13 @@ class Windows final : public Dataset {
   [[nodiscard]] const WindowsOptions& options() const { return options_; }
 
  private:
-  struct Place {
+  struct Window {
     const WindowsSource& source;
     std::uint64_t first_token;
   };
-  [[nodiscard]] Place place_of(std::uint64_t sample) const;
-  [[noreturn]] void throw_misfit(const Place& place, const std::byte* staged) const;
-  void starts_in(const Place& place, const std::byte* staged,
+  [[nodiscard]] Window window_of(std::uint64_t sample) const;
+  [[noreturn]] void throw_misfit(const Window& window, const std::byte* staged) const;
+  void starts_in(const Window& window, const std::byte* staged,
                  std::vector<std::uint64_t>* starts) const;
   void deliver_documents(std::span<const std::uint64_t> samples,
                          std::span<const std::byte* const> staged, std::byte* out) const;

@@ -43,6 +43,7 @@ std::string joined(const std::vector<std::string_view>& words, std::string_view 
 
 std::vector<std::string> token_files_in(const std::string& folder,
                                         const std::vector<std::string>& names) {
+  // First, because the shards of other tools often end in .bin as well.
   refuse_foreign_folder(folder, names);
   std::vector<std::string> files;
   std::vector<std::string_view> found;
@@ -53,6 +54,7 @@ std::vector<std::string> token_files_in(const std::string& folder,
       if (found.empty() || found.back() != suffix) found.push_back(suffix);
     }
   }
+  // Joined, they would form one stream that nobody meant.
   if (found.size() > 1) {
     throw FormatError(folder + ": this folder contains both " + joined(found, " and ") +
                       " files; name the files of one format, for example \"" + folder + "/*" +

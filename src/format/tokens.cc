@@ -96,6 +96,7 @@ bool looks_like_tokens(const TokenFile& file, const OpenBeside& beside, const To
   if (file.file_bytes == 0) throw FormatError(file.path + ": expected data, found an empty file");
   std::array<std::byte, kTokenStartBytes> room;
   const TokenSource source{file, read_token_start(file, &room), beside, given};
+  // An array of integers on one axis could be tokens, but its header says more than that.
   if (has_array_header(source.start)) return false;
   for (const TokenFormat* const format : token_formats()) {
     if (format->has_header && format->matches(source)) return true;
@@ -118,6 +119,7 @@ TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
     refuse_foreign(file.path, file.file_bytes, file.read, "tokens");
   }
   TokenLayout layout = format.open(source);
+  // Not by the format itself, so that no layout can differ from the entry in the list.
   layout.format = format.word;
   layout.eot_begins = format.eot_begins;
   layout.tokens = sum_of(layout.extents, file.path);
