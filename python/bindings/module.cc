@@ -10,6 +10,7 @@
 #include "gil.h"
 #include "lowtide/build.h"
 #include "lowtide/bytes.h"
+#include "lowtide/version.h"
 
 namespace lowtide::python {
 namespace {
@@ -69,6 +70,7 @@ NB_MODULE(_core, module) {
   // A program that still holds a batch when the interpreter ends has done nothing wrong.
   nb::set_leak_warnings(false);
   lowtide::python::bind_errors(module);
+  lowtide::python::bind_batch(module);
   lowtide::python::bind_batches(module);
   lowtide::python::bind_array(module);
   lowtide::python::bind_tokens(module);

@@ -1,6 +1,8 @@
 // array_impl.h - the implementation of an open array, shared by its copies and their Batches.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,11 +18,17 @@ class Array::Impl {
   // Reads the headers. Throws IoError, FormatError, std::invalid_argument.
   [[nodiscard]] static std::shared_ptr<Impl> open(std::vector<std::string> paths,
                                                   const OpenOptions& options);
-  Impl(std::shared_ptr<const Rows> rows, std::string format, const StoreOptions& options);
+  Impl(std::shared_ptr<const Rows> rows, std::string format, const ReadOptions& options);
 
   const std::shared_ptr<const Rows> rows;
   const std::string format;
   const std::shared_ptr<StoreHolder> holder;
+
+  // As Array::fingerprint. Any thread.
+  [[nodiscard]] std::uint64_t fingerprint();
+
+ private:
+  std::atomic<std::uint64_t> fingerprint_{0};  // 0: not computed yet
 };
 
 }  // namespace lowtide

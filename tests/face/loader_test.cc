@@ -16,7 +16,7 @@ namespace {
 
 TEST(Loader, GivesEveryWindowOnceAnEpochOverAllRanks) {
   const LoaderRig rig;  // 100 windows
-  for (const WindowOrder order : {WindowOrder::shuffle, WindowOrder::sequential}) {
+  for (const OrderKind order : {OrderKind::shuffle, OrderKind::sequential}) {
     for (std::uint64_t world = 1; world <= 4; ++world) {
       std::map<std::uint64_t, std::multiset<std::uint64_t>> seen;  // by epoch
       for (std::uint64_t rank = 0; rank < world; ++rank) {
@@ -79,13 +79,13 @@ TEST(Loader, GivesTheLastBatchShortWhereNothingIsDropped) {
 TEST(Loader, KeepsEveryWindowOnceWhileRanksChangeInTheEpoch) {
   const LoaderRig rig;
   std::multiset<std::uint64_t> seen;
-  LoaderState state = rig.load(kSmall).state();
+  State state = rig.load(kSmall).state();
   struct Leg {
     std::uint64_t world, batch, steps;
   };
   std::uint64_t step = 0;
   for (const Leg& leg : {Leg{4, 2, 4}, Leg{2, 5, 3}, Leg{3, 1, 11}}) {
-    LoaderState next;
+    State next;
     for (std::uint64_t rank = 0; rank < leg.world; ++rank) {
       LoaderOptions options = kSmall;
       options.batch_size = leg.batch;
@@ -155,10 +155,25 @@ TEST(Loader, DrawsEachSourceOfAMixtureByItsWeight) {
   }
 }
 
+TEST(Loader, CoversOneEpochPerRangeForLoop) {
+  const LoaderRig rig;
+  Loader loader = rig.load({.batch_size = 10, .block_size = 10, .epochs = 2});
+  (void)loader.next();
+  for (const std::uint64_t steps : {9U, 10U, 0U}) {
+    std::uint64_t seen = 0;
+    const std::uint64_t epoch = loader.epoch();
+    for (const Batch& batch : loader) {
+      EXPECT_EQ(batch.epoch(), epoch);
+      ++seen;
+    }
+    EXPECT_EQ(seen, steps);
+  }
+}
+
 TEST(Loader, DrawsRandomWindowsThatStartAnywhere) {
   const LoaderRig rig;
   LoaderOptions options = kSmall;
-  options.order = WindowOrder::random;
+  options.order = OrderKind::random;
   Loader loader = rig.load(options);
   EXPECT_EQ(loader.steps(), 33U);
   std::set<std::uint64_t> starts;
@@ -179,11 +194,11 @@ TEST(Loader, DrawsRandomWindowsThatStartAnywhere) {
 TEST(Loader, DeliversDocumentsApart) {
   const TempFolder folder;
   folder.write("t.bin", little_endian(std::vector<std::uint16_t>{1, 2, 9, 3, 9, 9, 4, 5, 6, 7, 8}));
-  const Tokens tokens =
-      Tokens::open(folder / "t.bin", {.dtype = "uint16", .eot = 9, .memory_bytes = 4 << 20});
+  const Tokens tokens = Tokens::open(
+      folder / "t.bin", {.dtype = "uint16", .eot = 9, .read = {.memory_bytes = 4 << 20}});
   Loader loader(tokens, {.batch_size = 2,
                          .block_size = 5,
-                         .order = WindowOrder::sequential,
+                         .order = OrderKind::sequential,
                          .separate_documents = true});
   const auto batch = loader.next();
   ASSERT_TRUE(batch);
