@@ -18,9 +18,9 @@ test_all() {
   lane step "C++ tests, consumer" run_ctest dev
   python_package
   docs build
-  sanitizer_builds
   join
   lane step "Python tests" run_pytest
+  sanitizer_builds
   step "asan, ubsan tests" run_ctest asan
   step "tsan, threaded tests" run_ctest tsan
   fuzz
@@ -34,8 +34,8 @@ test_fast() { # what most changes break
   step "C++ build" cmake_build dev
   lane step "C++ tests" run_ctest dev -LE slow
   python_package
-  join
   step "Python tests" run_pytest -m "not slow"
+  join
   close_tests
 }
 
@@ -65,7 +65,7 @@ run_ctest() {
 }
 
 run_pytest() {
-  python -m pytest -n "$test_jobs" --dist loadfile --no-loadscope-reorder "$@" >"$state/logs/pytest.log" 2>&1
+  python -m pytest -n "$((test_jobs + 1))" --dist loadfile --no-loadscope-reorder "$@" >"$state/logs/pytest.log" 2>&1
   result=$?
   cat "$state/logs/pytest.log"
   [ $result -eq 0 ] || return $result

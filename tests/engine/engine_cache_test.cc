@@ -25,7 +25,6 @@ class EngineCache : public testing::TestWithParam<EngineKind> {
  protected:
   void SetUp() override {
     if (const std::string why = why_not(GetParam()); !why.empty()) GTEST_SKIP() << why;
-    held_ = pattern(kFileBytes);
     path_ = folder_.write("data.bin", held_);
     if (!cached_bytes(path_)) GTEST_SKIP() << "this kernel does not tell what is cached";
     if (!evict_all(path_)) GTEST_SKIP() << "this file system keeps pages: " << cached() << " bytes";
@@ -55,8 +54,9 @@ class EngineCache : public testing::TestWithParam<EngineKind> {
     whole.expect_bytes({&held_});
   }
 
+  inline static const std::string held_ = pattern(kFileBytes);  // once: it takes most of the time
   TempFolder folder_;
-  std::string held_, path_;
+  std::string path_;
 };
 
 TEST_P(EngineCache, DropLeavesNothingBehind) {

@@ -67,6 +67,7 @@ def _hear_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.slow
 def test_the_demo_prints_a_table_writes_a_page_and_removes_its_data(tmp_path: Path) -> None:
     more = ("--plot", str(tmp_path / "picture.svg"))
     child = start(tmp_path, "--size", "300MiB", "--seconds", "0.5", *more)

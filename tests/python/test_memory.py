@@ -255,6 +255,7 @@ def test_virtual_size_does_not_grow_with_the_file(matrix: tuple[str, int], folde
     assert big <= small + MARGIN
 
 
+@pytest.mark.slow
 def test_a_cgroup_of_256_mib_survives_a_shuffled_epoch_over_2_gib(folder: Path) -> None:
     path = folder / "large.u32"
     if shutil.disk_usage(folder).free < 4 << 30:

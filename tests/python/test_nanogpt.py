@@ -56,6 +56,7 @@ def test_the_text_is_the_same_everywhere(folder):
     assert found == "2e2a684e37529378836d920407d55fd54865983f588e668aa57cdb23e505e9a4"
 
 
+@pytest.mark.slow
 def test_losses_of_memmap_and_lowtide_are_equal_to_the_last_bit(folder, tmp_path):
     logs = {}
     for data in ("memmap", "lowtide"):

@@ -10,10 +10,15 @@ extern "C" __attribute__((weak)) void __tsan_init();
 
 namespace lowtide {
 
+// Whether a sanitizer watches this program.
+inline bool sanitized() {
+  return __asan_init != nullptr || __tsan_init != nullptr;
+}
+
 // g++ 12: the allocator of AddressSanitizer keeps, in the child, the locks that other threads held
 // at the fork, and ThreadSanitizer starts no threads there. glibc's allocator does neither.
 inline bool children_work() {
-  return __asan_init == nullptr && __tsan_init == nullptr;
+  return !sanitized();
 }
 
 // Starts `body`, which returns the child's exit code, in a child that a hang ends by SIGALRM.
