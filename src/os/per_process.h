@@ -2,7 +2,8 @@
 //
 // The child of a fork has only the thread that forked. Another thread may have held a lock or been
 // in the middle of a change, and nobody in the child will release the one or finish the other. So a
-// child neither uses nor destroys what the parent made. It abandons it on purpose and makes its own.
+// child neither uses nor destroys what the parent made. It abandons it on purpose and makes its
+// own.
 #pragma once
 
 #include <atomic>
@@ -17,13 +18,14 @@ namespace lowtide {
 // reuses process ids. The first call may throw std::bad_alloc. Any thread; no system call.
 [[nodiscard]] std::uint64_t process_generation();
 
-// Calls `before` in a thread that is about to fork, then one of the others: for state that the child
-// continues instead of making its own, so that a lock must be free there. The registration is
+// Calls `before` in a thread that is about to fork, then one of the others: for state that the
+// child continues instead of making its own, so that a lock must be free there. The registration is
 // permanent. Throws std::bad_alloc.
 void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 
-// The T of this process. T contains everything that belongs together, with the mutex that guards it.
-// The memory of the parent's T stays allocated until the child ends. Any thread, without a lock.
+// The T of this process. T contains everything that belongs together, with the mutex that guards
+// it. The memory of the parent's T stays allocated until the child ends. Any thread, without a
+// lock.
 template <typename T>
 class PerProcess {
  public:
