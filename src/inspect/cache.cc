@@ -42,6 +42,14 @@ std::uint64_t drop_pages(const File& file, const CacheProgress& progress) {
   return all;
 }
 
+CacheChange change_of(const File& file, std::string* why) {
+  CacheChange change;
+  change.path = file.shard().path;
+  change.bytes = file.shard().size_bytes;
+  change.before_bytes = cached_now(file, why);
+  return change;
+}
+
 std::string mapper_words(const Mapper& mapper) {
   std::string text = std::string(mapper.locked ? "locked" : "mapped") + " by process " +
                      std::to_string(mapper.pid);
@@ -142,10 +150,7 @@ CacheState cache_state(const std::string& path, std::uint64_t parts) {
 CacheChange evict_file(const std::string& path, const CacheProgress& progress) {
   const File file(path);
   std::string unknown;
-  CacheChange change;
-  change.path = path;
-  change.bytes = file.shard().size_bytes;
-  change.before_bytes = cached_now(file, &unknown);
+  CacheChange change = change_of(file, &unknown);
   if (const int err = write_back(file); err != 0) throw IoError(err, "fdatasync", path);
   const std::uint64_t dropped = drop_pages(file, progress);
   change.after_bytes = cached_now(file, &unknown);
@@ -167,10 +172,7 @@ CacheChange evict_file(const std::string& path, const CacheProgress& progress) {
 CacheChange warm_file(const std::string& path, const CacheProgress& progress) {
   const File file(path);
   std::string unknown;
-  CacheChange change;
-  change.path = path;
-  change.bytes = file.shard().size_bytes;
-  change.before_bytes = cached_now(file, &unknown);
+  CacheChange change = change_of(file, &unknown);
   const std::uint64_t missing = change.bytes - change.before_bytes.value_or(0);
   if (const auto available = available_bytes(); available && missing > *available) {
     change.warnings.push_back(too_large(missing, *available));

@@ -26,11 +26,6 @@ std::uint64_t highest_total(const View& view) {
   return top;
 }
 
-std::string text(const char* look, double x, double y, const std::string& words) {
-  return std::string("<text class=\"") + look + "\" x=\"" + coordinate(x) + "\" y=\"" +
-         coordinate(y) + "\">" + escaped(words) + "</text>\n";
-}
-
 std::string line(const char* look, double x1, double y1, double x2, double y2) {
   return std::string("<path class=\"") + look + "\" d=\"M" + coordinate(x1) + " " + coordinate(y1) +
          "L" + coordinate(x2) + " " + coordinate(y2) + "\"/>\n";
@@ -77,8 +72,8 @@ std::string grid(const Panel& panel, const ByteTicks& ticks, const char* suffix)
   for (const std::uint64_t at : ticks.at) {
     const double y = panel.y(at);
     out += line(at == 0 ? "base" : "grid", panel.left, y, panel.right, y);
-    out += text("tick end", panel.left - 8, y + 4,
-                at == 0 ? std::string("0") : format_bytes(at) + suffix);
+    out += svg_text("tick end", panel.left - 8, y + 4,
+                    at == 0 ? std::string("0") : format_bytes(at) + suffix);
   }
   return out;
 }
@@ -90,11 +85,11 @@ std::string time_axis(const Frame& frame) {
     const double x = memory.x(at);
     if (at > 0) out += line("grid", x, memory.top, x, memory.bottom);
     if (at > 0 && frame.read) out += line("grid", x, read.top, x, read.bottom);
-    out += text(memory.right - x < 30 ? "tick end" : "tick mid",
-                memory.right - x < 30 ? memory.right : x, read.bottom + 18, time_text(at));
+    out += svg_text(memory.right - x < 30 ? "tick end" : "tick mid",
+                    memory.right - x < 30 ? memory.right : x, read.bottom + 18, time_text(at));
   }
-  return out + text("axis mid", (memory.left + memory.right) / 2, read.bottom + 40,
-                    "time since the start");
+  return out + svg_text("axis mid", (memory.left + memory.right) / 2, read.bottom + 40,
+                        "time since the start");
 }
 
 // A name on its band, if there is room.
@@ -104,7 +99,7 @@ std::string band_name(const Panel& panel, const Series& series, const Band& band
   const auto box = room_for(panel, series.seconds, band, width, taken);
   if (!box) return "";
   taken.push_back(*box);
-  return text("name mid", (box->left + box->right) / 2, (box->top + box->bottom) / 2 + 4, name);
+  return svg_text("name mid", (box->left + box->right) / 2, (box->top + box->bottom) / 2 + 4, name);
 }
 
 // The layers, and on top of them the page cache that no process maps.
@@ -140,7 +135,7 @@ std::string unknown_spans(const Panel& panel, const Series& series) {
            coordinate(panel.top) + "\" width=\"" + coordinate(right - left) + "\" height=\"" +
            coordinate(panel.bottom - panel.top) + "\"/>\n";
     if (right - left > 70) {
-      out += text("name mid", (left + right) / 2, (panel.top + panel.bottom) / 2, "unknown");
+      out += svg_text("name mid", (left + right) / 2, (panel.top + panel.bottom) / 2, "unknown");
     }
     first = last;
   }
@@ -157,7 +152,7 @@ std::string limit_line(const Panel& panel, const Series& series, std::uint64_t l
   const double width = kLetter * static_cast<double>(words.size());
   taken.push_back({panel.left + 4, base - 13, panel.left + 12 + width, base + 5});
   return path("class=\"limit\"", above ? "" : line_path(panel, series.seconds, series.limit)) +
-         text("name", panel.left + 8, base, words);
+         svg_text("name", panel.left + 8, base, words);
 }
 
 // Its label is at its upper end, above everything drawn there; below the line if there is no room
@@ -180,7 +175,7 @@ std::string trend_line(const Panel& panel, const Series& series, bool small,
   if (base < panel.top + 14) base = std::min(y + 34, panel.bottom - 6);
   taken.push_back({end - width, base - 13, end, base + 5});
   return line("trend", panel.x(trend.from_seconds), panel.y(trend.from_bytes), right, y) +
-         text("name end", end - 4, base, trend.words);
+         svg_text("name end", end - 4, base, trend.words);
 }
 
 std::string mark_lines(const Panel& memory, const Panel& read, const std::vector<Mark>& marks) {
@@ -194,7 +189,7 @@ std::string mark_lines(const Panel& memory, const Panel& read, const std::vector
     const std::string name = short_text(marks[i].text, 16);
     const double half = kLetter * static_cast<double>(name.size()) / 2;
     if (x - half < free_from || x + half > memory.right) continue;
-    out += text("tick mid", x, memory.top - 6, name);
+    out += svg_text("tick mid", x, memory.top - 6, name);
     free_from = x + half + 10;
   }
   return out;
@@ -203,8 +198,8 @@ std::string mark_lines(const Panel& memory, const Panel& read, const std::vector
 std::string read_panel(const Panel& panel, const Series& series) {
   const std::string steps = step_path(panel, series.seconds, series.tree.read_bytes_per_s);
   if (!steps.empty()) return path("class=\"read\"", steps);
-  return text("name mid", (panel.left + panel.right) / 2, (panel.top + panel.bottom) / 2,
-              "bytes read: unknown");
+  return svg_text("name mid", (panel.left + panel.right) / 2, (panel.top + panel.bottom) / 2,
+                  "bytes read: unknown");
 }
 
 }  // namespace
@@ -223,9 +218,9 @@ std::string draw_chart(const Series& series, const std::vector<Mark>& marks,
 
   std::string out =
       opening(frame, title, description) + pattern_definitions() + "<g class=\"plot\">\n";
-  out += text("axis", 8, 18,
-              options.small ? "memory and page cache"
-                            : "memory of all processes, and page cache of their files");
+  out += svg_text("axis", 8, 18,
+                  options.small ? "memory and page cache"
+                                : "memory of all processes, and page cache of their files");
   out += grid(frame.memory, memory_ticks, "") + time_axis(frame);
   std::vector<Box> taken;
   const std::string over = limit_line(frame.memory, series, limit, options.small, taken) +
@@ -235,7 +230,7 @@ std::string draw_chart(const Series& series, const std::vector<Mark>& marks,
     const ByteTicks read_ticks =
         byte_ticks(std::max(kLeastTop, highest(series.tree.read_bytes_per_s)), 3);
     frame.read->top_bytes = read_ticks.at.back();
-    out += text("axis", 8, frame.read->top - 16, "read from disk per second");
+    out += svg_text("axis", 8, frame.read->top - 16, "read from disk per second");
     out += grid(*frame.read, read_ticks, "/s") + read_panel(*frame.read, series);
     out += mark_lines(frame.memory, *frame.read, marks);
   }

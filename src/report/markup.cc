@@ -51,6 +51,11 @@ std::string coordinate(double value) {
   return number(value, 1);
 }
 
+std::string svg_text(const char* look, double x, double y, const std::string& words) {
+  return std::string("<text class=\"") + look + "\" x=\"" + coordinate(x) + "\" y=\"" +
+         coordinate(y) + "\">" + escaped(words) + "</text>\n";
+}
+
 std::string grouped(std::uint64_t value) {
   std::string text = std::to_string(value);
   for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');

@@ -15,6 +15,9 @@ namespace lowtide {
 // One decimal at most, "." in every locale: 12.5, 3.
 [[nodiscard]] std::string coordinate(double value);
 
+// A <text> of that class with its start, middle or end at (x, y), as the class says.
+[[nodiscard]] std::string svg_text(const char* look, double x, double y, const std::string& words);
+
 // 1234567 -> "1,234,567".
 [[nodiscard]] std::string grouped(std::uint64_t value);
 

@@ -29,15 +29,6 @@ std::vector<std::string> wrapped(const std::string& words) {
   return lines;
 }
 
-std::string legend_text(const char* look, double x, double y, const std::string& words) {
-  return std::string("<text class=\"") + look + "\" x=\"" + coordinate(x) + "\" y=\"" +
-         coordinate(y) + "\">" + escaped(words) + "</text>\n";
-}
-
-bool any_above_zero(const Column& column) {
-  return std::ranges::any_of(column, [](const auto& value) { return value.value_or(0) > 0; });
-}
-
 // Two columns below the picture; returns their height.
 double add_legend(const Series& series, double top, std::string& out) {
   struct Entry {
@@ -50,12 +41,12 @@ double add_legend(const Series& series, double top, std::string& out) {
                            std::to_string(looks[i]) + ")\"/>",
                        layer_title(series.tree.layers[i])});
   }
-  if (any_above_zero(series.unmapped_cache)) {
+  if (highest(series.unmapped_cache) > 0) {
     entries.insert(entries.begin(), {"<rect class=\"cache\" width=\"22\" height=\"12\"/><path "
                                      "class=\"cached\" d=\"M0 1H22\"/>",
                                      kUnmappedCache});
   }
-  if (any_above_zero(series.limit)) {
+  if (highest(series.limit) > 0) {
     entries.push_back({"<path class=\"limit\" d=\"M0 6H22\"/>", "memory limit"});
   }
   const std::size_t rows = (entries.size() + 1) / 2;
@@ -63,7 +54,7 @@ double add_legend(const Series& series, double top, std::string& out) {
     const double x = i < rows ? 76 : 510;
     const double y = top + kLineHeight * static_cast<double>(i % rows);
     out += "<g transform=\"translate(" + coordinate(x) + " " + coordinate(y) + ")\">" +
-           entries[i].sign + "</g>\n" + legend_text("legend", x + 30, y + 10, entries[i].title);
+           entries[i].sign + "</g>\n" + svg_text("legend", x + 30, y + 10, entries[i].title);
   }
   return kLineHeight * static_cast<double>(rows);
 }
@@ -91,7 +82,7 @@ std::string svg_report(const Trace& trace, const PictureOptions& options) {
   std::string body;
   double y = 26;
   for (const std::string& line : wrapped(judge(trace).headline)) {
-    body += legend_text("headline", 16, y, line);
+    body += svg_text("headline", 16, y, line);
     y += kLineHeight;
   }
   body += "<g transform=\"translate(0 " + coordinate(y) + ")\">\n" +
