@@ -73,17 +73,17 @@ void Registry::start_locked() {
   stopped_ = false;
   Trimmer& trimmer = trimmer_.get();
   trimmer.thread = start_quiet_thread("the thread that trims maps",
-                                      [this, &trimmer, turn = turn_] { run(trimmer, turn); });
+                                      [this, &trimmer, stops = stops_] { run(trimmer, stops); });
 }
 
 // Joins without the lock, because the thread needs it to finish. A thread that add() starts in the
-// meantime has the new turn, so this stop does not end it.
+// meantime has the new count of stops, so this one does not end it.
 void Registry::stop() noexcept {
   std::thread ending;
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    ++turn_;
+    ++stops_;
     Trimmer* const trimmer = trimmer_.find();
     if (trimmer == nullptr) return;
     ending = std::move(trimmer->thread);
@@ -105,13 +105,13 @@ bool Registry::running() const {
   return running_locked();
 }
 
-void Registry::run(Trimmer& trimmer, std::uint64_t turn) {
+void Registry::run(Trimmer& trimmer, std::uint64_t stops) {
   std::unique_lock lock(mutex_);
   CountRule rule;
   std::optional<std::uint64_t> counted_at;  // the value of changes_ at the last count
-  while (turn == turn_) {
+  while (stops == stops_) {
     if (maps_.empty()) {
-      trimmer.changed.wait(lock, [&] { return turn != turn_ || !maps_.empty(); });
+      trimmer.changed.wait(lock, [&] { return stops != stops_ || !maps_.empty(); });
       continue;
     }
     const std::optional<std::uint64_t> file_bytes = resident_file_bytes();
@@ -127,12 +127,12 @@ void Registry::run(Trimmer& trimmer, std::uint64_t turn) {
       };
       // Read again: counting may have trimmed, and growth is measured from here.
       rule.counted(file_bytes.value_or(0), resident_file_bytes().value_or(0),
-                   least([](const TrimmedMap& map) { return map.room_bytes(); }),
+                   least([](const TrimmedMap& map) { return map.spare_bytes(); }),
                    least([](const TrimmedMap& map) { return map.limit_bytes(); }), now);
     }
     const auto wait = file_bytes ? std::chrono::nanoseconds(rule.wait_ns()) : kBlindWait;
     const std::uint64_t before = changes_;
-    trimmer.changed.wait_for(lock, wait, [&] { return turn != turn_ || changes_ != before; });
+    trimmer.changed.wait_for(lock, wait, [&] { return stops != stops_ || changes_ != before; });
   }
 }
 

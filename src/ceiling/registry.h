@@ -46,14 +46,14 @@ class Registry {
   Registry();
   [[nodiscard]] bool running_locked() const noexcept;
   void start_locked();
-  void run(Trimmer& trimmer, std::uint64_t turn);
+  void run(Trimmer& trimmer, std::uint64_t stops);
   void account_locked();
 
   mutable std::mutex mutex_;
   std::vector<TrimmedMap*> maps_;
   PerProcess<Trimmer> trimmer_;
   bool stopped_ = false;
-  std::uint64_t turn_ = 0;     // incremented by every stop; a thread ends when its own is outdated
+  std::uint64_t stops_ = 0;    // a thread ends when there were more than at its start
   std::uint64_t changes_ = 0;  // incremented when maps_ changes: the thread must count again
 
   static void before_fork();

@@ -45,7 +45,7 @@ class TrimmedMap {
     return bound_bytes_ < limit_bytes_ ? limit_bytes_ - bound_bytes_ : 0;
   }
   // How much more could become resident, as of the last count.
-  [[nodiscard]] std::uint64_t room_bytes() const {
+  [[nodiscard]] std::uint64_t spare_bytes() const {
     return counted_bytes_ < limit_bytes_ ? limit_bytes_ - counted_bytes_ : 0;
   }
   [[nodiscard]] std::optional<std::uint64_t> entered_bytes() const noexcept;

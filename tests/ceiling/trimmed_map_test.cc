@@ -12,7 +12,7 @@ namespace lowtide::trimmed_map_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kWindow = TrimmedMap::kSlabBytes;
+constexpr std::uint64_t kSlab = TrimmedMap::kSlabBytes;
 
 int madvises = 0;
 int refuse_madvise(void*, std::size_t, int) {
@@ -54,7 +54,7 @@ TEST_F(TrimmedMapTest, DoesNotTrimPartsThatFitTogether) {
 TEST_F(TrimmedMapTest, CountsBeforeItTrimsBecauseATouchMayEnterLittle) {
   TrimmedMap map(file_.data(), file_.size(), 0, 32 * kMiB, nullptr);
   // Nothing is read: what was announced is no reason to give pages back.
-  for (std::uint64_t at = 0; at < file_.size(); at += kWindow) map.touch(file_.data() + at, 1);
+  for (std::uint64_t at = 0; at < file_.size(); at += kSlab) map.touch(file_.data() + at, 1);
   EXPECT_EQ(map.trims(), 0u);
 }
 
@@ -67,7 +67,7 @@ TEST_F(TrimmedMapTest, LeavesAPartLargerThanTheLimitToOthersAndCountsTheNext) {
   EXPECT_LE(file_.entered_bytes().value(), 2 * kMiB);
 }
 
-TEST_F(TrimmedMapTest, UnknownPlacesCountAsAWindowEach) {
+TEST_F(TrimmedMapTest, UnknownPlacesCountAsASlabEach) {
   TrimmedMap map(file_.data(), file_.size(), 0, 32 * kMiB, nullptr);
   file_.read(0, 40 * kMiB);
   map.touch_anywhere(15);
@@ -98,7 +98,7 @@ TEST_F(TrimmedMapTest, AccountForgetsNothingThatWasAnnouncedAndNotReadYet) {
   map.touch(file_.data(), 16 * kMiB);
   map.account(counter);
   EXPECT_EQ(map.headroom_bytes(), 16 * kMiB);
-  EXPECT_EQ(map.room_bytes(), 32 * kMiB);  // nothing is entered yet
+  EXPECT_EQ(map.spare_bytes(), 32 * kMiB);  // nothing is entered yet
   file_.read(64 * kMiB, 40 * kMiB);
   map.account(counter);
   EXPECT_EQ(map.trims(), 1u);
@@ -114,10 +114,10 @@ TEST_F(TrimmedMapTest, TouchesOutsideTheMapDoNothing) {
   EXPECT_EQ(map.headroom_bytes(), 6 * kMiB);
 }
 
-TEST_F(TrimmedMapTest, WindowsAreThoseOfTheFileNotOfTheAddress) {
-  TrimmedMap map(file_.data(), file_.size(), kWindow - 4096, 32 * kMiB, nullptr);
+TEST_F(TrimmedMapTest, SlabsAreThoseOfTheFileNotOfTheAddress) {
+  TrimmedMap map(file_.data(), file_.size(), kSlab - 4096, 32 * kMiB, nullptr);
   map.touch(file_.data(), 4096 + 1);
-  EXPECT_EQ(map.headroom_bytes(), 32 * kMiB - 2 * kWindow);
+  EXPECT_EQ(map.headroom_bytes(), 32 * kMiB - 2 * kSlab);
 }
 
 TEST_F(TrimmedMapTest, WhatIsLentLowersTheLimitButNotBelowTheLeast) {
