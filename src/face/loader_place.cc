@@ -224,17 +224,18 @@ void Loader::Impl::go_to(const LoaderState& state) {
   schedule.step = state.step;
   schedule.base = mixed_ ? state.base : 0;
   if (options_.epochs) schedule.epochs = *options_.epochs - std::min(state.epoch, *options_.epochs);
+  std::vector<Skip> skips;
   for (const LoaderState::Skipped& skip : state.skipped) {
     if (skip.first >= skip.last || (skip.last > schedule_.size && !random)) {
       throw std::invalid_argument("state: the skipped range " + text(skip.first) + " to " +
                                   text(skip.last) + " is not within an epoch");
     }
     const std::uint64_t last = std::min(skip.last, schedule_.size);
-    if (skip.first < last) schedule.skips.push_back({skip.epoch, skip.first, last});
+    if (skip.first < last) skips.push_back({skip.epoch, skip.first, last});
   }
-  std::vector<Skip>& skips = schedule.skips = joined(std::move(schedule.skips));
-  while (skips.size() > kMostSkips && skips.front().epoch < state.epoch) skips.erase(skips.begin());
-  if (skips.size() > kMostSkips) {
+  schedule.skips = Skips(std::move(skips));
+  schedule.skips.forget(kMostSkips, state.epoch);
+  if (schedule.skips.size() > kMostSkips) {
     throw std::invalid_argument("skip: more than " + text(kMostSkips) +
                                 " ranges in the current and later epochs; join some, because "
                                 "adjacent ranges count as one");

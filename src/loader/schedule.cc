@@ -3,25 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "core/checked.h"
 
 namespace lowtide {
-
-std::vector<Skip> joined(std::vector<Skip> skips) {
-  std::ranges::sort(skips, {}, [](const Skip& skip) { return std::pair(skip.epoch, skip.first); });
-  std::vector<Skip> kept;
-  for (const Skip& skip : skips) {
-    Skip* const last = kept.empty() ? nullptr : &kept.back();
-    if (last != nullptr && last->epoch == skip.epoch && skip.first <= last->last) {
-      last->last = std::max(last->last, skip.last);
-    } else {
-      kept.push_back(skip);
-    }
-  }
-  return kept;
-}
 
 void check_shares(const Schedule& schedule) {
   if (schedule.batch_size == 0) throw std::invalid_argument("batch_size must be at least 1, not 0");
@@ -86,22 +71,14 @@ Schedule::Place Schedule::epoch_at(std::uint64_t number, std::uint64_t base_of) 
 
 // Positions of an epoch from `start` on that are not skipped.
 std::uint64_t Schedule::available_from(std::uint64_t of_epoch, std::uint64_t start) const {
-  std::uint64_t available = size - std::min(start, size);
-  for (const Skip& skip : skips) {
-    if (skip.epoch != of_epoch) continue;
-    const std::uint64_t last = std::min(skip.last, size);
-    const std::uint64_t first = std::min(std::max(skip.first, start), last);
-    available -= last - first;
-  }
-  return available;
+  const std::uint64_t first = std::min(start, size);
+  return size - first - skips.count(of_epoch, first, size);
 }
 
 // The number of the first epoch from `from` on that has skips; kForever if there is none.
 std::uint64_t Schedule::next_skipping_epoch(std::uint64_t from) const {
-  for (const Skip& skip : skips) {
-    if (skip.epoch >= epoch + from) return skip.epoch - epoch;
-  }
-  return kForever;
+  const std::uint64_t found = skips.next_epoch(epoch + from);
+  return found == Skips::kNone ? kForever : found - epoch;
 }
 
 // In a continuous order the next epoch begins at the first position that this one does not deal
@@ -140,23 +117,7 @@ Schedule::Place Schedule::find(std::uint64_t turn) const {
 // How many positions are skipped before the available-th position that is not, from the start of
 // the place on.
 std::uint64_t Schedule::skipped_before(const Place& place, std::uint64_t available) const {
-  std::uint64_t at = place.start + available, skipped = 0;
-  for (const Skip& skip : skips) {
-    if (skip.epoch != epoch + place.number || skip.last <= place.start) continue;
-    const std::uint64_t first = std::max(skip.first, place.start);
-    if (first > at) break;
-    at += skip.last - first;
-    skipped += skip.last - first;
-  }
-  return skipped;
-}
-
-// The first position after `after` at which a skip starts; kForever if there is none.
-std::uint64_t Schedule::next_skip(std::uint64_t of_epoch, std::uint64_t after) const {
-  for (const Skip& skip : skips) {
-    if (skip.epoch == of_epoch && skip.first > after) return skip.first;
-  }
-  return kForever;
+  return skips.before(epoch + place.number, place.start, available);
 }
 
 std::uint64_t Schedule::turns() const {
@@ -215,7 +176,7 @@ void Schedule::fill(const Order& order, std::uint64_t turn, std::uint64_t limit,
   while (!samples.empty()) {
     const std::uint64_t from = place.start + available + skipped_before(place, available);
     const std::uint64_t run =
-        std::min<std::uint64_t>(samples.size(), next_skip(of_epoch, from) - from);
+        std::min<std::uint64_t>(samples.size(), skips.next(of_epoch, from) - from);
     order.fill(continuous ? 0 : of_epoch, continuous ? place.base + from : from,
                samples.first(run));
     check_samples(samples.first(run), from, limit);
@@ -233,13 +194,9 @@ std::optional<Schedule::Owner> Schedule::owner(std::uint64_t of_epoch,
   const std::uint64_t start = behind || of_epoch != epoch ? 0 : position;
   const Place place{
       .number = of_epoch - epoch, .start = start, .available = available_from(of_epoch, start)};
-  std::uint64_t before = at_position - place.start;
-  for (const Skip& skip : skips) {
-    if (skip.epoch != of_epoch || skip.last <= place.start) continue;
-    const std::uint64_t first = std::max(skip.first, place.start);
-    if (at_position >= first && at_position < skip.last) return std::nullopt;
-    if (first < at_position) before -= skip.last - first;
-  }
+  if (skips.count(of_epoch, at_position, at_position + 1) > 0) return std::nullopt;
+  const std::uint64_t before =
+      at_position - place.start - skips.count(of_epoch, place.start, at_position);
   const std::uint64_t each = positions_per_step();
   const std::uint64_t number = before / each;
   if (drop_last && number >= place.available / each) return std::nullopt;

@@ -6,23 +6,11 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <vector>
 
+#include "loader/skips.h"
 #include "order/order.h"
 
 namespace lowtide {
-
-// Positions first .. last - 1 of an epoch that no rank gets.
-struct Skip {
-  std::uint64_t epoch = 0;
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-
-  [[nodiscard]] bool operator==(const Skip& other) const = default;
-};
-
-// Sorts the skips and joins those that overlap or touch.
-[[nodiscard]] std::vector<Skip> joined(std::vector<Skip> skips);
 
 // With W ranks and batch size B, rank r gets B positions from (s * W + r) * B on at step s of an
 // epoch. Every position belongs to one step of one rank; the last batch of an epoch may be short.
@@ -50,7 +38,7 @@ struct Schedule {
   // between two epochs. `base` positions came before the first epoch of this schedule.
   bool continuous = false;
   std::uint64_t base = 0;
-  std::vector<Skip> skips = {};  // sorted, disjoint; past ones only affect owner()
+  Skips skips = {};  // past ones only affect owner()
 
   // A turn as the user knows it: its epoch, its step in that epoch, and the position in that epoch
   // at which all ranks together start it.
@@ -97,7 +85,6 @@ struct Schedule {
   [[nodiscard]] Turn turn_of(const Place& place) const;
   [[nodiscard]] std::uint64_t steps_of(std::uint64_t positions) const;
   [[nodiscard]] std::uint64_t skipped_before(const Place& place, std::uint64_t available) const;
-  [[nodiscard]] std::uint64_t next_skip(std::uint64_t of_epoch, std::uint64_t after) const;
   [[nodiscard]] std::uint64_t next_skipping_epoch(std::uint64_t from) const;
 };
 
