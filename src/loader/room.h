@@ -11,16 +11,14 @@
 
 namespace lowtide {
 
-constexpr std::uint64_t kPieceSamples = 4096;     // the most in one set of reads
 constexpr std::uint64_t kSetBytes = 1024 * 1024;  // of sequential batches that are read together
-constexpr std::uint64_t kStagedPieces = 4;        // sets in flight for staging
+constexpr std::uint64_t kStagedSets = 4;          // in flight for staging
 
 struct Room {
-  std::uint64_t buffer_bytes = 0;      // of one batch
-  std::uint64_t raw_offset_bytes = 0;  // in it: where samples as read are, if deliver() is needed
-  std::uint64_t piece_samples = 0;     // per set of reads
+  std::uint64_t raw_offset_bytes = 0;  // in a buffer: where samples as read are, if not delivered
+  std::uint64_t set_samples = 0;       // per set of reads
   // Batches that are being read or ready, in addition to the consumer's current one, for data on a
-  // disk (`ahead`, together with `slots` of Staging; 0 slots: no room, or no use) and for data in
+  // disk (`ahead`, together with `slots` for staging; 0 slots: no room, or no use) and for data in
   // memory (`hot_ahead`).
   std::uint64_t ahead = 0;
   std::uint64_t slots = 0;
@@ -28,13 +26,20 @@ struct Room {
   std::uint64_t elastic_bytes = 0;  // the cost of the more expensive of the two
 };
 
+// Rows in the largest batch that this schedule actually has; at least 1.
+[[nodiscard]] std::uint64_t batch_rows(const Schedule& schedule);
+
+// The size of the buffer of one batch. Throws std::invalid_argument for a batch that exceeds the
+// address space.
+[[nodiscard]] std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule);
+
 // What a Lookahead needs at least: the consumer's current batch and one set of reads. Throws
-// std::invalid_argument for a batch that exceeds the address space.
+// as buffer_bytes().
 [[nodiscard]] std::vector<Budget::Entry> least_room(const Dataset& dataset,
                                                     const Schedule& schedule);
 
 // Spends most of `free_bytes`, which are left after least_room, on looking ahead. Enough batches to
-// keep an engine busy come first. The rest goes to Staging or, while the data is in memory, to more
+// keep an engine busy come first. The rest goes to staging or, while the data is in memory, to more
 // batches that are read together. A part stays free for other loaders of the same array. Looks at
 // most `most_ahead` batches ahead, if that is not 0.
 [[nodiscard]] Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "loader/room.h"
+#include "lowtide/error.h"
 #include "support/lookahead_rig.h"
 
 namespace lowtide::lookahead_share_test {
@@ -55,10 +56,12 @@ TEST(Lookahead, TakesMoreAgainWhenAnotherHasGone) {
     LookaheadRig rig(4 * least_bytes(10));
     rig.fake.set_prospect(prospect);
     const auto first = rig.load(10);
+    EXPECT_EQ(ahead_bytes(rig.budget), 0U) << "it has not started";
+    rig.expect_batch(first->next(std::chrono::minutes(1)).value(), 0);
     const std::uint64_t alone = ahead_bytes(rig.budget);
     const Claim claim = rig.budget.claim(rig.budget.claimable_bytes(), "all there is");
     EXPECT_EQ(ahead_bytes(rig.budget), 0U);
-    std::uint64_t step = 0;
+    std::uint64_t step = 1;
     const auto take = [&] {
       const Batch batch = first->next(std::chrono::minutes(1)).value();
       ASSERT_TRUE(batch);
@@ -96,10 +99,13 @@ TEST(Lookahead, DeliversAllWhileOthersComeAndGo) {
 TEST(Lookahead, GivesBackAlsoWhenItWasCancelledOrHasFailed) {
   LookaheadRig rig(2 * least_bytes(100));
   const auto cancelled = rig.load(100);
+  rig.expect_batch(cancelled->next(std::chrono::minutes(1)).value(), 0);
   cancelled->cancel();
   Outcome failure;
   failure.err = EIO;
   rig.fake.fail_at(0, failure);
+  const auto failed = rig.load(100);
+  EXPECT_THROW(rig.drain(*failed), IoError);
   const Claim claim = rig.budget.claim(rig.budget.claimable_bytes(), "all there is");
   EXPECT_EQ(ahead_bytes(rig.budget), 0U);
 }

@@ -116,6 +116,21 @@ TEST(Lookahead, LooksFarAheadOnlyWhereNeighboursMerge) {
   EXPECT_LT(far.fake.submitted(), 100U);
 }
 
+TEST(Lookahead, ReadsNothingBeforeTheFirstBatchIsWanted) {
+  LookaheadRig rig;
+  const auto loader = rig.load(10);
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(rig.fake.submitted(), 0U);
+  EXPECT_EQ(rig.fake.expected_all_, 0);
+  rig.drain(*loader);
+  EXPECT_GT(rig.fake.submitted(), 0U);
+  const auto cancelled = rig.load(10);
+  const std::size_t before = rig.fake.submitted();
+  cancelled->cancel();
+  EXPECT_FALSE(cancelled->next(std::chrono::minutes(1)).value());
+  EXPECT_EQ(rig.fake.submitted(), before);
+}
+
 TEST(Lookahead, TellsTheEngineWhenMostOfTheDataWillBeRead) {
   LookaheadRig many, one;
   many.drain(*many.load(10));

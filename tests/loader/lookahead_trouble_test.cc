@@ -59,6 +59,34 @@ TEST(Lookahead, GivesAnErrorWithStepAndPathUntilTheReadSucceeds) {
   }
 }
 
+TEST(Lookahead, DeliversTheBatchesBeforeAFailedReadFirst) {
+  for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
+    LookaheadRig rig;
+    rig.fake.set_prospect(prospect);
+    const std::uint64_t victim = 1234;
+    Outcome failure;
+    failure.err = EIO;
+    rig.fake.fail_at(victim * kRowBytes, failure);
+    const auto loader = rig.load(10);
+    const std::uint64_t last = *rig.order->position_of(1, victim) / 10;
+    std::uint64_t step = 0;
+    try {
+      for (;; ++step) {
+        const Batch batch = loader->next(std::chrono::minutes(1)).value();
+        ASSERT_TRUE(batch);
+        rig.expect_batch(batch, step);
+      }
+    } catch (const IoError& error) {
+      EXPECT_EQ(error.err, EIO);
+    }
+    // A group is delivered or fails as a whole, so those of its batches that come first may lack.
+    EXPECT_LE(step, last);
+    EXPECT_GT(step, prospect.held ? last - 1 : 0);
+    rig.fake.fail_at(~std::uint64_t{0}, failure);
+    rig.drain(*loader, step);
+  }
+}
+
 TEST(Lookahead, SaysThatAFileEnded) {
   LookaheadRig rig;
   Outcome failure;
@@ -93,8 +121,10 @@ TEST(Lookahead, EndsAWaitingNextWhenCancelled) {
     rig.fake.set_prospect(prospect);
     rig.fake.hold();
     auto loader = rig.load(100);
-    rig.fake.wait_for_sets(1);
-    std::thread other([&] { loader->cancel(); });
+    std::thread other([&] {
+      rig.fake.wait_for_sets(1);
+      loader->cancel();
+    });
     EXPECT_FALSE(loader->next(std::chrono::minutes(1)).value());
     other.join();
     EXPECT_FALSE(loader->next(std::chrono::minutes(1)).value()) << "and stays so";
@@ -108,6 +138,7 @@ TEST(Lookahead, WaitsInItsDestructorForReadsThatFly) {
     rig.fake.set_prospect(prospect);
     rig.fake.hold();
     auto loader = rig.load(100);
+    EXPECT_FALSE(loader->next(milliseconds(0)));  // starts the reading
     rig.fake.wait_for_sets(1);
     std::atomic<bool> destroyed{false};
     std::thread ender([&] {

@@ -28,7 +28,7 @@ TEST(Room, IsNeverMoreThanIsFree) {
         for (const std::uint64_t free_bytes : {0UL, 1000UL, 100'000UL, 64 * kMiB, kPlenty}) {
           const Room room = room_for(columns, batch_size, shuffle, free_bytes);
           EXPECT_LE(room.elastic_bytes, free_bytes) << columns << " columns, " << batch_size;
-          EXPECT_LE(room.hot_ahead * room.buffer_bytes, free_bytes);
+          EXPECT_LE(room.hot_ahead * batch_size * columns * 4, free_bytes);
         }
       }
     }
@@ -37,9 +37,15 @@ TEST(Room, IsNeverMoreThanIsFree) {
 
 // While one group is read, the next is planned, and a batch changes hands.
 TEST(Room, HoldsTwoSortedGroupsAndABatchBetweenThem) {
-  EXPECT_EQ(room_for(162, 4096, true, kPlenty).hot_ahead, 2 * 16 + 1U);
-  EXPECT_EQ(room_for(162, 32'768, true, kPlenty).hot_ahead, 2 * 2 + 1U);
-  EXPECT_EQ(room_for(162, 100'000, true, kPlenty).hot_ahead, 2 * 1 + 1U) << "of one batch each";
+  const auto hot_ahead = [](std::uint64_t batch_size) {
+    constexpr std::uint64_t kFar = 1'000'000'000;  // so many rows that no neighbours are read
+    return plan_room(rows_of(false, kFar, 162), *make_shuffle(kFar, 5),
+                     {.size = kFar, .batch_size = batch_size}, 1024 * kMiB)
+        .hot_ahead;
+  };
+  EXPECT_EQ(hot_ahead(4096), 2 * 16 + 1U);
+  EXPECT_EQ(hot_ahead(32'768), 2 * 2 + 1U);
+  EXPECT_EQ(hot_ahead(100'000), 2 * 1 + 1U) << "of one batch each";
 }
 
 TEST(Room, HoldsSixSetsOfBatchesInOrder) {

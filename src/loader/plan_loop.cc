@@ -1,0 +1,142 @@
+#include "loader/plan_loop.h"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+namespace lowtide {
+
+PlanLoop::PlanLoop(const LookaheadInputs& inputs, const Schedule& schedule,
+                   std::uint64_t first_turn, std::uint64_t most_ahead, Pool& pool,
+                   BatchQueue& queue, Share& share)
+    : in_(inputs),
+      origin_turn_(first_turn),
+      most_ahead_(most_ahead),
+      share_(share),
+      context_{.dataset = inputs.dataset,
+               .order = inputs.order,
+               .schedule = schedule,
+               .pool = pool,
+               .queue = queue,
+               .sets = ReadSets(inputs.engine, queue),
+               .last_turn = schedule.turns(),
+               .next_turn = first_turn,
+               .first_turn = first_turn} {
+  drop();
+  // If a claim on another thread takes the room first, grow() tries again later.
+  if (!fit(share_.most_bytes())) (void)fit(0);
+}
+
+void PlanLoop::run() noexcept {
+  BatchQueue::News news = context_.queue.news();
+  while (!news.stopping) {
+    bool worked = true;
+    try {
+      worked = work(news);
+    } catch (...) {
+      context_.queue.fail(std::current_exception());
+      failed_ = true;
+    }
+    news = worked ? context_.queue.news() : context_.queue.wait(planner_->wake_below());
+    take_landed(news.landed);
+  }
+  end(news);
+}
+
+// Does one piece of work. False: there is nothing to do until there is news.
+bool PlanLoop::work(const BatchQueue::News& news) {
+  if (news.start_over) {
+    context_.sets.cancel_all();
+    if (context_.sets.flying() > 0) return false;
+    start_over();
+    return true;
+  }
+  if (failed_) return false;
+  context_.prospect = in_.engine.prospect();
+  grow();
+  choose_planner();
+  return planner_->work(news, may_plan_);
+}
+
+void PlanLoop::take_landed(LoaderSet* sets) {
+  while (sets != nullptr) {
+    LoaderSet* const next = sets->next_landed;
+    context_.sets.landed(*sets);
+    planner_->landed(*sets);
+    sets = next;
+  }
+}
+
+// Batches are delivered in order, so one planner must be idle before the other one begins.
+void PlanLoop::choose_planner() {
+  const bool staged = staged_->pays();
+  Planner* const better = staged ? static_cast<Planner*>(&*staged_) : &*straight_;
+  if (planner_ != better && planner_->idle()) {
+    planner_ = better;
+    if (!staged && context_.prospect.resident) staged_->free_slots();
+  }
+  may_plan_ = planner_ == better;
+}
+
+// If memory is so short that even this fails, it keeps only the least room and returns the share
+// anyway, because a claim waits for it.
+void PlanLoop::start_over() {
+  const BatchQueue::Restart restart = context_.queue.start_over();
+  failed_ = false;
+  context_.first_turn = context_.next_turn = origin_turn_ + restart.taken;
+  try {
+    drop();
+    if (!fit(restart.most_bytes ? *restart.most_bytes : share_.most_bytes())) {
+      (void)fit(share_bytes_);
+    }
+  } catch (...) {
+    (void)share_.resize(0);
+    share_bytes_ = 0;
+    context_.room.ahead = context_.room.hot_ahead = context_.room.slots = 0;
+    context_.queue.gave_back();
+    throw;
+  }
+  context_.queue.gave_back();
+}
+
+// Requires that no reads are in flight.
+void PlanLoop::drop() {
+  straight_.emplace(context_);
+  staged_.emplace(context_);
+  planner_ = &*straight_;
+  context_.sets.clear();
+  context_.pool.keep(1);
+}
+
+void PlanLoop::end(BatchQueue::News news) noexcept {
+  context_.sets.cancel_all();
+  while (context_.sets.flying() > 0) {
+    news = context_.queue.wait(0);
+    take_landed(news.landed);
+  }
+  straight_.reset();
+  staged_.reset();
+  (void)share_.resize(0);
+  context_.queue.end();
+}
+
+// Takes a share of at most this many bytes and looks ahead as far as it allows. False: the share
+// was refused, and nothing changed.
+bool PlanLoop::fit(std::uint64_t most_bytes) {
+  const Room room = plan_room(in_.dataset, in_.order, context_.schedule, most_bytes, most_ahead_);
+  if (!share_.resize(room.elastic_bytes)) return false;
+  share_bytes_ = room.elastic_bytes;
+  context_.room = room;
+  context_.sets.keep(std::max(room.ahead, kStagedSets));
+  return true;
+}
+
+// Other loaders may have ended. Less than twice the share is not worth a new set of slots.
+void PlanLoop::grow() {
+  const std::uint64_t most_bytes = share_.most_bytes();
+  if (most_bytes / 2 < std::max<std::uint64_t>(1, share_bytes_)) return;
+  const Room room = plan_room(in_.dataset, in_.order, context_.schedule, most_bytes, most_ahead_);
+  if (room.elastic_bytes / 2 >= std::max<std::uint64_t>(1, share_bytes_)) (void)fit(most_bytes);
+}
+
+}  // namespace lowtide

@@ -1,0 +1,45 @@
+#include "loader/planner.h"
+
+#include <stdexcept>
+
+#include "engine/outcome.h"
+
+namespace lowtide {
+
+Batch PlanContext::make_batch(std::uint64_t turn) const {
+  Batch batch = pool.take();
+  const Schedule::Turn at = schedule.at(turn);
+  Buffer& buffer = Buffer::of(batch);
+  buffer.step = at.step;
+  buffer.epoch = at.epoch;
+  buffer.rows = schedule.count(turn);
+  buffer.samples.resize(buffer.rows);
+  schedule.fill(order, turn, dataset.size(), buffer.samples);
+  return batch;
+}
+
+void PlanContext::deliver(const Batch& batch, std::uint64_t turn,
+                          std::span<const std::byte* const> staged) const {
+  const Buffer& buffer = Buffer::of(batch);
+  try {
+    dataset.deliver(buffer.samples, staged, buffer.memory.data());
+  } catch (const std::invalid_argument& misfit) {
+    throw std::invalid_argument(std::string(misfit.what()) + " (" + step_text(turn) + ")");
+  }
+}
+
+std::exception_ptr PlanContext::failure(const LoaderSet& set, std::uint64_t turn) const noexcept {
+  try {
+    const Read& read = set.storage[set.outcome.read];
+    throw_outcome(set.outcome, read, dataset.path(read.from.shard), step_text(turn));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+std::string PlanContext::step_text(std::uint64_t turn) const {
+  const Schedule::Turn at = schedule.at(turn);
+  return "epoch " + std::to_string(at.epoch) + ", step " + std::to_string(at.step);
+}
+
+}  // namespace lowtide

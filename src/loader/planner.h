@@ -1,0 +1,70 @@
+// planner.h - a way to read upcoming batches: straight into their buffers, or through sorted
+// staging. A PlanLoop has one of each and uses one at a time.
+//
+// Planners, and everything here, belong to the planner thread. No lock guards them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+
+#include "dataset/dataset.h"
+#include "engine/engine.h"
+#include "loader/batch_queue.h"
+#include "loader/pool.h"
+#include "loader/read_sets.h"
+#include "loader/room.h"
+#include "loader/schedule.h"
+#include "order/order.h"
+
+namespace lowtide {
+
+// What the planners of one loader share.
+struct PlanContext {
+  const Dataset& dataset;
+  const Order& order;
+  const Schedule& schedule;
+  Pool& pool;
+  BatchQueue& queue;
+  ReadSets sets;
+  const std::uint64_t last_turn;  // one past the last turn of the schedule
+
+  Room room = {};
+  Prospect prospect = {};        // the engine's latest
+  std::uint64_t next_turn = 0;   // the first turn that is not planned yet
+  std::uint64_t first_turn = 0;  // where reading started, or started over
+
+  // A batch with the samples of a turn; their bytes are to be read.
+  [[nodiscard]] Batch make_batch(std::uint64_t turn) const;
+  // Makes the bytes of a batch from its samples as they were read.
+  void deliver(const Batch& batch, std::uint64_t turn,
+               std::span<const std::byte* const> staged) const;
+  // What the user is told about a set that failed; `turn` is that of the sample.
+  [[nodiscard]] std::exception_ptr failure(const LoaderSet& set, std::uint64_t turn) const noexcept;
+
+ private:
+  [[nodiscard]] std::string step_text(std::uint64_t turn) const;
+};
+
+class Planner {
+ public:
+  virtual ~Planner() = default;
+
+  // Does one piece of work: first what the consumer may be waiting for, then what keeps the engine
+  // busy. Plans further turns only if `may_plan`. False: there is nothing to do until a set lands
+  // or the consumer wants something. Throws an error when it is the next thing that the consumer
+  // must hear of; after that the planner is of no more use.
+  [[nodiscard]] virtual bool work(const BatchQueue::News& news, bool may_plan) = 0;
+  // After work() returned false: the consumer's next batch matters once fewer than this many are
+  // ready.
+  [[nodiscard]] virtual std::size_t wake_below() const = 0;
+
+  // A set of this planner has landed.
+  virtual void landed(const LoaderSet& set) noexcept = 0;
+  // Whether all planned turns are in the queue.
+  [[nodiscard]] virtual bool idle() const = 0;
+};
+
+}  // namespace lowtide

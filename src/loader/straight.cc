@@ -1,0 +1,148 @@
+#include "loader/straight.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lowtide {
+namespace {
+
+constexpr std::uint64_t kSetReads = 128;  // enough reads to be worth handing over
+
+}  // namespace
+
+StraightPlanner::StraightPlanner(PlanContext& context)
+    : c_(context), cutter_(context.dataset, batch_rows(context.schedule)) {}
+
+bool StraightPlanner::work(const BatchQueue::News& news, bool may_plan) {
+  wake_below_ = 0;
+  if (hand_over()) return true;
+  if (!cutter_.exhausted()) return submit();
+  return may_plan && plan(news);
+}
+
+void StraightPlanner::landed(const LoaderSet& set) noexcept {
+  const auto group = std::ranges::find(groups_, set.first_turn, &Group::first_turn);
+  --group->flying;
+  if (set.outcome.ok() || set.outcome.cancelled || group->error) return;
+  const std::byte* const into = set.storage[set.outcome.read].into;
+  std::uint64_t turn = group->first_turn;
+  for (const Batch& batch : group->batches) {
+    const auto bytes = Buffer::of(batch).memory.bytes();
+    if (into >= bytes.data() && into < bytes.data() + bytes.size()) break;
+    ++turn;
+  }
+  group->error = c_.failure(set, turn);
+}
+
+// Pushes the first group if it has landed. Batches that are not delivered as they were read are
+// made one at a time, so that the consumer gets the first one early. They are made in the order of
+// their turns: one that cannot be made must not stop those before it.
+bool StraightPlanner::hand_over() {
+  if (groups_.empty()) return false;
+  Group& group = groups_.front();
+  if (group.error) std::rethrow_exception(group.error);
+  if (!group.landed()) return false;
+  if (c_.dataset.as_read()) {
+    c_.queue.push_all(&group.batches);
+    group.pushed = group.batches.size();
+    pending_ -= group.pushed;
+  } else {
+    const Batch& batch = group.batches[group.pushed];
+    const Buffer& buffer = Buffer::of(batch);
+    const std::byte* const raw = buffer.memory.data() + c_.room.raw_offset_bytes;
+    staged_.clear();
+    for (std::uint64_t i = 0; i < buffer.rows; ++i) {
+      staged_.push_back(raw + i * c_.dataset.sample_bytes());
+    }
+    c_.deliver(batch, group.first_turn + group.pushed, staged_);
+    c_.queue.push(std::move(group.batches[group.pushed]));
+    ++group.pushed;
+    --pending_;
+  }
+  if (group.pushed == group.batches.size()) groups_.pop_front();
+  return true;
+}
+
+bool StraightPlanner::submit() {
+  Group& group = groups_.back();
+  LoaderSet* const set = group.error ? nullptr : c_.sets.free();
+  if (set == nullptr) return false;
+  const std::uint64_t sample_bytes = c_.dataset.sample_bytes();
+  cutter_.cut(
+      c_.room.set_samples,
+      [&](const Cutter::Place& place) { return rows_[place.batch] + place.row * sample_bytes; },
+      &set->storage);
+  set->first_turn = group.first_turn;
+  ++group.flying;
+  group.cut = cutter_.exhausted();
+  c_.sets.submit(*set);
+  return true;
+}
+
+// How many batches are read together.
+std::uint64_t StraightPlanner::most_together() const {
+  if (c_.prospect.held) return 1;
+  const bool in_order = c_.order.sequential();
+  const std::uint64_t hot = std::max<std::uint64_t>(1, c_.room.hot_ahead);
+  if (c_.prospect.resident && !in_order) {
+    // Half of them, and the next half is planned meanwhile: otherwise the threads would idle then.
+    return std::max<std::uint64_t>(1, (hot - 1) / 2);
+  }
+  // As many as make a set of reads that is worth handing over.
+  const std::uint64_t batch_bytes =
+      std::max<std::uint64_t>(1, c_.schedule.batch_size * c_.dataset.sample_bytes());
+  const std::uint64_t worth =
+      in_order ? kSetBytes / batch_bytes : kSetReads / c_.schedule.batch_size;
+  const std::uint64_t most = c_.prospect.resident ? hot / 3 : c_.room.ahead / 4;
+  return std::clamp<std::uint64_t>(worth, 1, std::max<std::uint64_t>(1, most));
+}
+
+// Plans the next group if there is room for it.
+bool StraightPlanner::plan(const BatchQueue::News& news) {
+  if (c_.next_turn == c_.last_turn) return false;
+  const bool together = c_.prospect.resident && !c_.prospect.held;
+  const std::uint64_t most =
+      std::max<std::uint64_t>(together ? c_.room.hot_ahead : c_.room.ahead, news.waiting ? 1 : 0);
+  const std::uint64_t wanted = std::min(group_turns_, most_together());
+  // One buffer is always with the consumer, who releases a batch only after getting the next.
+  const std::uint64_t free = most > 1 ? most - 1 : most;
+  const std::uint64_t ahead = pending_ + news.ready;
+  // The first batch is urgent: until it has arrived, planning must not compete with its reads.
+  const bool first = groups_.size() == 1 && groups_.front().first_turn == c_.first_turn;
+  if (wanted > 1 && first && !groups_.front().landed()) return false;
+  const std::uint64_t room = free - std::min(free, ahead);
+  if (room < (ahead == 0 ? 1 : wanted)) {
+    const std::uint64_t left = free > wanted ? free - wanted : 0;
+    wake_below_ = left >= pending_ ? left - pending_ + 1 : 0;
+    return false;
+  }
+  const std::uint64_t turns = std::min({wanted, room, c_.last_turn - c_.next_turn});
+  group_turns_ = std::min(most_together(), group_turns_ * 2);
+  c_.pool.keep(most + 1);
+  groups_.emplace_back().first_turn = c_.next_turn;
+  c_.next_turn += turns;
+  try {
+    fill(&groups_.back(), turns);
+  } catch (...) {
+    // The consumer hears of it when it has had the batches before.
+    groups_.back().error = std::current_exception();
+    cutter_.begin(0, false);
+  }
+  return true;
+}
+
+void StraightPlanner::fill(Group* group, std::uint64_t turns) {
+  cutter_.begin(turns, !c_.order.sequential() && !c_.prospect.held);
+  rows_.clear();
+  for (std::uint64_t i = 0; i < turns; ++i) {
+    group->batches.push_back(c_.make_batch(group->first_turn + i));
+    ++pending_;
+    const Buffer& buffer = Buffer::of(group->batches.back());
+    cutter_.add(buffer.samples);
+    rows_.push_back(buffer.memory.data() + c_.room.raw_offset_bytes);
+  }
+  cutter_.end();
+  group->cut = cutter_.exhausted();
+}
+
+}  // namespace lowtide
