@@ -7,8 +7,8 @@
 
 #include "failure.h"
 #include "help.h"
-#include "lowtide/build.h"
 #include "lowtide/command/json.h"
+#include "lowtide/version.h"
 #include "options.h"
 #include "program.h"
 #include "terminal.h"

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "help.h"
-#include "lowtide/build.h"
+#include "lowtide/version.h"
 #include "options.h"
 #include "verb.h"
 

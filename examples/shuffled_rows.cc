@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    lowtide::OpenOptions options{.memory_bytes = 64 << 20};
+    lowtide::OpenOptions options{.read = {.memory_bytes = 64 << 20}};
     if (argc == 4) {
       options.dtype = "float32";
       options.shape = std::vector<std::uint64_t>{std::stoull(argv[2]), std::stoull(argv[3])};
@@ -29,11 +29,10 @@ int main(int argc, char** argv) {
       return 1;
     }
 
-    lowtide::Batches batches =
-        array.batches({.batch_size = 4096, .order = lowtide::OrderKind::shuffle, .seed = 1});
     double sum = 0;
     std::uint64_t rows = 0;
-    while (const lowtide::Batch batch = batches.next()) {
+    lowtide::Batches batches = array.batches({.batch_size = 4096, .seed = 1});
+    for (const lowtide::Batch& batch : batches) {
       const auto values = batch.as<float>();
       const std::size_t columns = values.size() / batch.rows();
       for (std::size_t i = 0; i < values.size(); i += columns) sum += values[i];

@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
     if (argc < 2) folder = std::make_unique<Folder>();
     const std::string path = folder ? write_tokens(folder->path) : argv[1];
     const lowtide::Tokens tokens =
-        lowtide::Tokens::open(path, {.dtype = "uint16", .memory_bytes = 16 << 20});
+        lowtide::Tokens::open(path, {.dtype = "uint16", .read = {.memory_bytes = 16 << 20}});
     const lowtide::LoaderOptions options{
         .batch_size = 12, .block_size = 64, .seed = 1337, .dtype = "int32"};
 

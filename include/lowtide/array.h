@@ -1,8 +1,8 @@
 // array.h - an on-disk array that is bigger than memory, read in any order within a memory budget.
 //
-//   auto array = lowtide::Array::open("m.npy", {.memory_bytes = 64 << 20});
-//   auto batches = array.batches({.batch_size = 4096, .order = lowtide::OrderKind::shuffle});
-//   while (auto batch = batches.next()) use(batch.index(), batch.as<float>());
+//   auto array = lowtide::Array::open("m.npy", {.read = {.memory_bytes = 64 << 20}});
+//   auto batches = array.batches({.batch_size = 4096, .seed = 1});
+//   for (const lowtide::Batch& batch : batches) use(batch.index(), batch.as<float>());
 //
 // A row is what one index on the first axis selects: row_bytes() bytes, with the elements in C
 // order and the dtype as stored. The library holds at most memory_bytes, whatever the file size,
@@ -13,48 +13,24 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "lowtide/batch.h"
 #include "lowtide/dtype.h"
 #include "lowtide/error.h"
+#include "lowtide/options.h"
+#include "lowtide/stats.h"
 
 namespace lowtide {
 
-// How bytes are fetched. Each value has a word, which is its name ("auto" for automatic).
-//   automatic: `memory` if the data fits the budget; otherwise threads with pread for cached bytes
-//              and io_uring for bytes on the disk, or pread for both where io_uring is unavailable.
-//   pread:     a pool of threads.
-//   uring:     io_uring; an IoError where it is unavailable (see why_no_uring()).
-//   memory:    all data is read once and then served from the budget; std::invalid_argument if it
-//              does not fit.
-enum class EngineKind { automatic, pread, uring, memory };
-// What reading does to the page cache. Each value has a word, as above.
-//   automatic: keep if the data takes less than half of the available memory, otherwise drop.
-//   keep:      the pages that are read stay in the page cache.
-//   drop:      reads from the disk leave nothing in the page cache; pages that were cached before
-//              stay.
-enum class CacheMode { automatic, keep, drop };
-// The order of the rows in an epoch. Each value has a word, as above. `shuffle` is a permutation
-// that depends only on the number of rows, the seed and the epoch.
-enum class OrderKind { sequential, shuffle };
-
-// These turn a word into its value. They throw std::invalid_argument, which lists the known words,
-// for anything else.
-[[nodiscard]] EngineKind parse_engine(std::string_view word);
-[[nodiscard]] CacheMode parse_cache(std::string_view word);
-[[nodiscard]] OrderKind parse_order(std::string_view word);
-
 // How to open an array.
 struct OpenOptions {
-  // The next four describe a file without a header. If the file has a .npy header, each one that is
+  // The first four describe a file without a header. If the file has a .npy header, each one that is
   // given must agree with it.
   // NumPy's descr: "<f4", "float32", "[('x', '<f4')]". Required without a header.
   std::optional<std::string> dtype = std::nullopt;
@@ -67,30 +43,13 @@ struct OpenOptions {
   // Reads the bytes as raw data even if they begin like a header. Requires dtype.
   bool headerless = false;
 
-  // The most that the library holds for this array, in bytes. 0: 256 MiB, or an eighth of the
-  // memory that this process may use if that is less.
-  std::uint64_t memory_bytes = 0;
-  EngineKind engine = EngineKind::automatic;
-  CacheMode cache = CacheMode::automatic;
-  // Reads from the disk that are at most this many bytes apart may share one request. The bytes
-  // between them are read and discarded, so this bounds the bytes read per byte delivered. Default:
-  // chosen from the measured costs of the disk (Stats::gap_bytes). 0: only reads that touch or
-  // overlap are merged.
-  std::optional<std::uint64_t> gap_bytes = std::nullopt;
-  // For measuring the disk: cached pages are neither used nor dropped. This requires a file system
-  // with direct I/O.
-  bool past_cache = false;
+  ReadOptions read = {};
 };
-
-// Row numbers in the caller's memory, as integers of any of four types. Borrowed: the memory must
-// outlive the call, or the Batches made from it.
-using RowList = std::variant<std::span<const std::int64_t>, std::span<const std::uint64_t>,
-                             std::span<const std::int32_t>, std::span<const std::uint32_t>>;
 
 // What Array::batches delivers.
 struct BatchOptions {
   std::uint64_t batch_size = 4096;  // rows per batch, at least 1
-  OrderKind order = OrderKind::sequential;
+  OrderKind order = OrderKind::shuffle;
   // Your own order, which replaces `order`; duplicates are allowed. Every entry is checked when the
   // Batches is made. The list is borrowed and must not change while the Batches exists; an entry
   // that is out of range when it is read is an error.
@@ -105,25 +64,6 @@ struct BatchOptions {
   // Leaves out a short last batch, and any batches that would give some ranks one step more than
   // others. If nothing of the epoch is left, `batches` throws std::invalid_argument.
   bool drop_last = false;
-};
-
-// Where the bytes came from so far. The counters only grow; they cover everything that was done
-// through one Array, Tokens or Loader.
-struct Stats {
-  std::uint64_t bytes_asked = 0;  // delivered to you
-  std::uint64_t bytes_read = 0;   // requested from the operating system, with gaps and alignment
-  std::uint64_t reads = 0;        // read requests to the operating system
-  std::uint64_t merged = 0;       // reads saved because neighbours were fetched together
-  std::uint64_t wait_ns = 0;      // time that your threads waited for bytes
-  std::uint64_t gap_bytes = 0;    // neighbours closer than this are currently fetched together
-  std::string engine;             // in use now: "pread", "uring", "pread+uring" or "memory"
-  std::string engine_reason;      // why this engine
-  std::string cache;              // "keep" or "drop"
-  std::string cache_reason;       // why this mode
-  std::string layout;  // "C", or "F: ..." with the cost of gathering rows in Fortran order
-  std::uint64_t memory_limit_bytes = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> memory_claims;  // bytes that we hold, by name
-  std::uint64_t held_by_you_bytes = 0;  // batches that you keep in addition to the current one
 };
 
 class Run;  // internal
@@ -147,6 +87,10 @@ class Batches {
   // As next(), but returns nullopt after `timeout`, so that the caller can check for Ctrl-C.
   [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout);
 
+  // For range-for: the batches that are left.
+  [[nodiscard]] BatchIterator<Batches> begin() { return {*this, 0}; }
+  [[nodiscard]] static std::default_sentinel_t end() { return {}; }
+
   // How many batches this rank has in the epoch.
   [[nodiscard]] std::uint64_t steps() const;
   // How many batches were delivered. A new Batches can seek to it.
@@ -157,6 +101,9 @@ class Batches {
   void cancel() noexcept;
 
  private:
+  friend class BatchIterator<Batches>;
+  [[nodiscard]] Batch next_in(std::uint64_t /*epoch*/) { return next(); }
+
   std::unique_ptr<Run> run_;
 };
 
@@ -224,10 +171,5 @@ class Array {
   explicit Array(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };
-
-// Why io_uring cannot be used here, in one line; empty if it works. Found out by trying.
-[[nodiscard]] std::string why_no_uring();
-// The budget that memory_bytes = 0 stands for in this process.
-[[nodiscard]] std::uint64_t default_memory_bytes();
 
 }  // namespace lowtide

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -75,6 +76,31 @@ class Batch {
   }
 
   Buffer* buffer_ = nullptr;
+};
+
+// Lets a range-for loop go over the batches of a Reader, up to the end of an epoch.
+template <class Reader>
+class BatchIterator {
+ public:
+  using value_type = Batch;
+  using difference_type = std::ptrdiff_t;
+
+  BatchIterator(Reader& reader, std::uint64_t epoch)
+      : reader_(&reader), epoch_(epoch), batch_(reader.next_in(epoch)) {}
+
+  [[nodiscard]] const Batch& operator*() const { return batch_; }
+  BatchIterator& operator++() {
+    batch_ = Batch();  // before the next one, whose buffer it may become
+    batch_ = reader_->next_in(epoch_);
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  [[nodiscard]] bool operator==(std::default_sentinel_t /*end*/) const { return !batch_; }
+
+ private:
+  Reader* reader_;
+  std::uint64_t epoch_;
+  Batch batch_;
 };
 
 }  // namespace lowtide

@@ -18,8 +18,6 @@ struct Build {
   std::optional<std::string> guard;        // the path of the library that `lowtide guard` preloads
 };
 
-[[nodiscard]] const char* version() noexcept;  // "0.1.0"
-
 // Looks for the command in `folder` (default: the folder of this executable), and for the library
 // of guard in ../lib/lowtide beside that folder. Any thread.
 [[nodiscard]] Build build(const std::optional<std::string>& folder = std::nullopt);

@@ -2,7 +2,7 @@
 //
 //   auto tokens = lowtide::Tokens::open("train.bin");
 //   lowtide::Loader loader(tokens, {.batch_size = 12, .block_size = 1024, .seed = 1337});
-//   while (auto batch = loader.next()) {
+//   for (const lowtide::Batch& batch : loader) {
 //     train(batch.as<std::int64_t>(lowtide::kX), batch.as<std::int64_t>(lowtide::kY));
 //   }
 //
@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,7 +23,11 @@
 #include <utility>
 #include <vector>
 
-#include "lowtide/array.h"
+#include "lowtide/batch.h"
+#include "lowtide/dtype.h"
+#include "lowtide/error.h"
+#include "lowtide/options.h"
+#include "lowtide/stats.h"
 
 namespace lowtide {
 
@@ -37,12 +42,7 @@ struct TokensOptions {
   // document; in llm.c files it begins one.
   std::optional<std::uint64_t> eot = std::nullopt;
 
-  // These five are as in OpenOptions.
-  std::uint64_t memory_bytes = 0;
-  EngineKind engine = EngineKind::automatic;
-  CacheMode cache = CacheMode::automatic;
-  std::optional<std::uint64_t> gap_bytes = std::nullopt;
-  bool past_cache = false;
+  ReadOptions read = {};
 };
 
 // The types in which tokens are delivered, by NumPy's names: "uint8", "int8", "uint16", ...
@@ -135,19 +135,12 @@ class Tokens {
   std::shared_ptr<Impl> impl_;
 };
 
-// Where windows start. Each value has a word, which is its name.
-//   shuffle, sequential: at multiples of block_size, each window once per epoch.
-//   random:              anywhere, with replacement.
-enum class WindowOrder { shuffle, random, sequential };
-// Throws std::invalid_argument, which lists the known words, for anything else.
-[[nodiscard]] WindowOrder parse_window_order(std::string_view word);
-[[nodiscard]] std::string_view window_order_word(WindowOrder order);
-
 // What a Loader delivers.
 struct LoaderOptions {
   std::uint64_t batch_size = 12;    // windows per step of one rank, at least 1
   std::uint64_t block_size = 1024;  // tokens, at least 1
-  WindowOrder order = WindowOrder::shuffle;
+  // Windows start at multiples of block_size; with OrderKind::random anywhere.
+  OrderKind order = OrderKind::shuffle;
   std::uint64_t seed = 0;
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
@@ -174,7 +167,7 @@ struct LoaderState {
   std::uint32_t format = kFormat;
   std::uint64_t fingerprint = 0;  // of the data, and of the weights of a mixture
   std::uint64_t block_size = 0;
-  WindowOrder order = WindowOrder::shuffle;
+  OrderKind order = OrderKind::shuffle;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   std::uint64_t position = 0;  // in the order of the epoch, over all ranks
@@ -209,6 +202,11 @@ class Loader {
   [[nodiscard]] Batch next();
   // As next(), but returns nullopt after `timeout`, so that the caller can check for Ctrl-C.
   [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout);
+  // The next batch if it belongs to this epoch, otherwise an empty one.
+  [[nodiscard]] Batch next_in(std::uint64_t epoch);
+  // For range-for: the rest of the current epoch. The next loop covers the next epoch.
+  [[nodiscard]] BatchIterator<Loader> begin() { return {*this, epoch()}; }
+  [[nodiscard]] static std::default_sentinel_t end() { return {}; }
   // Ends the loader: a next() that waits returns an empty batch, and so does every later one.
   void cancel() noexcept;
 

@@ -85,10 +85,10 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                             .offset_bytes = offset_bytes,
                             .fortran_order = fortran_order,
                             .headerless = headerless,
-                            .memory_bytes = memory_bytes,
-                            .engine = parse_engine(engine),
-                            .cache = parse_cache(cache),
-                            .gap_bytes = gap_bytes};
+                            .read = {.memory_bytes = memory_bytes,
+                                     .engine = parse_engine(engine),
+                                     .cache = parse_cache(cache),
+                                     .gap_bytes = gap_bytes}};
   const Unlocked unlocked;
   return expand ? Array::open(names.at(0), options) : Array::open(names, options);
 }

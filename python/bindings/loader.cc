@@ -61,7 +61,7 @@ PyLoader* make(const Sources& sources, bool mixture, std::uint64_t batch_size,
                std::uint64_t memory_bytes, bool separate_documents) {
   const LoaderOptions options{.batch_size = batch_size,
                               .block_size = block_size,
-                              .order = parse_window_order(order),
+                              .order = parse_order(order),
                               .seed = seed,
                               .rank = rank,
                               .world_size = world_size,
@@ -101,7 +101,7 @@ nb::dict state(PyLoader& self) {
   all["format"] = now.format;
   all["fingerprint"] = now.fingerprint;
   all["block_size"] = now.block_size;
-  all["order"] = std::string(window_order_word(now.order));
+  all["order"] = std::string(order_word(now.order));
   all["seed"] = now.seed;
   all["epoch"] = now.epoch;
   all["position"] = now.position;
@@ -118,7 +118,7 @@ void restore(PyLoader& self, std::uint32_t format, std::uint64_t fingerprint,
   LoaderState then{.format = format,
                    .fingerprint = fingerprint,
                    .block_size = block_size,
-                   .order = parse_window_order(order),
+                   .order = parse_order(order),
                    .seed = seed,
                    .epoch = epoch,
                    .position = position,

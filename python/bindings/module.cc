@@ -10,6 +10,7 @@
 #include "gil.h"
 #include "lowtide/build.h"
 #include "lowtide/bytes.h"
+#include "lowtide/version.h"
 
 namespace lowtide::python {
 namespace {

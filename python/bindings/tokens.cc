@@ -29,10 +29,10 @@ OwnedTokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional
   const TokensOptions options{.dtype = std::move(dtype),
                               .format = std::move(format),
                               .eot = eot,
-                              .memory_bytes = memory_bytes,
-                              .engine = parse_engine(engine),
-                              .cache = parse_cache(cache),
-                              .gap_bytes = gap_bytes};
+                              .read = {.memory_bytes = memory_bytes,
+                                       .engine = parse_engine(engine),
+                                       .cache = parse_cache(cache),
+                                       .gap_bytes = gap_bytes}};
   const Unlocked unlocked;
   return expand ? Tokens::open(names.at(0), options) : Tokens::open(names, options);
 }

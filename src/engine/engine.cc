@@ -8,6 +8,7 @@
 #include "engine/routed_engine.h"
 #include "engine/waiter.h"
 #include "lowtide/bytes.h"
+#include "lowtide/error.h"
 #include "os/files.h"
 #include "os/ring.h"
 
@@ -33,7 +34,7 @@ unsigned hot_threads() {
   return std::clamp(std::thread::hardware_concurrency(), 2U, kMostHotThreads);
 }
 
-std::unique_ptr<Lane> cold_lane(const std::shared_ptr<Files>& files, const EngineOptions& wanted,
+std::unique_ptr<Lane> cold_lane(const std::shared_ptr<Files>& files, const ReadOptions& wanted,
                                 bool ring, std::uint64_t bounce_bytes) {
   LaneOptions options;
   if (wanted.gap_bytes) {
@@ -93,15 +94,15 @@ Budget::Entry engine_buffers(std::uint64_t budget_bytes) {
           .most_bytes = kMostBufferBytes};
 }
 
-std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOptions& options,
-                                    Budget& budget) {
+std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const ReadOptions& options,
+                                    Budget& budget, bool allow_memory) {
   const std::string no_ring = Ring::probe();
-  const bool wants_ring = options.kind == EngineKind::uring;
+  const bool wants_ring = options.engine == EngineKind::uring;
   if (wants_ring && !no_ring.empty()) {
     throw IoError(ENOSYS, "engine uring", "", std::nullopt,
                   no_ring + "; the engines auto and pread work without it");
   }
-  const bool ring = no_ring.empty() && options.kind != EngineKind::pread;
+  const bool ring = no_ring.empty() && options.engine != EngineKind::pread;
   const Budget::Entry entry = engine_buffers(budget.limit_bytes());
   const std::uint64_t buffers = entry.bytes;
 
@@ -115,14 +116,14 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
   routed.cold_name = ring ? "uring" : "pread";
   routed.past_cache = options.past_cache;
   routed.fills_cache = options.cache == CacheMode::keep;
-  if (options.kind != EngineKind::automatic) routed.reason = "asked for";
-  if (options.kind == EngineKind::automatic && !no_ring.empty()) routed.no_ring = no_ring;
+  if (options.engine != EngineKind::automatic) routed.reason = "asked for";
+  if (options.engine == EngineKind::automatic && !no_ring.empty()) routed.no_ring = no_ring;
   if (options.cache == CacheMode::drop) files->advise_on_open(Advice::random);
   auto engine = std::make_unique<RoutedEngine>(files, std::move(routed));
 
   const std::uint64_t total = files->total_bytes();
   const bool fits = total <= budget.free_bytes();
-  if (options.kind == EngineKind::memory) {
+  if (options.engine == EngineKind::memory) {
     if (!fits) {
       throw std::invalid_argument("engine memory: the data takes " + format_bytes(total) +
                                   ", but a memory of " + format_bytes(budget.limit_bytes()) +
@@ -133,7 +134,7 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const EngineOp
     memory->expect_all();
     return memory;
   }
-  if (options.kind == EngineKind::automatic && options.allow_memory && fits) {
+  if (options.engine == EngineKind::automatic && allow_memory && fits) {
     return make_memory_engine(*files, std::move(engine), budget,
                               "the data (" + format_bytes(total) + ") fits into the memory of " +
                                   format_bytes(budget.limit_bytes()));

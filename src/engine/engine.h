@@ -16,7 +16,7 @@
 
 #include "core/budget.h"
 #include "core/extent.h"
-#include "lowtide/array.h"
+#include "lowtide/options.h"
 
 namespace lowtide {
 
@@ -96,20 +96,14 @@ class Engine {
   [[nodiscard]] virtual std::string reason() const = 0;
 };
 
-struct EngineOptions {
-  EngineKind kind = EngineKind::automatic;
-  CacheMode cache = CacheMode::keep;  // keep or drop; the caller has decided
-  bool allow_memory = true;           // automatic may hold all of the data if it fits
-  bool past_cache = false;            // as if the page cache were empty
-  std::optional<std::uint64_t> gap_bytes = std::nullopt;  // the most; as in OpenOptions
-};
-
 // What an engine other than memory claims for its buffers under a budget of this size.
 [[nodiscard]] Budget::Entry engine_buffers(std::uint64_t budget_bytes);
 
-// Throws IoError for an engine that was asked for by name and is not available here, and
-// std::invalid_argument if the budget is too small for it.
+// options.cache is keep or drop: the caller has decided. With `allow_memory` the automatic engine
+// may hold all of the data if it fits. Throws IoError for an engine that was asked for by name and
+// is not available here, and std::invalid_argument if the budget is too small for it.
 [[nodiscard]] std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files,
-                                                  const EngineOptions& options, Budget& budget);
+                                                  const ReadOptions& options, Budget& budget,
+                                                  bool allow_memory = true);
 
 }  // namespace lowtide

@@ -17,6 +17,7 @@
 #include "engine/flights.h"
 #include "engine/gap.h"
 #include "engine/lane.h"
+#include "lowtide/error.h"
 #include "os/quiet_thread.h"
 #include "os/ring.h"
 

@@ -144,9 +144,9 @@ void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t si
 }
 
 Array Array::flat(std::uint64_t memory_bytes) const {
-  const StoreHolder& mine = *impl_->holder;
-  const StoreOptions options{memory_bytes, EngineKind::automatic, mine.options.cache,
-                             mine.options.past_cache, mine.options.gap_bytes};
+  ReadOptions options = impl_->holder->options;
+  options.memory_bytes = memory_bytes;
+  options.engine = EngineKind::automatic;
   return Array(std::make_shared<Impl>(std::make_shared<const Rows>(impl_->rows->flat()),
                                       impl_->format, options));
 }

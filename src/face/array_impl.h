@@ -16,7 +16,7 @@ class Array::Impl {
   // Reads the headers. Throws IoError, FormatError, std::invalid_argument.
   [[nodiscard]] static std::shared_ptr<Impl> open(std::vector<std::string> paths,
                                                   const OpenOptions& options);
-  Impl(std::shared_ptr<const Rows> rows, std::string format, const StoreOptions& options);
+  Impl(std::shared_ptr<const Rows> rows, std::string format, const ReadOptions& options);
 
   const std::shared_ptr<const Rows> rows;
   const std::string format;

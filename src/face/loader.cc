@@ -12,14 +12,14 @@
 namespace lowtide {
 namespace {
 
-std::unique_ptr<Order> make_source_order(WindowOrder kind, std::uint64_t positions,
+std::unique_ptr<Order> make_source_order(OrderKind kind, std::uint64_t positions,
                                          std::uint64_t limit, std::uint64_t seed) {
   switch (kind) {
-    case WindowOrder::shuffle:
+    case OrderKind::shuffle:
       return make_shuffle(limit, seed);
-    case WindowOrder::random:
+    case OrderKind::random:
       return make_random(positions, limit, seed);
-    case WindowOrder::sequential:
+    case OrderKind::sequential:
       break;
   }
   return make_sequential(limit);
@@ -60,7 +60,7 @@ std::shared_ptr<StoreHolder> Loader::Impl::make_holder() const {
   if (sources_.size() == 1 && options_.memory_bytes == 0) {
     return sources_.front().first->holder;
   }
-  StoreOptions options = first.options;
+  ReadOptions options = first.options;
   const auto shards = std::make_shared<Shards>();
   for (const auto& [tokens, weight] : sources_) {
     const StoreHolder& holder = *tokens->holder;
@@ -96,7 +96,7 @@ void Loader::Impl::make_windows() {
   windows_ = std::make_shared<const Windows>(
       std::move(sources), WindowsOptions{.block_size = options_.block_size,
                                          .to = parse_token_type(options_.dtype),
-                                         .anywhere = options_.order == WindowOrder::random,
+                                         .anywhere = options_.order == OrderKind::random,
                                          .separate = options_.separate_documents});
   if (windows_->reads_per_part() > Engine::kMaxReads) {
     throw std::invalid_argument(
@@ -126,7 +126,7 @@ void Loader::Impl::make_schedule() {
   check_shares(schedule_);
   const std::uint64_t step = schedule_.positions_per_step();
   if (positions >= step || !options_.drop_last) return;
-  if (options_.order != WindowOrder::random) {
+  if (options_.order != OrderKind::random) {
     throw std::invalid_argument(
         "batch_size: one step of " + std::to_string(options_.world_size) +
         (options_.world_size == 1 ? " rank needs " : " ranks needs ") + std::to_string(step) +
@@ -181,6 +181,9 @@ std::optional<Batch> Loader::next_for(std::chrono::milliseconds timeout) {
   std::optional<Batch> batch = impl_->run().next_for(timeout);
   if (batch && *batch) report_step(batch->epoch(), batch->step());
   return batch;
+}
+Batch Loader::next_in(std::uint64_t epoch) {
+  return this->epoch() == epoch ? next() : Batch();
 }
 void Loader::cancel() noexcept {
   impl_->run().cancel();

@@ -99,7 +99,7 @@ std::optional<std::uint64_t> Loader::Impl::base_of(std::uint64_t epoch) const {
 
 std::optional<Loader::When> Loader::Impl::when(std::uint64_t token, std::uint64_t epoch,
                                                std::size_t source) const {
-  if (options_.order == WindowOrder::random) {
+  if (options_.order == OrderKind::random) {
     throw std::invalid_argument(
         "when: random order draws windows with replacement, so a token has no single step; use "
         "order shuffle or sequential");
@@ -194,8 +194,8 @@ void Loader::Impl::check(const LoaderState& state) const {
     differs("block_size", text(state.block_size), text(options_.block_size));
   }
   if (state.order != options_.order) {
-    differs("order", std::string(window_order_word(state.order)),
-            std::string(window_order_word(options_.order)));
+    differs("order", std::string(order_word(state.order)),
+            std::string(order_word(options_.order)));
   }
   if (state.seed != options_.seed) differs("seed", text(state.seed), text(options_.seed));
   if (state.fingerprint != fingerprint()) {
@@ -208,7 +208,7 @@ void Loader::Impl::check(const LoaderState& state) const {
 void Loader::Impl::go_to(const LoaderState& state) {
   const auto text = [](std::uint64_t value) { return std::to_string(value); };
   // A random epoch is stretched to at least one step, so it may have been longer under other sizes.
-  const bool random = options_.order == WindowOrder::random;
+  const bool random = options_.order == OrderKind::random;
   if (state.position > schedule_.size && !random) {
     throw std::invalid_argument("state: position " + text(state.position) + " is beyond the " +
                                 text(schedule_.size) + " positions of an epoch");

@@ -80,13 +80,12 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
   const auto shard = static_cast<std::uint32_t>(rows->shards()->size() - 1);
   auto impl =
       std::make_shared<Impl>(rows, std::move(format),
-                             StoreOptions{options.memory_bytes, options.engine, options.cache,
-                                          options.past_cache, options.gap_bytes});
+                             options.read);
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }
 
-Array::Impl::Impl(std::shared_ptr<const Rows> of, std::string named, const StoreOptions& options)
+Array::Impl::Impl(std::shared_ptr<const Rows> of, std::string named, const ReadOptions& options)
     : rows(std::move(of)),
       format(std::move(named)),
       holder(std::make_shared<StoreHolder>("the array", rows->shards(), options,

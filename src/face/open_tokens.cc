@@ -92,15 +92,14 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   const auto shard = static_cast<std::uint32_t>(stream->shards()->size() - 1);
   auto impl =
       std::make_shared<Impl>(stream, std::move(layouts), std::move(index_shards), options.eot,
-                             StoreOptions{options.memory_bytes, options.engine, options.cache,
-                                          options.past_cache, options.gap_bytes});
+                             options.read);
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }
 
 Tokens::Impl::Impl(std::shared_ptr<const TokenStream> of, std::vector<TokenLayout> with_documents,
                    std::vector<Shard> index_shards, std::optional<std::uint64_t> eot_of,
-                   const StoreOptions& options)
+                   const ReadOptions& options)
     : stream(std::move(of)),
       layouts(std::move(with_documents)),
       eot(eot_of),

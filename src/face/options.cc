@@ -1,11 +1,11 @@
+#include "lowtide/options.h"
+
 #include <array>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "lowtide/array.h"
-#include "lowtide/tokens.h"
 #include "os/ring.h"
 #include "system/limits.h"
 
@@ -41,25 +41,18 @@ CacheMode parse_cache(std::string_view word) {
 
 OrderKind parse_order(std::string_view word) {
   using enum OrderKind;
-  return parse_word<OrderKind, 2>("order", word,
-                                  {{{"shuffle", shuffle}, {"sequential", sequential}}});
-}
-
-WindowOrder parse_window_order(std::string_view word) {
-  return parse_word<WindowOrder, 3>(
+  return parse_word<OrderKind, 3>(
       "order", word,
-      {{{window_order_word(WindowOrder::shuffle), WindowOrder::shuffle},
-        {window_order_word(WindowOrder::random), WindowOrder::random},
-        {window_order_word(WindowOrder::sequential), WindowOrder::sequential}}});
+      {{{"shuffle", shuffle}, {"random", random}, {"sequential", sequential}}});
 }
 
-std::string_view window_order_word(WindowOrder order) {
+std::string_view order_word(OrderKind order) {
   switch (order) {
-    case WindowOrder::shuffle:
+    case OrderKind::shuffle:
       return "shuffle";
-    case WindowOrder::random:
+    case OrderKind::random:
       return "random";
-    case WindowOrder::sequential:
+    case OrderKind::sequential:
       break;
   }
   return "sequential";

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "lowtide/array.h"
+#include "lowtide/options.h"
 
 namespace lowtide {
 

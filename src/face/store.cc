@@ -15,14 +15,14 @@
 namespace lowtide {
 namespace {
 
-StoreOptions with_budget(StoreOptions options) {
+ReadOptions with_budget(ReadOptions options) {
   if (options.memory_bytes == 0) options.memory_bytes = default_memory_bytes(SystemRoot{});
   return options;
 }
 
 }  // namespace
 
-Store::Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, Budget::Entry least,
+Store::Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, Budget::Entry least,
              std::uint64_t held_bytes)
     : options_(options),
       files_(std::make_shared<Files>(std::move(shards))),
@@ -35,12 +35,7 @@ Store::Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, 
   // Checked, then released: rows that are read by index go to the caller's memory.
   (void)budget_.claim_all({std::move(least), engine_buffers(budget_.limit_bytes())});
   decide_cache();
-  engine_ = open_engine(files_,
-                        {.kind = options_.engine,
-                         .cache = cache_,
-                         .past_cache = options_.past_cache,
-                         .gap_bytes = options_.gap_bytes},
-                        budget_);
+  engine_ = open_engine(files_, decided(), budget_);
 }
 
 std::uint64_t Store::table_bytes(std::size_t files) {
@@ -61,15 +56,15 @@ void Store::decide_cache() {
                             " half of the available memory (" + format_bytes(*available) + ")";
 }
 
+ReadOptions Store::decided() const {
+  ReadOptions options = options_;
+  options.cache = cache_;
+  return options;
+}
+
 std::shared_ptr<Engine> Store::engine() {
   const std::lock_guard lock(mutex_);
-  if (!engine_)
-    engine_ = open_engine(files_,
-                          {.cache = cache_,
-                           .allow_memory = false,
-                           .past_cache = options_.past_cache,
-                           .gap_bytes = options_.gap_bytes},
-                          budget_);
+  if (!engine_) engine_ = open_engine(files_, decided(), budget_, /*allow_memory=*/false);
   return engine_;
 }
 
@@ -152,7 +147,7 @@ Stats Store::stats() {
 }
 
 StoreHolder::StoreHolder(std::string what, std::shared_ptr<const Shards> of,
-                         const StoreOptions& with, Budget::Entry least, std::uint64_t held_bytes)
+                         const ReadOptions& with, Budget::Entry least, std::uint64_t held_bytes)
     : shards(std::move(of)),
       options(with_budget(with)),
       what_(std::move(what)),

@@ -14,19 +14,12 @@
 #include "core/budget.h"
 #include "engine/engine.h"
 #include "loader/pool.h"
-#include "lowtide/array.h"
+#include "lowtide/options.h"
+#include "lowtide/stats.h"
 #include "os/files.h"
 #include "os/per_process.h"
 
 namespace lowtide {
-
-struct StoreOptions {
-  std::uint64_t memory_bytes = 0;  // 0, in a StoreHolder only: the default
-  EngineKind engine = EngineKind::automatic;
-  CacheMode cache = CacheMode::automatic;
-  bool past_cache = false;  // as OpenOptions
-  std::optional<std::uint64_t> gap_bytes = std::nullopt;
-};
 
 // Any thread.
 class Store {
@@ -34,7 +27,7 @@ class Store {
   // Throws std::invalid_argument if `least` and the engine's buffers do not fit (`least` is only
   // checked, not kept), and IoError for an engine that is not available here. `held_bytes` is what
   // the data set holds for its files; it is claimed together with the tables made here.
-  Store(std::shared_ptr<const Shards> shards, const StoreOptions& options, Budget::Entry least,
+  Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, Budget::Entry least,
         std::uint64_t held_bytes);
 
   // What it claims for a table of this many files.
@@ -42,7 +35,7 @@ class Store {
 
   [[nodiscard]] Files& files() { return *files_; }
   [[nodiscard]] Budget& budget() { return budget_; }
-  [[nodiscard]] const StoreOptions& options() const { return options_; }
+  [[nodiscard]] const ReadOptions& options() const { return options_; }
 
   [[nodiscard]] std::shared_ptr<Engine> engine();
   // The engine for a run that needs `needs`, until end_run(). If the automatic engine holds all of
@@ -59,9 +52,10 @@ class Store {
 
  private:
   void decide_cache();
+  [[nodiscard]] ReadOptions decided() const;  // with the cache mode that is in force
   void make_way();
 
-  const StoreOptions options_;
+  const ReadOptions options_;
   std::shared_ptr<Files> files_;
   Budget budget_;
   Claim shards_claim_;
@@ -80,7 +74,7 @@ class Store {
 class StoreHolder {
  public:
   // `what` is the user's name for it in messages: "the array".
-  StoreHolder(std::string what, std::shared_ptr<const Shards> shards, const StoreOptions& options,
+  StoreHolder(std::string what, std::shared_ptr<const Shards> shards, const ReadOptions& options,
               Budget::Entry least, std::uint64_t held_bytes);
 
   // The store of this process. Throws std::invalid_argument when closed.
@@ -91,7 +85,7 @@ class StoreHolder {
   [[nodiscard]] bool closed() const { return closed_; }
 
   const std::shared_ptr<const Shards> shards;
-  const StoreOptions options;
+  const ReadOptions options;
 
  private:
   struct Here {

@@ -40,7 +40,7 @@ class Tokens::Impl {
                                                   const TokensOptions& options);
   Impl(std::shared_ptr<const TokenStream> stream, std::vector<TokenLayout> layouts,
        std::vector<Shard> index_shards, std::optional<std::uint64_t> eot_of,
-       const StoreOptions& options);
+       const ReadOptions& options);
 
   // Made on first use, and claims its table; nullptr if the format does not record documents.
   [[nodiscard]] std::shared_ptr<const Documents> documents();
@@ -92,7 +92,7 @@ class Tokens::Impl {
     std::unique_ptr<Live> live;
   };
   [[nodiscard]] Live& live(Here& here);  // with the lock held
-  [[nodiscard]] StoreOptions index_options() const;
+  [[nodiscard]] ReadOptions index_options() const;
   [[nodiscard]] Documents::ReadIndexes index_reader() const;
   [[nodiscard]] Buffers make_buffers(Store& store, const Call& call) const;
 

@@ -39,8 +39,8 @@ Tokens::Impl::Live& Tokens::Impl::live(Here& here) {
 }
 
 // The options of the store that indexes are read from. Its budget is claimed from the stream's.
-StoreOptions Tokens::Impl::index_options() const {
-  StoreOptions options = holder->options;
+ReadOptions Tokens::Impl::index_options() const {
+  ReadOptions options = holder->options;
   options.memory_bytes = kIndexStoreBytes + 2 * Store::table_bytes(index_shards_->size());
   // The memory engine would hold the indexes, which can be as large as the data.
   if (options.engine == EngineKind::memory) options.engine = EngineKind::automatic;

@@ -152,7 +152,7 @@ class Bench {
     } else if (file_->direct_fd() < 0) {
       cell.why_not = "this file system has no direct I/O, so the page cache cannot be bypassed";
     } else {
-      const auto open = subject_->open({engine, CacheMode::drop, true});
+      const auto open = subject_->open({.engine = engine, .cache = CacheMode::drop, .past_cache = true});
       put(open->read_for(all(), random, limit()), &cell);
       const auto rate = random ? cell.samples_per_second : cell.bytes_per_second;
       if (rate && device_rate_[random]) {
@@ -217,7 +217,7 @@ class Bench {
                          ? "too little of the file is in the page cache; warm loads a part of it"
                          : report_.cached_unknown + "; warm loads a part of it";
     } else {
-      const auto open = subject_->open({engine, CacheMode::keep, false});
+      const auto open = subject_->open({.engine = engine, .cache = CacheMode::keep});
       put(open->read_for(samples, random, limit()), &cell);
     }
   }
@@ -235,7 +235,7 @@ class Bench {
     std::unique_ptr<OpenSubject> open;
     std::string why_not;
     try {
-      open = subject_->open({EngineKind::memory, CacheMode::drop, false});
+      open = subject_->open({.engine = EngineKind::memory, .cache = CacheMode::drop});
       if (stopped() || !open->read_once(limit(kLoadFactor)).all) {
         why_not = "reading the whole file once takes longer than " +
                   std::to_string(static_cast<int>(kLoadFactor)) +

@@ -72,7 +72,7 @@ class OpenRows final : public OpenSubject {
   ReadRate read_once(const TimeLimit& limit) override {
     ReadRate rate;
     const Stopwatch watch(limit);
-    rate.all = drain_epoch({.batch_size = batch_size_}, watch, &rate);
+    rate.all = drain_epoch({.batch_size = batch_size_, .order = OrderKind::sequential}, watch, &rate);
     rate.seconds = watch.seconds();
     return rate;
   }
@@ -138,7 +138,7 @@ class OpenWindows final : public OpenSubject {
   [[nodiscard]] Loader make_loader(bool random) const {
     return Loader(tokens_, {.batch_size = batch_size_,
                             .block_size = kBenchBlockSize,
-                            .order = random ? WindowOrder::shuffle : WindowOrder::sequential});
+                            .order = random ? OrderKind::shuffle : OrderKind::sequential});
   }
 
   void read_loader(SampleRange range, bool random, const Stopwatch& watch, ReadRate* rate) const {

@@ -23,12 +23,10 @@ constexpr std::uint64_t kBatchShare = 16;  // one batch takes at most this fract
 
 class RowsSubject final : public Subject {
  public:
-  std::unique_ptr<OpenSubject> open(const HowToRead& how) const override {
+  std::unique_ptr<OpenSubject> open(const ReadOptions& how) const override {
     OpenOptions options = given;
-    options.memory_bytes = memory_bytes;
-    options.engine = how.engine;
-    options.cache = how.cache;
-    options.past_cache = how.past_cache;
+    options.read = how;
+    options.read.memory_bytes = memory_bytes;
     return read_rows(Array::open(path, options), batch_size);
   }
 
@@ -37,12 +35,10 @@ class RowsSubject final : public Subject {
 
 class WindowsSubject final : public Subject {
  public:
-  std::unique_ptr<OpenSubject> open(const HowToRead& how) const override {
+  std::unique_ptr<OpenSubject> open(const ReadOptions& how) const override {
     TokensOptions options = given;
-    options.memory_bytes = memory_bytes;
-    options.engine = how.engine;
-    options.cache = how.cache;
-    options.past_cache = how.past_cache;
+    options.read = how;
+    options.read.memory_bytes = memory_bytes;
     return read_windows(Tokens::open(path, options), batch_size, grid.count);
   }
 
@@ -108,7 +104,7 @@ bool says_what_it_is(const InfoOptions& given) {
 }
 
 std::unique_ptr<Subject> of_file(const Shard& file, const InfoOptions& given) try {
-  const OpenedFile opened = open_file({&file.path, 1}, false, given, {});
+  const OpenedFile opened = open_file({&file.path, 1}, false, given, kNoReads);
   if (const auto* tokens = std::get_if<Tokens>(&opened)) return of_tokens(*tokens, given);
   const auto& array = std::get<Array>(opened);
   if (array.fortran_order()) {  // no row is contiguous in the file

@@ -13,18 +13,12 @@
 
 namespace lowtide {
 
-struct HowToRead {
-  EngineKind engine = EngineKind::pread;
-  CacheMode cache = CacheMode::drop;
-  bool past_cache = false;
-};
-
 class Subject {
  public:
   virtual ~Subject() = default;
 
-  // Throws what Array::open and Tokens::open throw.
-  [[nodiscard]] virtual std::unique_ptr<OpenSubject> open(const HowToRead& how) const = 0;
+  // Opens it with a budget of memory_bytes. Throws what Array::open and Tokens::open throw.
+  [[nodiscard]] virtual std::unique_ptr<OpenSubject> open(const ReadOptions& how) const = 0;
 
   std::string path;  // as given
   std::string

@@ -1,6 +1,7 @@
 #include "lowtide/build.h"
 
 #include "core/cpu.h"
+#include "lowtide/version.h"
 #include "os/paths.h"
 #include "os/ring.h"
 #include "system/program.h"

@@ -40,12 +40,12 @@ CheckResult check_opened(const OpenedFile& opened, const std::string& path,
 
 CheckResult check_files(std::span<const std::string> paths, bool expand,
                         const CheckOptions& options) {
-  HowToOpen how;
+  ReadOptions read = kNoReads;
   // An array is opened again file by file; tokens are read through this.
   if (kind_of(paths, expand, options.file) == FileKind::tokens) {
-    how = {options.memory_bytes, EngineKind::automatic, CacheMode::drop};
+    read = {.memory_bytes = options.memory_bytes, .cache = CacheMode::drop};
   }
-  return check_opened(open_file(paths, expand, options.file, how), paths.front(), options);
+  return check_opened(open_file(paths, expand, options.file, read), paths.front(), options);
 }
 
 }  // namespace

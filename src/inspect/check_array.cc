@@ -85,8 +85,8 @@ void check_truth(std::span<const std::byte> bytes, std::uint64_t first, const st
 // One file of the array on its own, as one axis: its elements in file order.
 Array open_flat(const std::string& path, bool alone, const CheckOptions& options,
                 const std::string& format) {
-  OpenOptions given{
-      .memory_bytes = HowToOpen::kAnyMemory, .engine = EngineKind::pread, .cache = CacheMode::drop};
+  OpenOptions given{.read = kNoReads};
+  given.read.cache = CacheMode::drop;
   if (!has_header(format)) {
     given.dtype = options.file.dtype;
     given.offset_bytes = options.file.offset_bytes;

@@ -105,14 +105,13 @@ DemoRate read_by_us(const Task& task, CacheMode cache) {
   const std::string& path = task.path;
   const std::uint64_t count = File(path).shard().size_bytes / kDemoRowBytes;
   OpenOptions options{.dtype = "uint8", .shape = std::vector{count, kDemoRowBytes}};
-  options.memory_bytes = kDemoMemoryBytes;
-  options.cache = cache;
+  options.read = {.memory_bytes = kDemoMemoryBytes, .cache = cache};
   const Array array = Array::open(path, options);
   DemoRate rate;
   const Stopwatch watch({task.seconds});
   for (std::uint64_t epoch = 0; epoch < kEpochs && !watch.over(); ++epoch) {
     Batches batches = array.batches(
-        {.batch_size = kBatchRows, .order = OrderKind::shuffle, .seed = kSeed, .epoch = epoch});
+        {.batch_size = kBatchRows, .seed = kSeed, .epoch = epoch});
     while (!watch.over()) {
       const Batch batch = batches.next();
       if (!batch) break;

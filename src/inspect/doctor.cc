@@ -36,12 +36,12 @@ Fact choice_of_rules(const DoctorOptions& options) {
 
 Stats stats_of(const DoctorOptions& options) {
   const std::string& path = *options.path;
-  const HowToOpen how{budget_of(options), EngineKind::automatic, CacheMode::automatic};
+  const ReadOptions read{.memory_bytes = budget_of(options)};
   try {
-    const OpenedFile opened = open_file({&path, 1}, true, {}, how);
+    const OpenedFile opened = open_file({&path, 1}, true, {}, read);
     return std::visit([](const auto& open) { return open.stats(); }, opened);
   } catch (const FormatError&) {  // a file of unknown format
-    return Array::open(path, {.dtype = "uint8", .memory_bytes = how.memory_bytes}).stats();
+    return Array::open(path, {.dtype = "uint8", .read = read}).stats();
   }
 }
 

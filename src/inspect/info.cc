@@ -160,31 +160,25 @@ Info info_of_opened(const OpenedFile& opened, const std::string& path, const Inf
 }
 
 OpenedFile open_file(std::span<const std::string> paths, bool expand, const InfoOptions& options,
-                     const HowToOpen& how) {
+                     const ReadOptions& read) {
   if (kind_of(paths, expand, options) == FileKind::array) {
     const OpenOptions given{.dtype = options.dtype,
                             .shape = options.shape,
                             .offset_bytes = options.offset_bytes,
                             .fortran_order = options.fortran_order,
-                            .memory_bytes = how.memory_bytes,
-                            .engine = how.engine,
-                            .cache = how.cache};
+                            .read = read};
     return expand ? Array::open(paths.front(), given) : Array::open(paths, given);
   }
-  const TokensOptions given{.dtype = options.dtype,
-                            .format = options.format,
-                            .memory_bytes = how.memory_bytes,
-                            .engine = how.engine,
-                            .cache = how.cache};
+  const TokensOptions given{.dtype = options.dtype, .format = options.format, .read = read};
   return expand ? Tokens::open(paths.front(), given) : Tokens::open(paths, given);
 }
 
 Info info(const std::string& path, const InfoOptions& options) {
-  return info_of_opened(open_file({&path, 1}, true, options, {}), path, options);
+  return info_of_opened(open_file({&path, 1}, true, options, kNoReads), path, options);
 }
 
 Info info(std::span<const std::string> paths, const InfoOptions& options) {
-  const OpenedFile opened = open_file(paths, false, options, {});  // refuses an empty list
+  const OpenedFile opened = open_file(paths, false, options, kNoReads);  // refuses an empty list
   return info_of_opened(opened, paths.front(), options);
 }
 

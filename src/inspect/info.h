@@ -14,14 +14,9 @@ namespace lowtide {
 
 using OpenedFile = std::variant<Array, Tokens>;
 
-struct HowToOpen {
-  // Nothing is read through it, so a row longer than the budget is not an error.
-  static constexpr std::uint64_t kAnyMemory = std::uint64_t{1} << 62;
-
-  std::uint64_t memory_bytes = kAnyMemory;
-  EngineKind engine = EngineKind::pread;
-  CacheMode cache = CacheMode::automatic;
-};
+// For files through which nothing is read: a row longer than the budget is not an error.
+inline constexpr ReadOptions kNoReads{.memory_bytes = std::uint64_t{1} << 62,
+                                      .engine = EngineKind::pread};
 
 // Follows the rules of InfoOptions::kind. With `expand` there is one path: a file, a pattern, a
 // folder or a prefix. Throws IoError, FormatError (an empty file), std::invalid_argument.
@@ -30,7 +25,7 @@ struct HowToOpen {
 
 // As an array or as tokens. Throws what Array::open and Tokens::open throw.
 [[nodiscard]] OpenedFile open_file(std::span<const std::string> paths, bool expand,
-                                   const InfoOptions& options, const HowToOpen& how);
+                                   const InfoOptions& options, const ReadOptions& read);
 
 [[nodiscard]] Info info_of_opened(const OpenedFile& opened, const std::string& path,
                                   const InfoOptions& options);

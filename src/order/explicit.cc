@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <variant>
 
 #include "order/order.h"
 
@@ -67,7 +68,7 @@ class Explicit final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> make_explicit(SampleList samples, std::uint64_t limit) {
+std::unique_ptr<Order> make_explicit(RowList samples, std::uint64_t limit) {
   return std::visit(
       [limit]<typename T>(std::span<const T> list) -> std::unique_ptr<Order> {
         return std::make_unique<Explicit<T>>(list, limit);

@@ -9,7 +9,8 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <variant>
+
+#include "lowtide/options.h"
 
 namespace lowtide {
 
@@ -47,8 +48,6 @@ class Order {
 // stay unchanged. Every entry must be in 0 .. limit - 1; otherwise throws std::out_of_range, which
 // names the position and the value of the first wrong one. Duplicates are allowed, and position_of
 // returns nullopt.
-using SampleList = std::variant<std::span<const std::int64_t>, std::span<const std::uint64_t>,
-                                std::span<const std::int32_t>, std::span<const std::uint32_t>>;
-[[nodiscard]] std::unique_ptr<Order> make_explicit(SampleList samples, std::uint64_t limit);
+[[nodiscard]] std::unique_ptr<Order> make_explicit(RowList samples, std::uint64_t limit);
 
 }  // namespace lowtide

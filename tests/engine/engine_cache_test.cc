@@ -251,8 +251,8 @@ TEST_P(EngineCache, PastTheCacheReadsTheDiskWhateverIsCachedAndDropsNothing) {
   Budget budget(64 * kMiB);
   const std::unique_ptr<Engine> engine = open_engine(
       files_of({path_}),
-      {.kind = GetParam(), .cache = CacheMode::drop, .allow_memory = false, .past_cache = true},
-      budget);
+      {.engine = GetParam(), .cache = CacheMode::drop, .past_cache = true}, budget,
+      /*allow_memory=*/false);
   EXPECT_FALSE(engine->prospect().resident);
   read_all(*engine);
   EXPECT_GT(engine->traffic().merged, 0U) << "cached rows are never merged";
@@ -268,12 +268,11 @@ TEST_P(EngineCache, AGapBoundsWhatIsReadForNobody) {
   const auto read = [&](std::optional<std::uint64_t> gap_bytes) {
     Budget budget(64 * kMiB);
     const std::unique_ptr<Engine> engine = open_engine(files_of({path_}),
-                                                       {.kind = GetParam(),
+                                                       {.engine = GetParam(),
                                                         .cache = CacheMode::drop,
-                                                        .allow_memory = false,
-                                                        .past_cache = true,
-                                                        .gap_bytes = gap_bytes},
-                                                       budget);
+                                                        .gap_bytes = gap_bytes,
+                                                        .past_cache = true},
+                                                       budget, /*allow_memory=*/false);
     std::vector<Extent> extents;
     for (std::uint64_t i = 0; i < 4096; ++i) {
       extents.push_back({.offset_bytes = i * kSpacing, .size_bytes = kRow, .shard = 0});
@@ -331,7 +330,7 @@ TEST(MemoryEngine, IsRefusedWhereTheDataDoesNotFit) {
   const auto files = files_of({folder.write("a", pattern(3 * kMiB))});
   Budget budget(2 * kMiB);
   try {
-    (void)open_engine(files, {.kind = EngineKind::memory}, budget);
+    (void)open_engine(files, {.engine = EngineKind::memory, .cache = CacheMode::keep}, budget);
     FAIL() << "opened";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
@@ -345,10 +344,10 @@ TEST(MemoryEngine, IsChosenByItselfWhereTheDataFitsAndIsWelcome) {
   const TempFolder folder;
   const auto files = files_of({folder.write("a", pattern(kMiB))});
   Budget budget(16 * kMiB);
-  EXPECT_EQ(open_engine(files, {}, budget)->name(), "memory");
-  EXPECT_NE(open_engine(files, {.allow_memory = false}, budget)->name(), "memory");
+  EXPECT_EQ(open_engine(files, {.cache = CacheMode::keep}, budget)->name(), "memory");
+  EXPECT_NE(open_engine(files, {.cache = CacheMode::keep}, budget, /*allow_memory=*/false)->name(), "memory");
   Budget small(kMiB);
-  EXPECT_NE(open_engine(files, {}, small)->name(), "memory");
+  EXPECT_NE(open_engine(files, {.cache = CacheMode::keep}, small)->name(), "memory");
 }
 
 }  // namespace

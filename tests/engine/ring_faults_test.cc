@@ -30,7 +30,7 @@ TEST(EngineWithoutARing, RefusesUringByNameAndSaysWhy) {
   const sys::Fault fault(sys::table.ring_init, &no_ring);
   Budget budget(kBudgetBytes);
   try {
-    (void)open_engine(files, {.kind = EngineKind::uring}, budget);
+    (void)open_engine(files, {.engine = EngineKind::uring, .cache = CacheMode::keep}, budget);
     FAIL() << "opened";
   } catch (const IoError& error) {
     EXPECT_EQ(error.err, ENOSYS);

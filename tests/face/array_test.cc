@@ -74,7 +74,7 @@ TEST_F(ArrayTest, OpensNpyAndRaw) {
   EXPECT_EQ(read_all(Array::open(raw, {.dtype = "float32",
                                        .shape = {{kRows, kColumns}},
                                        .offset_bytes = 7,
-                                       .memory_bytes = kMiB})),
+                                       .read = {.memory_bytes = kMiB}})),
             data_);
 }
 
@@ -131,7 +131,7 @@ TEST_F(ArrayTest, ReadsFortranOrderAsCOrder) {
 
 TEST_F(ArrayTest, TakesRowsAndPartsOfRows) {
   for (const char* engine : {"pread", "auto", "memory"}) {
-    const Array array = Array::open(npy_, {.memory_bytes = kMiB, .engine = parse_engine(engine)});
+    const Array array = Array::open(npy_, {.read = {.memory_bytes = kMiB, .engine = parse_engine(engine)}});
     std::vector<std::int64_t> some{5, 1002, 5, 0, 17};
     for (std::int64_t i = 0; i < 9000; ++i)
       some.push_back(i * 37 % static_cast<std::int64_t>(kRows));
@@ -187,7 +187,7 @@ TEST_F(ArrayTest, RefusesRowsThatAreNotThere) {
 
 TEST_F(ArrayTest, DeliversEveryRowOnceOverAllRanks) {
   for (const std::uint64_t memory_bytes : {200'000UL, kMiB, 64 * kMiB}) {
-    const Array array = Array::open(npy_, {.memory_bytes = memory_bytes});
+    const Array array = Array::open(npy_, {.read = {.memory_bytes = memory_bytes}});
     std::vector<int> times(kRows, 0);
     for (std::uint64_t rank = 0; rank < 3; ++rank) {
       auto batches = array.batches({.batch_size = 64,
@@ -225,7 +225,7 @@ TEST_F(ArrayTest, DeliversAnOrderOfTheUser) {
 }
 
 TEST_F(ArrayTest, SeeksToEveryStepAsIfUninterrupted) {
-  const Array array = Array::open(npy_, {.memory_bytes = kMiB});
+  const Array array = Array::open(npy_, {.read = {.memory_bytes = kMiB}});
   const BatchOptions options{.batch_size = 100, .order = OrderKind::shuffle, .seed = 2};
   std::vector<std::vector<std::uint64_t>> whole;
   auto once = array.batches(options);
@@ -252,7 +252,7 @@ TEST_F(ArrayTest, SeeksToEveryStepAsIfUninterrupted) {
 TEST_F(ArrayTest, KeepsBatchesValidWhenAllElseIsGone) {
   std::vector<Batch> kept;
   {
-    Array array = Array::open(npy_, {.memory_bytes = kMiB});
+    Array array = Array::open(npy_, {.read = {.memory_bytes = kMiB}});
     auto batches = array.batches({.batch_size = 10});
     while (auto batch = batches.next()) kept.push_back(std::move(batch));
     EXPECT_GT(array.stats().held_by_you_bytes, 0U);
@@ -264,7 +264,7 @@ TEST_F(ArrayTest, KeepsBatchesValidWhenAllElseIsGone) {
 
 TEST_F(ArrayTest, SumsWhatItDidInItsStats) {
   const Array array = Array::open(
-      npy_, {.memory_bytes = kMiB, .engine = EngineKind::pread, .cache = CacheMode::keep});
+      npy_, {.read = {.memory_bytes = kMiB, .engine = EngineKind::pread, .cache = CacheMode::keep}});
   EXPECT_EQ(array.stats().bytes_asked, 0U);
   (void)read_all(array);
   auto batches = array.batches({.batch_size = 100, .order = OrderKind::shuffle});
@@ -310,7 +310,7 @@ TEST_F(ArrayTest, IsClosedForAllCopiesWhileBatchesGoOn) {
 
 TEST_F(ArrayTest, ServesManyThreads) {
   // Room for all that four epochs of this length can use, so none depends on what others took.
-  const Array array = Array::open(npy_, {.memory_bytes = 8 * kMiB});
+  const Array array = Array::open(npy_, {.read = {.memory_bytes = 8 * kMiB}});
   std::vector<std::thread> threads;
   for (std::uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -361,7 +361,7 @@ std::size_t entries_of(const char* folder) {
 
 TEST_F(ArrayTest, LeavesNoDescriptorAndNoThreadBehind) {
   const auto cycle = [&](int i) {
-    Array array = Array::open(npy_, {.memory_bytes = i % 2 == 0 ? kMiB : 200'000});
+    Array array = Array::open(npy_, {.read = {.memory_bytes = i % 2 == 0 ? kMiB : 200'000}});
     std::string out(kRowBytes, '\0');
     array.read(3, 1, bytes_of(out));
     if (i % 4 == 0) {

@@ -80,15 +80,15 @@ TEST_F(ArrayTrouble, NamesWhatIsWrongWithAPath) {
 }
 
 TEST_F(ArrayTrouble, NamesWhatABudgetIsTooSmallFor) {
-  EXPECT_EQ(text_of(path_, {.memory_bytes = 1024}),
+  EXPECT_EQ(text_of(path_, {.read = {.memory_bytes = 1024}}),
             "memory: 1 KiB is too small: 648 B for one row + 32 KiB for read buffers = 32.6 KiB; "
             "use at least 33 KiB");
-  EXPECT_EQ(text_of(path_, {.memory_bytes = 33 * 1024}), "opened");
-  const std::string memory = text_of(path_, {.memory_bytes = kMiB, .engine = EngineKind::memory});
+  EXPECT_EQ(text_of(path_, {.read = {.memory_bytes = 33 * 1024}}), "opened");
+  const std::string memory = text_of(path_, {.read = {.memory_bytes = kMiB, .engine = EngineKind::memory}});
   EXPECT_EQ(memory.find("engine memory: the data takes 24.7 MiB, but a memory of 1 MiB leaves "),
             0U)
       << memory;
-  const Array array = Array::open(path_, {.memory_bytes = kMiB});
+  const Array array = Array::open(path_, {.read = {.memory_bytes = kMiB}});
   try {
     (void)array.batches({.batch_size = 10'000});
     FAIL() << "made";
@@ -114,7 +114,7 @@ TEST_F(ArrayTrouble, ListsTheWordsThatItKnows) {
   EXPECT_EQ(refused(parse_cache, ""),
             "cache: unknown value \"\"; use one of \"auto\", \"keep\", \"drop\"");
   EXPECT_EQ(refused(parse_order, "Shuffle"),
-            "order: unknown value \"Shuffle\"; use one of \"shuffle\", \"sequential\"");
+            "order: unknown value \"Shuffle\"; use one of \"shuffle\", \"random\", \"sequential\"");
   EXPECT_EQ(parse_cache("drop"), CacheMode::drop);
   EXPECT_EQ(parse_order("shuffle"), OrderKind::shuffle);
 }
@@ -124,10 +124,11 @@ TEST_F(ArrayTrouble, RefusesBatchesThatMakeNoSense) {
   EXPECT_THROW((void)array.batches({.batch_size = 0}), std::invalid_argument);
   EXPECT_THROW((void)array.batches({.world_size = 0}), std::invalid_argument);
   EXPECT_THROW((void)array.batches({.rank = 2, .world_size = 2}), std::invalid_argument);
+  EXPECT_THROW((void)array.batches({.order = OrderKind::random}), std::invalid_argument);
 }
 
 TEST_F(ArrayTrouble, CountsOnWhenTheDataMakesWayForBatches) {
-  const Array array = Array::open(path_, {.memory_bytes = 32 * kMiB});
+  const Array array = Array::open(path_, {.read = {.memory_bytes = 32 * kMiB}});
   EXPECT_EQ(array.stats().engine, "memory");
   std::string out(100 * kRowBytes, '\0');
   array.read(0, 100, bytes_of(out));
@@ -141,7 +142,7 @@ TEST_F(ArrayTrouble, CountsOnWhenTheDataMakesWayForBatches) {
 }
 
 TEST_F(ArrayTrouble, GoesOnAfterBatchesThatDidNotFit) {
-  const Array array = Array::open(path_, {.memory_bytes = 30 * kMiB});
+  const Array array = Array::open(path_, {.read = {.memory_bytes = 30 * kMiB}});
   ASSERT_EQ(array.stats().engine, "memory");
   auto small = array.batches({.batch_size = 1000, .order = OrderKind::shuffle});
   try {
@@ -158,7 +159,7 @@ TEST_F(ArrayTrouble, GoesOnAfterBatchesThatDidNotFit) {
 }
 
 TEST_F(ArrayTrouble, MakesBatchesInSeveralThreadsAtOnce) {
-  const Array array = Array::open(path_, {.memory_bytes = 8 * kMiB});
+  const Array array = Array::open(path_, {.read = {.memory_bytes = 8 * kMiB}});
   // Four short epochs use a part of the budget at most, so none depends on what others left.
   std::vector<std::uint32_t> some(400);
   for (std::uint32_t i = 0; i < some.size(); ++i) some[i] = i * 7919 % std::uint32_t{kRows};
@@ -181,7 +182,7 @@ TEST_F(ArrayTrouble, MakesBatchesInSeveralThreadsAtOnce) {
 }
 
 TEST_F(ArrayTrouble, GivesOldBytesOrAnErrorWhenTheFileIsReplaced) {
-  const Array array = Array::open(path_, {.memory_bytes = 4 * kMiB});
+  const Array array = Array::open(path_, {.read = {.memory_bytes = 4 * kMiB}});
   const std::string fresh =
       folder_.write("fresh.npy", npy_text("<f4", {kRows, kColumns}, pattern(data_.size(), 77)));
   ASSERT_EQ(::rename(fresh.c_str(), path_.c_str()), 0);
@@ -197,7 +198,7 @@ TEST_F(ArrayTrouble, NamesStepAndPathWhenTheFileIsTruncatedInTheMiddle) {
   for (const EngineKind engine : {EngineKind::pread, EngineKind::automatic}) {
     const std::string path = folder_ / "cut.npy";
     std::filesystem::copy_file(path_, path, std::filesystem::copy_options::overwrite_existing);
-    const Array array = Array::open(path, {.memory_bytes = 2 * kMiB, .engine = engine});
+    const Array array = Array::open(path, {.read = {.memory_bytes = 2 * kMiB, .engine = engine}});
     auto batches = array.batches({.batch_size = 100, .order = OrderKind::shuffle, .epoch = 3});
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(right(batches.next()));
     std::filesystem::resize_file(path, kMiB);
@@ -220,7 +221,7 @@ TEST_F(ArrayTrouble, NamesStepAndPathWhenTheFileIsTruncatedInTheMiddle) {
 TEST_F(ArrayTrouble, DoesNotEndAnEpochEarlyAfterAnErrorInSeek) {
   const std::string path = folder_ / "cut.npy";
   std::filesystem::copy_file(path_, path);
-  const Array array = Array::open(path, {.memory_bytes = 2 * kMiB});
+  const Array array = Array::open(path, {.read = {.memory_bytes = 2 * kMiB}});
   auto batches = array.batches({.batch_size = 100});
   std::filesystem::resize_file(path, kMiB);
   EXPECT_THROW(batches.seek(0), FormatError);
@@ -230,7 +231,7 @@ TEST_F(ArrayTrouble, DoesNotEndAnEpochEarlyAfterAnErrorInSeek) {
 TEST_F(ArrayTrouble, WorksOnInAForkedChild) {
   if (!children_work()) GTEST_SKIP() << "the sanitizer does not follow threads into a child";
   for (const EngineKind engine : {EngineKind::automatic, EngineKind::pread, EngineKind::memory}) {
-    const Array array = Array::open(path_, {.memory_bytes = 64 * kMiB, .engine = engine});
+    const Array array = Array::open(path_, {.read = {.memory_bytes = 64 * kMiB, .engine = engine}});
     auto batches = array.batches({.batch_size = 1000, .order = OrderKind::shuffle});
     ASSERT_TRUE(right(batches.next()));
     const auto go_on = [&] {

@@ -24,7 +24,7 @@ Tokens open_pieces(const TempFolder& folder, std::size_t pieces) {
   index.boundaries.push_back(static_cast<std::int64_t>(pieces));
   folder.write("pieces.idx", index.bytes());
   return Tokens::open(folder.write("pieces.bin", little_endian(tokens)),
-                      {.memory_bytes = 16 << 20, .engine = EngineKind::pread});
+                      {.read = {.memory_bytes = 16 << 20, .engine = EngineKind::pread}});
 }
 
 TEST(LoaderLimits, ReadAWindowOfAsManyPiecesAsAreReadTogether) {
@@ -51,7 +51,7 @@ TEST(LoaderLimits, DrawRandomStartsUpToBothEnds) {
   const TokenRig rig(40);
   for (const std::uint64_t block : {1, 30, 38, 39}) {
     Loader loader(rig.tokens,
-                  {.batch_size = 100, .block_size = block, .order = WindowOrder::random});
+                  {.batch_size = 100, .block_size = block, .order = OrderKind::random});
     std::uint64_t least = 1000, most = 0;
     for (int step = 0; step < 20; ++step) {
       const auto batch = loader.next();
@@ -72,7 +72,7 @@ TEST(LoaderLimits, DrawRandomStartsUpToBothEnds) {
 // A random epoch is as long as one step needs it at least.
 TEST(LoaderLimits, EndARandomEpochThatWasLongerUnderOtherSizes) {
   const TokenRig rig(40);
-  LoaderOptions options{.batch_size = 100, .block_size = 10, .order = WindowOrder::random};
+  LoaderOptions options{.batch_size = 100, .block_size = 10, .order = OrderKind::random};
   Loader wide(rig.tokens, options);
   EXPECT_EQ(wide.steps(), 1U);
   wide.skip(0, 1, 4);

@@ -76,7 +76,7 @@ TEST(LoaderPlace, SkipsStepsAndKeepsThemInTheState) {
 TEST(LoaderPlace, LeavesOutWhatWasSkippedUnderAnotherWorldSizeToo) {
   const LoaderRig rig;
   LoaderOptions options = kSmall;
-  options.order = WindowOrder::sequential;
+  options.order = OrderKind::sequential;
   Loader one = rig.load(options);
   for (int i = 0; i < 2; ++i) (void)one.next();
   one.skip(5, 12);  // windows 15 .. 35
@@ -226,7 +226,7 @@ TEST(LoaderPlace, RefusesAnEpochThatAMixtureNeverComesTo) {
 TEST(LoaderPlace, TellsWhenATokenIsATargetOnlyAndRefusesWhatIsNotThere) {
   const LoaderRig rig;
   LoaderOptions options = kSmall;
-  options.order = WindowOrder::sequential;
+  options.order = OrderKind::sequential;
   options.batch_size = 10;
   const Loader loader = rig.load(options);
   const auto last = loader.when(1000, 0);
@@ -238,7 +238,7 @@ TEST(LoaderPlace, TellsWhenATokenIsATargetOnlyAndRefusesWhatIsNotThere) {
             "when: token 1003 is outside the stream of 1003 tokens");
   EXPECT_THROW((void)loader.when(1003, 0), std::out_of_range);
   EXPECT_THROW((void)loader.when(0, 0, 1), std::out_of_range);
-  options.order = WindowOrder::random;
+  options.order = OrderKind::random;
   EXPECT_THROW((void)rig.load(options).when(0, 0), std::invalid_argument);
 }
 

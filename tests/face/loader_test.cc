@@ -16,7 +16,7 @@ namespace {
 
 TEST(Loader, GivesEveryWindowOnceAnEpochOverAllRanks) {
   const LoaderRig rig;  // 100 windows
-  for (const WindowOrder order : {WindowOrder::shuffle, WindowOrder::sequential}) {
+  for (const OrderKind order : {OrderKind::shuffle, OrderKind::sequential}) {
     for (std::uint64_t world = 1; world <= 4; ++world) {
       std::map<std::uint64_t, std::multiset<std::uint64_t>> seen;  // by epoch
       for (std::uint64_t rank = 0; rank < world; ++rank) {
@@ -158,7 +158,7 @@ TEST(Loader, DrawsEachSourceOfAMixtureByItsWeight) {
 TEST(Loader, DrawsRandomWindowsThatStartAnywhere) {
   const LoaderRig rig;
   LoaderOptions options = kSmall;
-  options.order = WindowOrder::random;
+  options.order = OrderKind::random;
   Loader loader = rig.load(options);
   EXPECT_EQ(loader.steps(), 33U);
   std::set<std::uint64_t> starts;
@@ -180,10 +180,10 @@ TEST(Loader, DeliversDocumentsApart) {
   const TempFolder folder;
   folder.write("t.bin", little_endian(std::vector<std::uint16_t>{1, 2, 9, 3, 9, 9, 4, 5, 6, 7, 8}));
   const Tokens tokens =
-      Tokens::open(folder / "t.bin", {.dtype = "uint16", .eot = 9, .memory_bytes = 4 << 20});
+      Tokens::open(folder / "t.bin", {.dtype = "uint16", .eot = 9, .read = {.memory_bytes = 4 << 20}});
   Loader loader(tokens, {.batch_size = 2,
                          .block_size = 5,
-                         .order = WindowOrder::sequential,
+                         .order = OrderKind::sequential,
                          .separate_documents = true});
   const auto batch = loader.next();
   ASSERT_TRUE(batch);

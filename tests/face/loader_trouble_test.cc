@@ -90,7 +90,7 @@ TEST(LoaderTrouble, RefusesAStateOfSomethingElse) {
   EXPECT_EQ(with([](auto&) {}), "no error");
   EXPECT_EQ(with([](auto& s) { s.block_size = 11; }),
             "state: block_size differs: the state has 11, this loader has 10");
-  EXPECT_EQ(with([](auto& s) { s.order = WindowOrder::random; }),
+  EXPECT_EQ(with([](auto& s) { s.order = OrderKind::random; }),
             "state: order differs: the state has random, this loader has shuffle");
   EXPECT_EQ(with([](auto& s) { s.seed = 6; }),
             "state: seed differs: the state has 6, this loader has 5");
@@ -169,11 +169,11 @@ TEST(LoaderTrouble, NamesATokenThatDoesNotFit) {
   std::vector<std::uint32_t> tokens(1000, 7);
   tokens[777] = 70000;
   const std::string path = folder.write("t.bin", little_endian(tokens));
-  const Tokens stream = Tokens::open(path, {.dtype = "uint32", .memory_bytes = 4 << 20});
+  const Tokens stream = Tokens::open(path, {.dtype = "uint32", .read = {.memory_bytes = 4 << 20}});
   for (const bool separate_budget : {false, true}) {
     Loader loader(stream, {.batch_size = 2,
                            .block_size = 10,
-                           .order = WindowOrder::sequential,
+                           .order = OrderKind::sequential,
                            .dtype = "uint16",
                            .memory_bytes = separate_budget ? 2U << 20 : 0U});
     std::string first;
@@ -199,10 +199,10 @@ TEST(LoaderTrouble, SaysThatAShardWasTruncatedInTheEpoch) {
     paths.push_back(folder.write(name, little_endian(made_tokens(500'000))));
   }
   const Tokens tokens = Tokens::open(
-      paths, {.dtype = "uint16", .memory_bytes = 1 << 20, .engine = EngineKind::pread});
+      paths, {.dtype = "uint16", .read = {.memory_bytes = 1 << 20, .engine = EngineKind::pread}});
   Loader loader(
       tokens,
-      {.batch_size = 4, .block_size = 100, .order = WindowOrder::sequential, .prefetch = 2});
+      {.batch_size = 4, .block_size = 100, .order = OrderKind::sequential, .prefetch = 2});
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(loader.next());
   std::filesystem::resize_file(paths[1], 200'000);
   std::string text;

@@ -123,7 +123,7 @@ TEST(Tokens, TakesAnyTokensInAnyOrderFromManyShards) {
   }
   std::mt19937 random(7);
   for (const EngineKind engine : {EngineKind::pread, EngineKind::memory}) {
-    const Tokens tokens = Tokens::open(paths, {.dtype = "uint16", .engine = engine});
+    const Tokens tokens = Tokens::open(paths, {.dtype = "uint16", .read = {.engine = engine}});
     for (const std::size_t count : {0, 1, 7, 4096, 9000}) {
       std::vector<std::uint32_t> places(count);
       for (std::uint32_t& place : places) place = static_cast<std::uint32_t>(random() % 1003);
@@ -137,8 +137,8 @@ TEST(Tokens, TakesAnyTokensInAnyOrderFromManyShards) {
 
 TEST(Tokens, TakesTokensThatLieTogetherWithFewReads) {
   const TokenRig rig(5000);
-  const Tokens tokens = Tokens::open(rig.folder / "train.bin",
-                                     {.memory_bytes = 4 << 20, .engine = EngineKind::pread});
+  const Tokens tokens = Tokens::open(
+      rig.folder / "train.bin", {.read = {.memory_bytes = 4 << 20, .engine = EngineKind::pread}});
   std::vector<std::int64_t> places(4096);
   for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::int64_t>(4095 - i);
   places[17] = 3;
@@ -202,7 +202,7 @@ TEST(Tokens, ReadsManyTinyShardsAsOneStream) {
     if (i % 10 == 0) folder.write("shard_" + std::to_string(1000 + i) + "_.bin", "");
     first += count;
   }
-  const TokensOptions options{.dtype = "uint16", .memory_bytes = 4 << 20};
+  const TokensOptions options{.dtype = "uint16", .read = {.memory_bytes = 4 << 20}};
   for (const Tokens& tokens :
        {Tokens::open(paths, options), Tokens::open(folder / "shard_*.bin", options),
         Tokens::open(folder.path(), options)}) {
@@ -212,7 +212,7 @@ TEST(Tokens, ReadsManyTinyShardsAsOneStream) {
     for (std::size_t i = 0; i < 100; ++i) {
       EXPECT_EQ(batch.as<std::int64_t>(kY)[200 + i], held[233 + i]);
     }
-    Loader loader(tokens, {.batch_size = 2, .block_size = 50, .order = WindowOrder::sequential});
+    Loader loader(tokens, {.batch_size = 2, .block_size = 50, .order = OrderKind::sequential});
     const auto loaded = loader.next();
     for (std::size_t i = 0; i < 100; ++i) {
       EXPECT_EQ(loaded.as<std::int64_t>(kX)[i], held[i]);
@@ -252,7 +252,7 @@ Tokens open_many_documents(const TempFolder& folder, std::size_t documents) {
   }
   folder.write("many.idx", index.bytes());
   return Tokens::open(folder.write("many.bin", std::string(documents * 4, '\1')),
-                      {.memory_bytes = 1 << 20});
+                      {.read = {.memory_bytes = 1 << 20}});
 }
 
 bool has_documents(const Tokens& tokens, std::uint64_t first, std::uint64_t count) {

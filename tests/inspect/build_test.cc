@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/cpu.h"
+#include "lowtide/version.h"
 #include "os/ring.h"
 #include "os/temp_folder.h"
 

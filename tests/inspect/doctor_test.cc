@@ -13,6 +13,7 @@
 
 #include "inspect/storage.h"
 #include "lowtide/build.h"
+#include "lowtide/version.h"
 #include "lowtide/error.h"
 #include "os/as_nobody.h"
 #include "os/residency.h"

@@ -20,7 +20,7 @@ struct LoaderRig : TokenRig {
   }
   [[nodiscard]] Loader any(int kind, LoaderOptions options) const {
     if (kind == 3) return mix(options);
-    options.order = static_cast<WindowOrder>(kind);
+    options.order = static_cast<OrderKind>(kind);
     return load(options);
   }
 

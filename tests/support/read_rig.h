@@ -123,8 +123,8 @@ inline std::string why_not(EngineKind kind) {
 struct EngineRig {
   EngineRig(std::shared_ptr<Files> shards, const EngineCase& which, std::uint64_t budget_bytes)
       : files(std::move(shards)), budget(budget_bytes) {
-    engine = open_engine(files, {.kind = which.kind, .cache = which.cache, .allow_memory = false},
-                         budget);
+    engine = open_engine(files, {.engine = which.kind, .cache = which.cache}, budget,
+                         /*allow_memory=*/false);
   }
 
   std::shared_ptr<Files> files;

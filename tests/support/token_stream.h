@@ -37,7 +37,7 @@ struct TokenRig {
   [[nodiscard]] Tokens open(const std::string& name,
                             const std::vector<std::uint16_t>& values) const {
     return Tokens::open(folder.write(name, little_endian(values)),
-                        {.dtype = "uint16", .memory_bytes = budget_bytes});
+                        {.dtype = "uint16", .read = {.memory_bytes = budget_bytes}});
   }
   // Row `row` of a batch of int64 is the window that starts at this token.
   void expect_window(const Batch& batch, std::uint64_t row, std::uint64_t start) const {

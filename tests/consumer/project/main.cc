@@ -2,7 +2,7 @@
 // back by row and in shuffled batches. Exit 0 when every row came once and the library is of the
 // version that is the argument.
 #include <lowtide/array.h>
-#include <lowtide/build.h>
+#include <lowtide/version.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,12 +23,12 @@ int main(int argc, char** argv) {
     }
   }
 
-  const auto array = lowtide::Array::open(path, {.dtype = "uint32", .memory_bytes = 4 << 20});
+  const auto array = lowtide::Array::open(path, {.dtype = "uint32", .read = {.memory_bytes = 4 << 20}});
   std::uint32_t last = 0;
   array.read(kRows - 1, 1, reinterpret_cast<std::byte*>(&last));
 
   std::set<std::uint32_t> seen;
-  auto batches = array.batches({.batch_size = 64, .order = lowtide::OrderKind::shuffle});
+  auto batches = array.batches({.batch_size = 64});
   while (const lowtide::Batch batch = batches.next()) {
     const auto values = batch.as<std::uint32_t>();
     seen.insert(values.begin(), values.end());
