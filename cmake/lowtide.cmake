@@ -96,7 +96,7 @@ function(lowtide_shim)
 endfunction()
 
 # lowtide_library(ROOMS <room>... HEADERS <file>...): the static library lowtide::lowtide, installed
-# with include/lowtide/ and a package for find_package(lowtide).
+# with include/lowtide/, a package for find_package(lowtide) and lowtide.pc for pkg-config.
 function(lowtide_library)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "ROOMS;HEADERS")
   list(TRANSFORM arg_ROOMS REPLACE "(.+)" "$<TARGET_OBJECTS:lowtide_\\1>")
@@ -133,4 +133,16 @@ function(lowtide_install)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lowtideConfig.cmake
                 ${CMAKE_CURRENT_BINARY_DIR}/lowtideConfigVersion.cmake
                 cmake/FindLiburing.cmake DESTINATION ${package})
+
+  # Found beside itself, so that the folder can be moved. The library is static, so its user links what
+  # it needs.
+  set(pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  file(RELATIVE_PATH pc_up /${pkgconfig} /)
+  string(REGEX REPLACE "/$" "" pc_up ${pc_up})
+  set(pc_liburing)
+  if(Liburing_FOUND)
+    set(pc_liburing ${LIBURING_LIBRARY})
+  endif()
+  configure_file(cmake/lowtide.pc.in lowtide.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lowtide.pc DESTINATION ${pkgconfig})
 endfunction()
