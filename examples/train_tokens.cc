@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
     train(&model, &loader, 0, kCheckpoint);
 
     const Model saved_model = model;
-    const lowtide::LoaderState saved = loader.state();
+    const lowtide::State saved = loader.state();
     const double whole = train(&model, &loader, kCheckpoint, kSteps);
 
     std::cout << "resuming from the checkpoint at epoch " << saved.epoch << ", step " << saved.step

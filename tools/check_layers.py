@@ -20,7 +20,7 @@ INTRINSICS = {"arm_neon.h", "cpuid.h", "immintrin.h"}  # the compiler's own
 FACES = {  # folders that see only the public headers, and what else they may include
     "include/lowtide": (),
     "cli": ("CLI/", "nlohmann/"),
-    "python/bindings": ("nanobind/", "Python.h"),
+    "python/bindings": ("nanobind/", "Python.h", "os/per_process.h"),  # one rule for forks
     "examples": (),
 }
 FORMAT_WORD = re.compile(r'(?:kWord|\.word|\.alias) = "(\w+)"')

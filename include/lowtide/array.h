@@ -24,15 +24,16 @@
 #include "lowtide/dtype.h"
 #include "lowtide/error.h"
 #include "lowtide/options.h"
+#include "lowtide/state.h"
 #include "lowtide/stats.h"
 
 namespace lowtide {
 
 // How to open an array.
 struct OpenOptions {
-  // The first four describe a file without a header. If the file has a .npy header, each one that is
-  // given must agree with it.
-  // NumPy's descr: "<f4", "float32", "[('x', '<f4')]". Required without a header.
+  // The first four describe a file without a header. If the file has a .npy header, each one that
+  // is given must agree with it. NumPy's descr: "<f4", "float32", "[('x', '<f4')]". Required
+  // without a header.
   std::optional<std::string> dtype = std::nullopt;
   // Default: one axis that holds all elements of the file.
   std::optional<std::vector<std::uint64_t>> shape = std::nullopt;
@@ -93,10 +94,18 @@ class Batches {
 
   // How many batches this rank has in the epoch.
   [[nodiscard]] std::uint64_t steps() const;
-  // How many batches were delivered. A new Batches can seek to it.
+  [[nodiscard]] std::uint64_t epoch() const;
+  // How many of them came before the next one, in batches of the current size. A new Batches can
+  // seek to it.
   [[nodiscard]] std::uint64_t position() const;
   // Continues at `step`, from 0 to steps(). O(1): nothing is replayed. Throws std::out_of_range.
   void seek(std::uint64_t step);
+
+  // The state after the last delivered batch. Reads the fingerprint of the data once.
+  [[nodiscard]] State state() const;
+  // Continues from a state, in the epoch that it names, under any batch size and world size. Throws
+  // std::invalid_argument, which names what differs: data, rows, order or seed.
+  void restore(const State& state);
   // Ends the batches: a next() that waits returns an empty batch, and so does every later one.
   void cancel() noexcept;
 
@@ -160,6 +169,10 @@ class Array {
   // All elements on one axis, in file order, as a separate Array with a budget of `memory_bytes`
   // (0: the default). A slice along the columns of a Fortran-order array needs this.
   [[nodiscard]] Array flat(std::uint64_t memory_bytes) const;
+
+  // A hash of the layout, the rows of each file and samples of the contents, read with at most 64
+  // small reads. A copy of the data has the same fingerprint.
+  [[nodiscard]] std::uint64_t fingerprint() const;
 
   // Throws std::invalid_argument if the array is closed.
   [[nodiscard]] Stats stats() const;

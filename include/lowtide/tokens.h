@@ -27,6 +27,7 @@
 #include "lowtide/dtype.h"
 #include "lowtide/error.h"
 #include "lowtide/options.h"
+#include "lowtide/state.h"
 #include "lowtide/stats.h"
 
 namespace lowtide {
@@ -155,33 +156,14 @@ struct LoaderOptions {
   bool separate_documents = false;  // adds the columns kPositions and kCuSeqlens
 };
 
-// How far a run has come. It counts delivered batches, not batches that were read ahead. A run
-// resumes from it under any batch size and world size; nothing is replayed.
-struct LoaderState {
-  // Positions first .. last - 1 of an epoch that are left out.
-  struct Skipped {
-    std::uint64_t epoch, first, last;
-  };
-  static constexpr std::uint32_t kFormat = 1;
-
-  std::uint32_t format = kFormat;
-  std::uint64_t fingerprint = 0;  // of the data, and of the weights of a mixture
-  std::uint64_t block_size = 0;
-  OrderKind order = OrderKind::shuffle;
-  std::uint64_t seed = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t position = 0;  // in the order of the epoch, over all ranks
-  std::uint64_t step = 0;      // the number of the next step
-  std::uint64_t base = 0;      // of a mixture: windows before this epoch
-  std::vector<Skipped> skipped = {};
-};
+class Run;            // internal
+class LoaderSources;  // internal
 
 // Batches of windows, epoch after epoch, read ahead on threads of its own. One consumer at a time;
 // cancel() may be called from any thread. In the child of a fork it continues from the same step
 // with threads of its own.
 class Loader {
  public:
-  class Impl;
   // Starts to read. Throws std::invalid_argument for a wrong option, for fewer windows than one
   // step of all ranks needs and for a budget that is too small. If a file has changed since it was
   // opened, throws FormatError (truncated) or IoError (rewritten).
@@ -239,15 +221,18 @@ class Loader {
                                          std::size_t source = 0) const;
 
   // The state after the last delivered batch. Reads the fingerprint of the data once.
-  [[nodiscard]] LoaderState state() const;
+  [[nodiscard]] State state() const;
   // Continues from a state. Throws std::invalid_argument, which names what differs: data,
   // block_size, order or seed.
-  void restore(const LoaderState& state);
+  void restore(const State& state);
 
   [[nodiscard]] Stats stats() const;
 
  private:
-  std::unique_ptr<Impl> impl_;
+  explicit Loader(std::shared_ptr<const LoaderSources> sources);
+
+  std::shared_ptr<const LoaderSources> sources_;
+  std::unique_ptr<Run> run_;
 };
 
 }  // namespace lowtide

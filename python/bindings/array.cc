@@ -147,9 +147,10 @@ nb::dict stats(const OwnedArray& array) {
 
 void bind_array(nb::module_& module) {
   nb::class_<OwnedArray>(module, "Array")
-      .def_static("open", &open, "paths"_a, "expand"_a, "dtype"_a.none(), "shape"_a.none(),
-                  "offset_bytes"_a.none(), "fortran_order"_a.none(), "memory_bytes"_a, "engine"_a,
-                  "cache"_a, "headerless"_a = false, "gap_bytes"_a = nb::none())
+      .def_static("open", &open, "paths"_a, nb::kw_only(), "expand"_a = false,
+                  "dtype"_a = nb::none(), "shape"_a = nb::none(), "offset_bytes"_a = nb::none(),
+                  "fortran_order"_a = nb::none(), "memory_bytes"_a = 0, "engine"_a = "auto",
+                  "cache"_a = "auto", "headerless"_a = false, "gap_bytes"_a = nb::none())
       .def_prop_ro("descr", [](const OwnedArray& array) { return array.dtype().descr(); })
       .def_prop_ro(
           "shape", [](const OwnedArray& array) { return nb::tuple(nb::cast(array.shape())); },
@@ -169,12 +170,13 @@ void bind_array(nb::module_& module) {
       .def("take_part", &take_part, "rows"_a, "offset_bytes"_a, "size_bytes"_a, "out"_a,
            nb::sig("def take_part(self, rows: NDArray[typing.Any], offset_bytes: int, "
                    "size_bytes: int, out: NDArray[typing.Any]) -> None"))
-      .def("batches", &batches, "batch_size"_a, "order"_a, "rows"_a.none(), "seed"_a, "epoch"_a,
-           "rank"_a, "world_size"_a, "drop_last"_a, "claim_rows"_a,
-           nb::sig(
-               "def batches(self, batch_size: int, order: str, rows: NDArray[typing.Any] | None, "
-               "seed: int, epoch: int, rank: int, world_size: int, drop_last: bool, "
-               "claim_rows: bool) -> Batches"))
+      .def(
+          "batches", &batches, "batch_size"_a, nb::kw_only(), "order"_a, "rows"_a.none(), "seed"_a,
+          "epoch"_a, "rank"_a, "world_size"_a, "drop_last"_a, "claim_rows"_a,
+          nb::sig(
+              "def batches(self, batch_size: int, *, order: str, rows: NDArray[typing.Any] | None, "
+              "seed: int, epoch: int, rank: int, world_size: int, drop_last: bool, "
+              "claim_rows: bool) -> Batches"))
       .def("flat", &flat, "memory_bytes"_a)
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("close", &Array::close, nb::call_guard<Unlocked>());

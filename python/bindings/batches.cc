@@ -1,6 +1,5 @@
 #include <nanobind/stl/optional.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -8,10 +7,10 @@
 
 #include "bindings.h"
 #include "consumer.h"
+#include "lend.h"
+#include "state.h"
 
 namespace lowtide::python {
-
-using nb::literals::operator""_a;
 
 namespace {
 
@@ -26,17 +25,11 @@ struct PyBatches : Consumer<Batches> {
 };
 
 nb::object as_tuple(Batch batch) {
-  const std::size_t count = batch.rows();
-  auto numbers = std::make_unique_for_overwrite<std::int64_t[]>(count);
-  std::ranges::copy(batch.index(), numbers.get());
-  std::int64_t* const index = numbers.get();
-  const nb::capsule index_owner(numbers.release(),
-                                [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+  nb::object index = new_index(batch);
   const std::span<std::byte> rows = batch.column(0);
   const nb::object lease = nb::cast(std::move(batch), nb::rv_policy::move);
-  return nb::make_tuple(
-      nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(index, {count}, index_owner),
-      nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(rows.data(), {rows.size()}, lease));
+  return nb::make_tuple(std::move(index), nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
+                                              rows.data(), {rows.size()}, lease));
 }
 
 nb::object next(PyBatches& self) {
@@ -58,22 +51,16 @@ nb::object make_batches(const Array& array, BatchOptions options, const nb::obje
 }
 
 void bind_batches(nb::module_& module) {
-  nb::class_<PyBatches>(module, "Batches", nb::is_weak_referenceable())
+  nb::class_<PyBatches> bound(module, "Batches", nb::is_weak_referenceable());
+  bound
       .def("next", &next,
            nb::sig("def next(self) -> "
                    "tuple[NDArray[numpy.int64], NDArray[numpy.uint8]] | None"))
-      .def("steps",
-           [](PyBatches& self) { return self.alone([](Batches& b) { return b.steps(); }); })
-      .def("position",
-           [](PyBatches& self) { return self.alone([](Batches& b) { return b.position(); }); })
-      .def(
-          "seek",
-          [](PyBatches& self, std::uint64_t step) {
-            self.alone([step](Batches& b) { b.seek(step); });
-          },
-          "step"_a)
-      .def("forked", &PyBatches::forked)
+      .def("steps", asks<PyBatches>(&Batches::steps))
+      .def("epoch", asks<PyBatches>(&Batches::epoch))
+      .def("position", asks<PyBatches>(&Batches::position))
       .def("close", &PyBatches::close);
+  bind_state<Batches>(bound);
 }
 
 }  // namespace lowtide::python

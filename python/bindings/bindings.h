@@ -58,6 +58,7 @@ using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 
 void bind_errors(nb::module_& module);
 void bind_array(nb::module_& module);
+void bind_batch(nb::module_& module);
 void bind_batches(nb::module_& module);
 void bind_tokens(nb::module_& module);
 void bind_loader(nb::module_& module);

@@ -5,13 +5,14 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "bindings.h"
 #include "gil.h"
+#include "os/per_process.h"
 
 namespace lowtide::python {
 
@@ -24,15 +25,13 @@ class Consumer {
   Consumer& operator=(const Consumer&) = delete;
   ~Consumer() { close(); }
 
-  // In a forked child, a thread that does not exist there may hold the lock.
-  void forked() { new (&lock_) std::timed_mutex; }
   [[nodiscard]] bool closed() const { return closed_; }
 
   void close() noexcept {
     if (closed_.exchange(true)) return;
     const Unlocked unlocked;
     reader_->cancel();
-    const std::lock_guard lock(lock_);
+    const std::lock_guard lock(lock_.get());
     reader_.reset();
   }
 
@@ -43,7 +42,7 @@ class Consumer {
     for (;;) {
       {
         const Unlocked unlocked;
-        const std::unique_lock lock(lock_, kSignalCheck);
+        const std::unique_lock lock(lock_.get(), kSignalCheck);
         if (lock.owns_lock()) {
           if (!reader_.has_value()) return Batch();
           if (std::optional<Batch> batch = take(*reader_)) return std::move(*batch);
@@ -60,7 +59,7 @@ class Consumer {
     for (;;) {
       {
         const Unlocked unlocked;
-        const std::unique_lock lock(lock_, kSignalCheck);
+        const std::unique_lock lock(lock_.get(), kSignalCheck);
         if (lock.owns_lock()) {
           if (!reader_.has_value()) throw std::invalid_argument(std::string(what_) + " is closed");
           return ask(*reader_);
@@ -72,9 +71,17 @@ class Consumer {
 
  private:
   const char* what_;
-  std::timed_mutex lock_;  // never waited for with the GIL held
+  PerProcess<std::timed_mutex> lock_;  // never waited for with the GIL held
   std::atomic<bool> closed_ = false;
   std::optional<Reader> reader_;
 };
+
+// A function for nanobind that asks the reader of a Held, which is a Consumer, one question.
+template <class Held, class Reader, class Value>
+auto asks(Value (Reader::*question)() const) {
+  return [question](Held& self) {
+    return self.alone([question](Reader& reader) { return (reader.*question)(); });
+  };
+}
 
 }  // namespace lowtide::python

@@ -1,5 +1,6 @@
 #include "lend.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -53,12 +54,13 @@ nb::object lend_arrays(Batch batch, nb::dlpack::dtype type) {
   const std::int64_t strides[] = {apart_bytes / static_cast<std::int64_t>(item_bytes),
                                   static_cast<std::int64_t>(block), 1};
   const nb::object lease = nb::cast(std::move(batch), nb::rv_policy::move);
-  nb::object both = nb::cast(nb::ndarray<nb::numpy>(x.data(), 3, shape, lease, strides, type));
-  return nb::make_tuple(std::move(both), lease);
+  const nb::object both =
+      nb::cast(nb::ndarray<nb::numpy>(x.data(), 3, shape, lease, strides, type));
+  return nb::make_tuple(both[0], both[1], lease);
 }
 
 nb::object lend_tensor(const Batch& batch, std::size_t column, nb::dlpack::dtype type,
-                       const nb::callable& make) {
+                       const nb::object& make) {
   const std::span<std::byte> tokens = batch.column(column);
   const auto rows = static_cast<std::int64_t>(batch.rows());
   const auto block = static_cast<std::int64_t>(tokens.size() / (type.bits / 8)) / rows;
@@ -78,6 +80,47 @@ nb::object lend_tensor(const Batch& batch, std::size_t column, nb::dlpack::dtype
   if (capsule == nullptr) throw nb::python_error();
   (void)lent.release();
   return make(nb::steal(capsule));
+}
+
+nb::object new_index(const Batch& batch) {
+  const std::span<const std::uint64_t> index = batch.index();
+  auto numbers = std::make_unique_for_overwrite<std::int64_t[]>(index.size());
+  std::ranges::copy(index, numbers.get());
+  std::int64_t* const first = numbers.get();
+  const nb::capsule owner(numbers.release(),
+                          [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(first, {index.size()}, owner));
+}
+
+namespace {
+
+// Views into a batch; each one holds it.
+using Places = nb::ndarray<nb::numpy, std::int32_t>;
+
+nb::object positions(const nb::handle_t<Batch>& lease) {
+  const Batch& batch = nb::cast<const Batch&>(lease);
+  if (batch.columns() <= kPositions) return nb::none();
+  const auto all = batch.as<std::int32_t>(kPositions);
+  return nb::cast(Places(all.data(), {batch.rows(), all.size() / batch.rows()}, lease));
+}
+
+nb::object cu_seqlens(const nb::handle_t<Batch>& lease) {
+  const Batch& batch = nb::cast<const Batch&>(lease);
+  if (batch.columns() <= kCuSeqlens) return nb::none();
+  const auto all = batch.as<std::int32_t>(kCuSeqlens);
+  return nb::cast(Places(all.data(), {all.size()}, lease));
+}
+
+}  // namespace
+
+void bind_batch(nb::module_& module) {
+  nb::class_<Batch>(module, "Batch")
+      .def_prop_ro("step", &Batch::step)
+      .def_prop_ro("epoch", &Batch::epoch)
+      .def("index", &new_index, nb::sig("def index(self) -> NDArray[numpy.int64]"))
+      .def("positions", &positions, nb::sig("def positions(self) -> NDArray[numpy.int32] | None"))
+      .def("cu_seqlens", &cu_seqlens,
+           nb::sig("def cu_seqlens(self) -> NDArray[numpy.int32] | None"));
 }
 
 }  // namespace lowtide::python

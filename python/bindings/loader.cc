@@ -1,13 +1,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +12,7 @@
 #include "consumer.h"
 #include "lend.h"
 #include "lowtide/tokens.h"
+#include "state.h"
 
 namespace lowtide::python {
 
@@ -29,24 +27,15 @@ struct PyLoader : Consumer<Loader> {
   nb::dlpack::dtype type;
 };
 
-Batch take_next(PyLoader& self, std::optional<std::uint64_t> epoch) {
-  return self.wait([&](Loader& loader) -> std::optional<Batch> {
+// Returns (x, y, batch), or None at the end of `epoch` if it is given, else of all epochs. `make`
+// makes x and y of DLPack capsules; without it they are arrays.
+nb::object next(PyLoader& self, const nb::object& make, std::optional<std::uint64_t> epoch) {
+  Batch batch = self.wait([&](Loader& loader) -> std::optional<Batch> {
     if (epoch.has_value() && loader.epoch() != *epoch) return Batch();
     return loader.next_for(kSignalCheck);
   });
-}
-
-// Returns (both, lease), or None at the end of `epoch` if it is given, else of all epochs.
-nb::object next(PyLoader& self, std::optional<std::uint64_t> epoch) {
-  Batch batch = take_next(self, epoch);
-  return batch ? lend_arrays(std::move(batch), self.type) : nb::none();
-}
-
-// The same, but returns (x, y, lease), where `make` makes x and y of DLPack capsules.
-nb::object next_tensors(PyLoader& self, const nb::callable& make,
-                        std::optional<std::uint64_t> epoch) {
-  Batch batch = take_next(self, epoch);
   if (!batch) return nb::none();
+  if (make.is_none()) return lend_arrays(std::move(batch), self.type);
   nb::object x = lend_tensor(batch, kX, self.type, make);
   nb::object y = lend_tensor(batch, kY, self.type, make);
   return nb::make_tuple(std::move(x), std::move(y), std::move(batch));
@@ -85,49 +74,6 @@ PyLoader* make(const Sources& sources, bool mixture, std::uint64_t batch_size,
   return new PyLoader(std::move(*made), type);
 }
 
-using Skipped = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>;
-
-nb::dict state(PyLoader& self) {
-  const LoaderState now = self.alone([](Loader& loader) { return loader.state(); });
-  nb::list skipped;
-  for (const auto& [epoch, first, last] : now.skipped) {
-    nb::list entry;
-    entry.append(epoch);
-    entry.append(first);
-    entry.append(last);
-    skipped.append(entry);
-  }
-  nb::dict all;
-  all["format"] = now.format;
-  all["fingerprint"] = now.fingerprint;
-  all["block_size"] = now.block_size;
-  all["order"] = std::string(order_word(now.order));
-  all["seed"] = now.seed;
-  all["epoch"] = now.epoch;
-  all["position"] = now.position;
-  all["step"] = now.step;
-  all["base"] = now.base;
-  all["skipped"] = skipped;
-  return all;
-}
-
-void restore(PyLoader& self, std::uint32_t format, std::uint64_t fingerprint,
-             std::uint64_t block_size, const std::string& order, std::uint64_t seed,
-             std::uint64_t epoch, std::uint64_t position, std::uint64_t step, std::uint64_t base,
-             const Skipped& skipped) {
-  LoaderState then{.format = format,
-                   .fingerprint = fingerprint,
-                   .block_size = block_size,
-                   .order = parse_order(order),
-                   .seed = seed,
-                   .epoch = epoch,
-                   .position = position,
-                   .step = step,
-                   .base = base};
-  for (const auto& [of, first, last] : skipped) then.skipped.push_back({of, first, last});
-  self.alone([&then](Loader& loader) { loader.restore(then); });
-}
-
 nb::object when(PyLoader& self, std::uint64_t token, std::optional<std::uint64_t> epoch,
                 std::uint64_t source) {
   const auto found = self.alone(
@@ -136,32 +82,22 @@ nb::object when(PyLoader& self, std::uint64_t token, std::optional<std::uint64_t
   return nb::make_tuple(found->step, found->rank, found->row);
 }
 
-template <class Value>
-auto asks(Value (Loader::*question)() const) {
-  return [question](PyLoader& self) {
-    return self.alone([question](Loader& loader) { return (loader.*question)(); });
-  };
-}
-
 }  // namespace
 
 void bind_loader(nb::module_& module) {
-  nb::class_<PyLoader>(module, "Loader", nb::is_weak_referenceable())
-      .def_static("open", &make, nb::rv_policy::take_ownership, "sources"_a, "mixture"_a,
-                  "batch_size"_a, "block_size"_a, "order"_a, "seed"_a, "rank"_a, "world_size"_a,
-                  "epochs"_a.none(), "drop_last"_a, "prefetch"_a.none(), "dtype"_a,
+  nb::class_<PyLoader> bound(module, "Loader", nb::is_weak_referenceable());
+  bound
+      .def_static("open", &make, nb::rv_policy::take_ownership, "sources"_a, nb::kw_only(),
+                  "mixture"_a, "batch_size"_a, "block_size"_a, "order"_a, "seed"_a, "rank"_a,
+                  "world_size"_a, "epochs"_a.none(), "drop_last"_a, "prefetch"_a.none(), "dtype"_a,
                   "memory_bytes"_a, "separate_documents"_a)
-      .def("next", &next, "epoch"_a.none() = nb::none(),
-           nb::sig("def next(self, epoch: int | None = None) -> "
-                   "tuple[NDArray[typing.Any], Batch] | None"))
-      .def("next_tensors", &next_tensors, "make"_a, "epoch"_a.none() = nb::none(),
-           nb::sig("def next_tensors(self, make: collections.abc.Callable[[object], typing.Any], "
-                   "epoch: int | None = None) -> "
-                   "tuple[typing.Any, typing.Any, Batch] | None"))
-      .def("steps", asks(&Loader::steps))
-      .def("steps_left", asks(&Loader::steps_left))
-      .def("epoch", asks(&Loader::epoch))
-      .def("step", asks(&Loader::step))
+      .def("next", &next, "make"_a.none(), "epoch"_a.none(),
+           nb::sig("def next(self, make: collections.abc.Callable[[object], typing.Any] | None, "
+                   "epoch: int | None) -> tuple[typing.Any, typing.Any, Batch] | None"))
+      .def("steps", asks<PyLoader>(&Loader::steps))
+      .def("steps_left", asks<PyLoader>(&Loader::steps_left))
+      .def("epoch", asks<PyLoader>(&Loader::epoch))
+      .def("step", asks<PyLoader>(&Loader::step))
       .def(
           "seek",
           [](PyLoader& self, std::uint64_t step, std::optional<std::uint64_t> epoch) {
@@ -178,15 +114,12 @@ void bind_loader(nb::module_& module) {
       .def("when", &when, "token"_a, "epoch"_a.none(), "source"_a,
            nb::sig("def when(self, token: int, epoch: int | None, source: int) -> "
                    "tuple[int, int, int] | None"))
-      .def("state", &state, nb::sig("def state(self) -> dict[str, typing.Any]"))
-      .def("restore", &restore, "format"_a, "fingerprint"_a, "block_size"_a, "order"_a, "seed"_a,
-           "epoch"_a, "position"_a, "step"_a, "base"_a, "skipped"_a)
       .def(
-          "stats", [](PyLoader& self) { return stats_dict(asks(&Loader::stats)(self)); },
+          "stats", [](PyLoader& self) { return stats_dict(asks<PyLoader>(&Loader::stats)(self)); },
           nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def_prop_ro("closed", [](const PyLoader& self) { return self.closed(); })
-      .def("forked", &PyLoader::forked)
       .def("close", &PyLoader::close);
+  bind_state<Loader>(bound);
 }
 
 }  // namespace lowtide::python

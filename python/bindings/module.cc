@@ -70,6 +70,7 @@ NB_MODULE(_core, module) {
   // A program that still holds a batch when the interpreter ends has done nothing wrong.
   nb::set_leak_warnings(false);
   lowtide::python::bind_errors(module);
+  lowtide::python::bind_batch(module);
   lowtide::python::bind_batches(module);
   lowtide::python::bind_array(module);
   lowtide::python::bind_tokens(module);

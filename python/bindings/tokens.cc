@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,43 +105,14 @@ nb::dict stats(const OwnedTokens& tokens) {
   return stats_dict(now);
 }
 
-// Views into a batch; each one holds it.
-using Numbers = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>;
-using Places = nb::ndarray<nb::numpy, std::int32_t>;
-
-nb::object samples(const nb::handle_t<Batch>& lease) {
-  const std::span<const std::uint64_t> index = nb::cast<const Batch&>(lease).index();
-  return nb::cast(Numbers(const_cast<std::uint64_t*>(index.data()), {index.size()}, lease));
-}
-
-nb::object positions(const nb::handle_t<Batch>& lease) {
-  const Batch& batch = nb::cast<const Batch&>(lease);
-  if (batch.columns() <= kPositions) return nb::none();
-  const auto all = batch.as<std::int32_t>(kPositions);
-  return nb::cast(Places(all.data(), {batch.rows(), all.size() / batch.rows()}, lease));
-}
-
-nb::object cu_seqlens(const nb::handle_t<Batch>& lease) {
-  const Batch& batch = nb::cast<const Batch&>(lease);
-  if (batch.columns() <= kCuSeqlens) return nb::none();
-  const auto all = batch.as<std::int32_t>(kCuSeqlens);
-  return nb::cast(Places(all.data(), {all.size()}, lease));
-}
-
 }  // namespace
 
 void bind_tokens(nb::module_& module) {
   module.def("token_types", &token_types);
-  nb::class_<Batch>(module, "Batch")
-      .def_prop_ro("step", &Batch::step)
-      .def_prop_ro("epoch", &Batch::epoch)
-      .def("samples", &samples, nb::sig("def samples(self) -> NDArray[numpy.uint64]"))
-      .def("positions", &positions, nb::sig("def positions(self) -> NDArray[numpy.int32] | None"))
-      .def("cu_seqlens", &cu_seqlens,
-           nb::sig("def cu_seqlens(self) -> NDArray[numpy.int32] | None"));
   nb::class_<OwnedTokens>(module, "Tokens")
-      .def_static("open", &open, "paths"_a, "expand"_a, "dtype"_a.none(), "format"_a.none(),
-                  "eot"_a.none(), "memory_bytes"_a, "engine"_a, "cache"_a,
+      .def_static("open", &open, "paths"_a, nb::kw_only(), "expand"_a = false,
+                  "dtype"_a = nb::none(), "format"_a = nb::none(), "eot"_a = nb::none(),
+                  "memory_bytes"_a = 0, "engine"_a = "auto", "cache"_a = "auto",
                   "gap_bytes"_a = nb::none())
       .def_prop_ro("size", &Tokens::size)
       .def_prop_ro("descr", [](const OwnedTokens& tokens) { return tokens.dtype().descr(); })
@@ -156,7 +126,7 @@ void bind_tokens(nb::module_& module) {
            nb::sig("def take(self, rows: NDArray[typing.Any], out: NDArray[typing.Any]) -> None"))
       .def("windows", &windows, "starts"_a, "block_size"_a, "dtype"_a,
            nb::sig("def windows(self, starts: NDArray[typing.Any], block_size: int, dtype: str) "
-                   "-> tuple[NDArray[typing.Any], Batch]"))
+                   "-> tuple[NDArray[typing.Any], NDArray[typing.Any], Batch]"))
       .def(
           "window_tensors",
           [](const OwnedTokens& tokens, const nb::list& starts, std::uint64_t block_size,
@@ -180,7 +150,7 @@ void bind_tokens(nb::module_& module) {
                   "-> tuple[typing.Any, typing.Any]"))
       .def("batch", &batch, "batch_size"_a, "block_size"_a, "seed"_a, "dtype"_a,
            nb::sig("def batch(self, batch_size: int, block_size: int, seed: int, dtype: str) "
-                   "-> tuple[NDArray[typing.Any], Batch]"))
+                   "-> tuple[NDArray[typing.Any], NDArray[typing.Any], Batch]"))
       .def("documents", &Tokens::documents, nb::call_guard<Unlocked>())
       .def("document_offsets", &document_offsets, "first"_a, "out"_a)
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))

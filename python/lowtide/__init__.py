@@ -21,6 +21,7 @@ from typing import Any
 
 from lowtide import _core
 from lowtide._array import Array
+from lowtide._batch import Batch
 from lowtide._batches import Batches
 from lowtide._core import FormatError
 from lowtide._documents import Documents
@@ -30,7 +31,6 @@ from lowtide._memmap import memmap
 from lowtide._open import open
 from lowtide._profile import Profile, Verdict, profile
 from lowtide._release import release
-from lowtide._token_batch import Batch
 from lowtide._tokens import Tokens, tokens
 
 __version__ = _core.version()

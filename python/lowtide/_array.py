@@ -65,7 +65,16 @@ class Array(NoTruth, Closing):
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
         most = _arguments.gap_bytes(gap)
         core = _core.Array.open(
-            names, expand, descr, axes, offset, fortran, budget, engine, cache, gap_bytes=most
+            names,
+            expand=expand,
+            dtype=descr,
+            shape=axes,
+            offset_bytes=offset,
+            fortran_order=fortran,
+            memory_bytes=budget,
+            engine=engine,
+            cache=cache,
+            gap_bytes=most,
         )
         self._core = core
         self._shape = core.shape

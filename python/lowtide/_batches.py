@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import collections.abc
 import contextlib
 import functools
 import os
@@ -17,6 +16,7 @@ from lowtide import _core
 from lowtide._arguments import MAX, flag, integer, word
 from lowtide._closing import Closing
 from lowtide._index import check_rows
+from lowtide._state import checked_old_state, checked_state, saved_state
 from lowtide._window import empty
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import Self
 
-_STATE_FORMAT = 1
 _COPIED_SHARE = 16  # an order of up to 1/16 of `memory` is copied, a larger one is borrowed
 # Reader threads must end before the interpreter does, so iterators that are never freed are
 # closed at exit. A plain set, because its methods are atomic: a WeakSet cannot be listed while
@@ -51,13 +50,7 @@ def _close_all() -> None:
         readers.close()
 
 
-def _forked() -> None:
-    _core.forget_threads()
-    for readers in _living():
-        readers.forked()
-
-
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_core.forget_threads)
 
 
 class Batches(Closing):
@@ -131,14 +124,14 @@ class Batches(Closing):
     def _start(self) -> _core.Batches:
         core = self._array.batches(
             self._batch_size,
-            self._order,
-            self._rows,
-            self._seed,
-            self._epoch,
-            self._rank,
-            self._world_size,
-            self._drop_last,
-            self._claim_rows,
+            order=self._order,
+            rows=self._rows,
+            seed=self._seed,
+            epoch=self._epoch,
+            rank=self._rank,
+            world_size=self._world_size,
+            drop_last=self._drop_last,
+            claim_rows=self._claim_rows,
         )
         remember(core)
         return core
@@ -175,54 +168,26 @@ class Batches(Closing):
     def state_dict(self) -> dict[str, Any]:
         """Returns the current position as a small dict that JSON can hold.
 
-        Batches that were read ahead but not delivered do not count.
+        Batches that were read ahead but not delivered do not count. The dict also holds a
+        fingerprint of the data and of an order of your own: a copy of the data can resume, other
+        data is refused.
         """
-        rows = self._core.position() * self._batch_size * self._world_size
-        return {
-            "format": _STATE_FORMAT,
-            "epoch": self._epoch,
-            "position": min(rows, self._size),
-            "seed": self._seed,
-            "order": self._order if self._rows is None else "rows",
-            "size": self._size,
-        }
+        return saved_state(self._core)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues from where `state` was taken.
-
-        The batch size and world size may differ as long as the position is a multiple of their
-        product.
+        """Continues from where `state` was taken, with any batch size and world size.
 
         Args:
             state: A dict that `state_dict` returned.
 
         Raises:
-            ValueError: The order, seed or number of rows differs, or the position is not between
-                two global batches. The message names what differs.
+            ValueError: The data, the order or the seed differs, or `state` is damaged. The message
+                names what is wrong.
             TypeError: `state` is not a dict.
         """
-        if not isinstance(state, collections.abc.Mapping):
-            kind = type(state).__name__
-            raise TypeError(f"state must be a dict from state_dict(), not {kind}")
-        mine = self.state_dict()
-        for key in ("format", "seed", "order", "size"):
-            if state.get(key) != mine[key]:
-                raise ValueError(
-                    f"state has {key} {state.get(key)!r}, but these batches have {mine[key]!r}"
-                )
-        epoch = integer(state.get("epoch"), "epoch in state", 0, 2**64 - 1)
-        position = integer(state.get("position"), "position in state", 0, self._size)
-        step, rest = divmod(position, self._batch_size * self._world_size)
-        if rest and position < self._size:
-            raise ValueError(
-                f"position {position} in state is not a multiple of batch_size * world_size "
-                f"({self._batch_size * self._world_size}): use sizes whose product divides it"
-            )
-        if epoch != self._epoch:
-            self._core.close()
-            self._epoch = epoch
-            self._core = self._start()
-        self._core.seek(len(self) if position == self._size else step)
+        told = checked_old_state(state, self._size) or checked_state(state)
+        self._core.restore(**told)
+        self._epoch = self._core.epoch()
 
     def close(self) -> None:
         """Stops reading and ends the iteration; batches already delivered stay valid."""

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from lowtide import _core
 from lowtide._arguments import MAX, flag, integer, memory_bytes, token_word, word
+from lowtide._batch import Batch
 from lowtide._batches import remember
 from lowtide._closing import Closing
-from lowtide._loader_state import checked_state
-from lowtide._token_batch import Batch
-from lowtide._tokens import Tokens
+from lowtide._state import checked_state, saved_state
+from lowtide._weighted import weighted_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
-    AnyArray = npt.NDArray[Any]
+    from lowtide._tokens import Tokens
+
 
 _MAX_SEED = 2**64 - 1
 
@@ -49,6 +47,9 @@ class Loader(Closing):
     """
 
     __slots__ = ("__weakref__", "_core", "_options", "_steps", "_tokens")
+
+    _name: ClassVar[str] = "lowtide.Loader"
+    _make: ClassVar[Any] = None  # makes a tensor of a DLPack capsule; None: batches hold arrays
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class Loader(Closing):
                 needs, or the budget is too small.
             TypeError: An argument has the wrong type.
         """
-        sources, is_mixture = _sources(tokens)
+        sources, is_mixture = weighted_sources(tokens)
         epochs = None if epochs is None else integer(epochs, "epochs", 1, MAX)
         self._options: dict[str, Any] = {
             "batch_size": integer(batch_size, "batch_size", 1, MAX),
@@ -134,7 +135,16 @@ class Loader(Closing):
     def __iter__(self) -> Iterator[Batch]:
         """Iterates over the rest of the current epoch; yields nothing after the last epoch."""
         self._check_open()
-        return _rest(self._core, self._core.epoch())
+        return self._rest(self._core.epoch())
+
+    def _rest(self, epoch: int) -> Iterator[Batch]:
+        while (found := self._core.next(self._make, epoch)) is not None:
+            yield self._batch(*found)
+
+    def _batch(self, x: Any, y: Any, lease: _core.Batch) -> Batch:
+        batch = Batch((x, y))
+        batch._lease = lease
+        return batch
 
     def next(self) -> Batch:
         """Returns the next batch and continues across epochs.
@@ -148,11 +158,11 @@ class Loader(Closing):
             FormatError: A file has changed or is shorter than expected.
             ValueError: A token does not fit `dtype`, or the loader is closed.
         """
-        found = self._core.next()
+        found = self._core.next(self._make, None)
         if found is None:
             self._check_open()
             raise StopIteration
-        return Batch(*found)
+        return self._batch(*found)
 
     def __len__(self) -> int:
         """Number of steps in one whole epoch."""
@@ -260,9 +270,7 @@ class Loader(Closing):
         Batches that were read ahead but not delivered do not count. The dict also holds a
         fingerprint of the data: a copy of the data can resume, other data is refused.
         """
-        state = self._core.state()
-        state["fingerprint"] = f"{state['fingerprint']:016x}"
-        return state
+        return saved_state(self._core)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues from where `state` was taken, with any batch size and world size.
@@ -295,7 +303,7 @@ class Loader(Closing):
     def __repr__(self) -> str:
         told = self._options
         about = (
-            f"<lowtide.Loader {told['batch_size']} x {told['block_size']} tokens "
+            f"<{self._name} {told['batch_size']} x {told['block_size']} tokens "
             f"order={told['order']!r} seed={told['seed']} rank={self.rank}/{self.world_size}"
         )
         if self.closed:
@@ -303,40 +311,8 @@ class Loader(Closing):
         return f"{about} epoch={self.epoch} step={self.step} of {len(self)}>"
 
 
-def _rest(core: _core.Loader, epoch: int) -> Iterator[Batch]:
-    while (found := core.next(epoch)) is not None:
-        yield Batch(*found)
-
-
 def _optional(value: int | None, name: str) -> int | None:
     return None if value is None else integer(value, name, 0, _MAX_SEED)
-
-
-def _sources(tokens: Any) -> tuple[list[tuple[Tokens, float]], bool]:
-    """Returns the sources with their weights, and whether the caller gave weights."""
-    if isinstance(tokens, Tokens):
-        return [(tokens, 1.0)], False
-    if not isinstance(tokens, (list, tuple)):
-        kind = type(tokens).__name__
-        raise TypeError(
-            f"tokens must be a lowtide.Tokens (open it with lowtide.tokens) or a list of (Tokens, "
-            f"weight), not {kind}"
-        )
-    if not tokens:
-        raise ValueError("tokens is an empty list: give at least one (Tokens, weight)")
-    return [_weighted(entry, place) for place, entry in enumerate(tokens)], True
-
-
-def _weighted(entry: Any, place: int) -> tuple[Tokens, float]:
-    if not isinstance(entry, (list, tuple)) or len(entry) != 2 or not isinstance(entry[0], Tokens):
-        raise TypeError(f"entry {place} of tokens must be (Tokens, weight), not {entry!r}")
-    weight = entry[1]
-    if isinstance(weight, (bool, np.bool_, str, bytes)) or not hasattr(weight, "__float__"):
-        kind = type(weight).__name__
-        raise TypeError(f"the weight of entry {place} must be a number, not {kind}")
-    if not (math.isfinite(weight) and weight > 0):
-        raise ValueError(f"the weight of entry {place} must be finite and above 0, not {weight}")
-    return entry[0], float(weight)
 
 
 def _remake(kind: type[Loader], tokens: Any, options: dict[str, Any], state: Any) -> Loader:

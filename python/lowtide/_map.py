@@ -67,7 +67,13 @@ class Reader:
         shape = (rows, row_bytes)
         names = [descriptor.path]
         core = _core.Array.open(
-            names, False, "'|u1'", list(shape), first, False, memory, "auto", cache, headerless=True
+            names,
+            dtype="'|u1'",
+            shape=list(shape),
+            offset_bytes=first,
+            memory_bytes=memory,
+            cache=cache,
+            headerless=True,
         )
         self._source = CoreSource(core, shape, np.dtype(np.uint8), has_parts=True)
 

@@ -105,7 +105,15 @@ class Tokens(NoTruth, Closing):
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
         most = _arguments.gap_bytes(gap)
         self._core = _core.Tokens.open(
-            names, expand, descr, format, eot, budget, engine, cache, most
+            names,
+            expand=expand,
+            dtype=descr,
+            format=format,
+            eot=eot,
+            memory_bytes=budget,
+            engine=engine,
+            cache=cache,
+            gap_bytes=most,
         )
         self._dtype = _arguments.dtype_of(self._core.descr)
         self._source = CoreSource(self._core, self.shape, self._dtype, has_parts=False)
@@ -222,10 +230,10 @@ class Tokens(NoTruth, Closing):
         word = _arguments.token_word(dtype)
         found = checked_starts(starts)
         try:
-            both, _ = self._core.windows(found, block_size, word)
+            x, y, _ = self._core.windows(found, block_size, word)
         except MemoryError:
             raise _too_large(len(found), block_size, word) from None
-        return both[0], both[1]
+        return x, y
 
     def batch(
         self, batch_size: int, block_size: int, seed: int, dtype: npt.DTypeLike = "int64"
@@ -254,10 +262,10 @@ class Tokens(NoTruth, Closing):
         if block_size < len(self) and batch_size * block_size > _MOST_TOKENS:
             raise _too_large(batch_size, block_size, word)
         try:
-            both, _ = self._core.batch(batch_size, block_size, seed, word)
+            x, y, _ = self._core.batch(batch_size, block_size, seed, word)
         except MemoryError:
             raise _too_large(batch_size, block_size, word) from None
-        return both[0], both[1]
+        return x, y
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
         """Loads all tokens into new memory, for `np.asarray(t)`.

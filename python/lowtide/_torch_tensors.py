@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 import torch.utils.dlpack
 
 from lowtide import _core
 from lowtide._arguments import MAX, integer, token_word
-from lowtide._token_batch import Copied
 from lowtide._tokens import Tokens, checked_starts
 
 if TYPE_CHECKING:
@@ -67,75 +65,3 @@ def windows(
         pass
     starts = checked_starts(ix.cpu().numpy() if isinstance(ix, torch.Tensor) else ix)
     return tokens._core.window_tensors(starts, block_size, word, from_dlpack)
-
-
-class Batch(tuple[torch.Tensor, ...]):
-    """The tensors of one step of a `lowtide.torch.Loader`: `x, y = batch`.
-
-    The tensors are writable and borrowed: they stay valid and unchanged while any of them lives,
-    even after `Loader.close`. With pin_memory=True they are copies in pinned memory.
-
-    It is a tuple, so that `Trainer`, `accelerate` and `DataLoader` can move it to a device. The
-    tuple that they build from it holds (x, y) only; its other attributes are None.
-    """
-
-    _lease: _core.Batch | Copied | None = None  # None for a tuple that others rebuilt
-    _pin = False
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        told = None if self._lease is None else Copied.of(self._lease)
-        return make_batch, (tuple(self), told, self._pin)
-
-    @property
-    def x(self) -> torch.Tensor:
-        """Inputs, of shape (batch_size, block_size)."""
-        return self[0]
-
-    @property
-    def y(self) -> torch.Tensor:
-        """Targets: x one token later."""
-        return self[1]
-
-    @property
-    def step(self) -> int | None:
-        """Step of the batch in its epoch, from 0; None for a rebuilt tuple."""
-        return None if self._lease is None else self._lease.step
-
-    @property
-    def epoch(self) -> int | None:
-        """Epoch of the batch, from 0; None for a rebuilt tuple."""
-        return None if self._lease is None else self._lease.epoch
-
-    @property
-    def samples(self) -> torch.Tensor | None:
-        """Number of each window; with order="random", its first token. A new int64 tensor."""
-        if self._lease is None:
-            return None
-        return torch.from_numpy(self._lease.samples().astype(np.int64))
-
-    @property
-    def positions(self) -> torch.Tensor | None:
-        """Position of each token in its document, as `lowtide.Batch.positions`."""
-        return None if self._lease is None else _tensor(self._lease.positions(), self._pin)
-
-    @property
-    def cu_seqlens(self) -> torch.Tensor | None:
-        """Document starts in x.reshape(-1), as `lowtide.Batch.cu_seqlens`."""
-        return None if self._lease is None else _tensor(self._lease.cu_seqlens(), self._pin)
-
-
-def make_batch(
-    pair: tuple[torch.Tensor, ...], lease: _core.Batch | Copied | None, pin: bool
-) -> Batch:
-    """Makes a Batch from `pair`, which is (x, y); `pin` applies to its other tensors."""
-    batch = Batch(pair)
-    batch._lease = lease
-    batch._pin = pin
-    return batch
-
-
-def _tensor(lent: npt.NDArray[Any] | None, pin: bool) -> torch.Tensor | None:
-    if lent is None:
-        return None
-    shared = torch.from_numpy(lent)
-    return shared.pin_memory() if pin else shared

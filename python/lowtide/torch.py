@@ -22,12 +22,12 @@ import torch.distributed
 import torch.utils.data
 
 import lowtide
-from lowtide._closing import Closing
+from lowtide._batch import Batch
 from lowtide._torch_dataset import Dataset
-from lowtide._torch_tensors import INTEGERS, Batch, from_dlpack, make_batch, windows
+from lowtide._torch_tensors import INTEGERS, from_dlpack, windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -41,13 +41,16 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
+class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
     """A `lowtide.Loader` that delivers tensors; batches, state and errors are the same.
 
     It reads ahead on threads of its own and needs no DataLoader. If your code requires one, wrap it
     with batch_size=None and num_workers=0; StatefulDataLoader saves its state. Use it from one
     thread at a time. It is a context manager that closes itself.
     """
+
+    _name = "lowtide.torch.Loader"
+    _make = staticmethod(from_dlpack)
 
     def __init__(
         self,
@@ -94,36 +97,12 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
             TypeError: An argument has the wrong type.
         """
         rank, world_size = _ranks(rank, world_size)
-        self._loader = lowtide.Loader(
+        super().__init__(
             tokens, batch_size, block_size, order, seed, rank, world_size, epochs, drop_last,
             prefetch, INTEGERS.get(dtype, dtype), memory, documents,
         )  # fmt: skip
-        self._pin = bool(pin_memory) and _can_pin()
-
-    @property
-    def rank(self) -> int:
-        """This rank, from 0."""
-        return self._loader.rank
-
-    @property
-    def world_size(self) -> int:
-        """Number of ranks."""
-        return self._loader.world_size
-
-    @property
-    def epoch(self) -> int:
-        """Epoch of the next batch, from 0."""
-        return self._loader.epoch
-
-    @property
-    def step(self) -> int:
-        """Step of the next batch in its epoch, from 0."""
-        return self._loader.step
-
-    @property
-    def steps_left(self) -> int:
-        """Number of steps left in the current epoch; 0 after the last epoch."""
-        return self._loader.steps_left
+        pin = self._options["pin_memory"] = bool(pin_memory) and _can_pin()
+        self._convert = _pinned if pin else torch.from_numpy
 
     def __iter__(self) -> Iterator[Batch]:
         """Iterates over the rest of the current epoch; the next loop covers the next epoch.
@@ -138,111 +117,23 @@ class Loader(Closing, torch.utils.data.IterableDataset[Batch]):
                 f"every batch {worker.num_workers} times: use it without a DataLoader or with "
                 "num_workers=0 (it reads ahead on threads of its own)"
             )
-        self._loader._check_open()
-        core = self._loader._core
-        epoch = core.epoch()
-        while (found := core.next_tensors(from_dlpack, epoch)) is not None:
-            yield self._batch(*found)
-
-    def __len__(self) -> int:
-        """Number of steps in one whole epoch."""
-        return len(self._loader)
-
-    def next(self) -> Batch:
-        """Returns the next batch and continues across epochs.
-
-        Returns:
-            A borrowed batch; see `Batch`.
-
-        Raises:
-            StopIteration: The last epoch is over.
-            OSError: A read failed; the next call tries it again.
-            FormatError: A file has changed or is shorter than expected.
-            ValueError: A token does not fit `dtype`, or the loader is closed.
-        """
-        found = self._loader._core.next_tensors(from_dlpack)
-        if found is None:
-            self._loader._check_open()
-            raise StopIteration
-        return self._batch(*found)
+        return super().__iter__()
 
     def _batch(self, x: torch.Tensor, y: torch.Tensor, lease: _core.Batch) -> Batch:
-        if self._pin:
+        if self._convert is _pinned:
             x, y = x.pin_memory(), y.pin_memory()
-        return make_batch((x, y), lease, self._pin)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns the position of the run as a small dict, as `lowtide.Loader.state_dict` does."""
-        return self._loader.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues from where `state` was taken, with any batch size and world size.
-
-        Args:
-            state: A dict that `state_dict` returned, here or in a `lowtide.Loader`.
-
-        Raises:
-            ValueError: The data, block_size, order or seed differs, or `state` is damaged.
-            TypeError: `state` is not a dict.
-        """
-        self._loader.load_state_dict(state)
-
-    def seek(self, step: int, epoch: int | None = None) -> None:
-        """Moves to a step of an epoch, as `lowtide.Loader.seek` does.
-
-        Args:
-            step: Step to deliver next, counted from the start of the epoch.
-            epoch: Epoch to move to. None: the current one.
-
-        Raises:
-            IndexError: The epoch has no such step, or there is no such epoch.
-        """
-        self._loader.seek(step, epoch)
-
-    def skip(self, steps: tuple[int, int], epoch: int | None = None) -> None:
-        """Skips upcoming steps of an epoch, as `lowtide.Loader.skip` does.
-
-        Args:
-            steps: A pair (first, last); steps first to last - 1 are skipped.
-            epoch: Epoch of these steps. None: the current one.
-
-        Raises:
-            ValueError: A step has already been delivered, the epoch has no such step, or there are
-                more than 16 ranges in the current and later epochs.
-            TypeError: `steps` is not a pair of integers.
-        """
-        self._loader.skip(steps, epoch)
-
-    def when(
-        self, token_offset: int, epoch: int | None = None, source: int = 0
-    ) -> lowtide.When | None:
-        """Finds where an epoch has a token in `x`, as `lowtide.Loader.when` does.
-
-        Args:
-            token_offset: Number of the token in its stream, from 0.
-            epoch: Epoch to search. None: the current one.
-            source: Index of the source in a mixture.
-
-        Returns:
-            The step, rank and row, or None if that epoch leaves the token out.
-
-        Raises:
-            IndexError: There is no such token or source.
-            ValueError: The order is "random".
-        """
-        return self._loader.when(token_offset, epoch, source)
-
-    def stats(self) -> dict[str, Any]:
-        """Reports the reads so far, the engine and the memory held, as `Array.stats` does."""
-        return self._loader.stats()
-
-    def close(self) -> None:
-        """Stops reading; tensors already delivered stay valid."""
-        self._loader.close()
+        batch = Batch((x, y))
+        batch._lease = lease
+        batch._convert = self._convert
+        return batch
 
     def __repr__(self) -> str:
-        pinned = ", pin_memory" if self._pin else ""
-        return f"<lowtide.torch.Loader over {self._loader!r}{pinned}>"
+        about = super().__repr__()
+        return about[:-1] + " pin_memory>" if self._convert is _pinned else about
+
+
+def _pinned(array: npt.NDArray[Any]) -> torch.Tensor:
+    return torch.from_numpy(array).pin_memory()
 
 
 def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:

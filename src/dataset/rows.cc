@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/hash.h"
 #include "lowtide/error.h"
 
 namespace lowtide {
@@ -139,6 +140,14 @@ std::uint64_t Rows::column_target_bytes(std::uint64_t column) const {
     column /= shape_[axis];
   }
   return element * dtype_.itemsize_bytes;
+}
+
+std::uint64_t Rows::layout_hash() const {
+  const std::string type = dtype_.descr();
+  std::uint64_t hash = hash_with(fortran_order_ ? 1 : 0, std::as_bytes(std::span(type)));
+  hash = hash_with(hash, std::as_bytes(std::span(shape_)));
+  const std::vector<std::uint64_t> files = file_rows();
+  return hash_with(hash, std::as_bytes(std::span(files)));
 }
 
 std::vector<std::uint64_t> Rows::file_rows() const {

@@ -55,6 +55,9 @@ class Rows final : public Dataset {
                      std::span<const std::uint64_t> samples, std::span<std::byte* const> targets,
                      std::vector<Read>& out) const;
 
+  // A hash of the dtype, the shape, the order of elements and the rows of each file.
+  [[nodiscard]] std::uint64_t layout_hash() const;
+
   // How many rows each file has.
   [[nodiscard]] std::vector<std::uint64_t> file_rows() const;
   // All elements on one axis, in file order, one file after the other.

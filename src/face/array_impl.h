@@ -1,6 +1,8 @@
 // array_impl.h - the implementation of an open array, shared by its copies and their Batches.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +23,12 @@ class Array::Impl {
   const std::shared_ptr<const Rows> rows;
   const std::string format;
   const std::shared_ptr<StoreHolder> holder;
+
+  // As Array::fingerprint. Any thread.
+  [[nodiscard]] std::uint64_t fingerprint();
+
+ private:
+  std::atomic<std::uint64_t> fingerprint_{0};  // 0: not computed yet
 };
 
 }  // namespace lowtide

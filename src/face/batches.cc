@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/hash.h"
 #include "face/array_impl.h"
 #include "face/run.h"
 #include "lowtide/array.h"
@@ -35,21 +36,38 @@ Schedule schedule_of(const BatchOptions& options, std::uint64_t rows) {
   return schedule;
 }
 
-RunInputs inputs_of(const std::shared_ptr<const Rows>& rows, std::shared_ptr<StoreHolder> holder,
-                    const BatchOptions& options) {
-  const std::uint64_t size = rows->size();
+std::uint64_t hash_of(const RowList& list, std::uint64_t hash) {
+  return std::visit(
+      [hash](const auto& rows) {
+        std::uint64_t all = hash_with(hash, rows.size());
+        for (const auto row : rows) all = hash_with(all, static_cast<std::uint64_t>(row));
+        return all;
+      },
+      list);
+}
+
+RunInputs inputs_of(const std::shared_ptr<Array::Impl>& array, const BatchOptions& options) {
+  const std::uint64_t size = array->rows->size();
   std::vector<Budget::Entry> holds;
   if (options.rows && options.claim_rows) {
     const auto bytes = [](const auto& list) { return std::uint64_t{list.size_bytes()}; };
     holds.push_back({.what = "order", .bytes = std::visit(bytes, *options.rows)});
   }
-  return {.dataset = rows,
-          .holder = std::move(holder),
+  return {.dataset = array->rows,
+          .holder = array->holder,
           .make_order = [size, options]() -> std::unique_ptr<Order> {
             if (options.rows) return make_explicit(*options.rows, size);
             if (options.order == OrderKind::shuffle) return make_shuffle(size, options.seed);
             return make_sequential(size);
           },
+          .fingerprint =
+              [array, options] {
+                const std::uint64_t data = array->fingerprint();
+                return options.rows ? hash_of(*options.rows, data) : data;
+              },
+          .like = {.order = options.rows ? "rows" : std::string(order_word(options.order)),
+                   .seed = options.seed},
+          .one_epoch = true,
           .holds = std::move(holds)};
 }
 
@@ -67,18 +85,32 @@ std::optional<Batch> Batches::next_for(std::chrono::milliseconds timeout) {
   return run_->next_for(timeout);
 }
 std::uint64_t Batches::steps() const {
-  return run_->turns();
+  return run_->schedule().steps_in_epoch();
+}
+std::uint64_t Batches::epoch() const {
+  return run_->schedule().epoch;
 }
 std::uint64_t Batches::position() const {
-  return run_->turn();
+  return run_->now().step;
 }
 
 void Batches::seek(std::uint64_t step) {
-  if (step > run_->turns()) {
+  if (step > steps()) {
     throw std::out_of_range("seek: step " + std::to_string(step) + " is beyond the " +
-                            std::to_string(run_->turns()) + " steps of the epoch");
+                            std::to_string(steps()) + " steps of the epoch");
   }
-  run_->restart(run_->schedule(), step);
+  run_->seek(step, epoch());
+}
+
+State Batches::state() const {
+  return run_->state();
+}
+
+void Batches::restore(const State& state) {
+  State here = state;
+  const std::uint64_t each = run_->schedule().positions_per_step();
+  here.step = state.position / each + (state.position % each == 0 ? 0 : 1);
+  run_->restore(here);
 }
 
 void Batches::cancel() noexcept {
@@ -86,8 +118,8 @@ void Batches::cancel() noexcept {
 }
 
 Batches Array::batches(const BatchOptions& options) const {
-  return Batches(std::make_unique<Run>(inputs_of(impl_->rows, impl_->holder, options),
-                                       schedule_of(options, impl_->rows->size())));
+  return Batches(
+      std::make_unique<Run>(inputs_of(impl_, options), schedule_of(options, impl_->rows->size())));
 }
 
 }  // namespace lowtide

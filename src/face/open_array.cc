@@ -78,9 +78,7 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                       " was given, but the files together have " + shape_text(rows->shape()));
   }
   const auto shard = static_cast<std::uint32_t>(rows->shards()->size() - 1);
-  auto impl =
-      std::make_shared<Impl>(rows, std::move(format),
-                             options.read);
+  auto impl = std::make_shared<Impl>(rows, std::move(format), options.read);
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }

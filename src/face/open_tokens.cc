@@ -90,9 +90,8 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
     throw FormatError("all " + std::to_string(paths.size()) + " files are empty");
   }
   const auto shard = static_cast<std::uint32_t>(stream->shards()->size() - 1);
-  auto impl =
-      std::make_shared<Impl>(stream, std::move(layouts), std::move(index_shards), options.eot,
-                             options.read);
+  auto impl = std::make_shared<Impl>(stream, std::move(layouts), std::move(index_shards),
+                                     options.eot, options.read);
   impl->holder->store()->files().adopt(shard, std::move(last));
   return impl;
 }

@@ -42,8 +42,7 @@ CacheMode parse_cache(std::string_view word) {
 OrderKind parse_order(std::string_view word) {
   using enum OrderKind;
   return parse_word<OrderKind, 3>(
-      "order", word,
-      {{{"shuffle", shuffle}, {"random", random}, {"sequential", sequential}}});
+      "order", word, {{{"shuffle", shuffle}, {"random", random}, {"sequential", sequential}}});
 }
 
 std::string_view order_word(OrderKind order) {

@@ -1,37 +1,29 @@
 #include "face/run.h"
 
-#include <new>
 #include <utility>
 
 #include "core/clock.h"
 #include "loader/room.h"
-#include "os/process_id.h"
 
 namespace lowtide {
 namespace {
 
-constexpr std::chrono::hours kLongWait{
-    1};  // a wait has no end, but not all clocks can express that
+constexpr std::chrono::hours kLongWait{1};  // next() has no end, but some clocks would overflow
 
 }  // namespace
 
 Run::Run(RunInputs inputs, Schedule schedule)
     : in_(std::move(inputs)),
-      pid_(process_id()),
-      store_(in_.holder->store()),
-      order_(in_.make_order()),
-      schedule_(std::move(schedule)),
+      origin_(std::move(schedule)),
+      live_(
+          [this] { return std::make_unique<Live>(in_.holder->store_of_run(), in_.make_order()); }),
+      schedule_(origin_),
       turns_(schedule_.turns()) {
-  start();
+  (void)in_.holder->store();  // throws if it is closed
+  (void)start(live_.get());
 }
 
-Run::~Run() {
-  if (process_id() == pid_) {
-    end();
-  } else {
-    leave_to_parent();
-  }
-}
+Run::~Run() = default;
 
 Batch Run::next() {
   for (;;) {
@@ -40,100 +32,80 @@ Batch Run::next() {
 }
 
 std::optional<Batch> Run::next_for(std::chrono::milliseconds timeout) {
-  notice_fork();
-  if (!lookahead_) {
-    if (turn_ == turns_ || cancelled_) return Batch();
-    start();  // in a forked child, or after a restart that failed to start
+  Live& live = live_.get();
+  Lookahead* lookahead = live.reading();
+  if (lookahead == nullptr) {
+    if (ended() || cancelled_) return Batch();
+    lookahead = &start(live);  // in a forked child, or after a restart that failed to start
   }
   const std::uint64_t before = now_ns();
-  std::optional<Batch> batch = lookahead_->next(timeout);
+  std::optional<Batch> batch = lookahead->next(timeout);
   const std::uint64_t waited = now_ns() - before;
   if (!batch) return std::nullopt;
   if (!*batch) {
-    // Its claims become free for others as soon as the last batch was taken.
-    if (turn_ == turns_) end();
+    if (ended()) live.end();  // its claims become free for others
     return Batch();
   }
-  store_->count_delivered(batch->rows() * in_.dataset->sample_bytes(), waited);
+  live.store->count_delivered(batch->rows() * in_.dataset->sample_bytes(), waited);
   ++turn_;
   return batch;
 }
 
-void Run::restart(Schedule schedule, std::uint64_t turn) {
-  notice_fork();
-  end();
-  schedule_ = std::move(schedule);
-  turns_ = schedule_.turns();
-  turn_ = turn;
-  start();
-}
-
-Store& Run::store() {
-  notice_fork();
-  return *store_;
-}
-
-const Order& Run::order() {
-  notice_fork();
-  return *order_;
-}
-
 void Run::cancel() noexcept {
-  if (process_id() != pid_) return;
-  const std::lock_guard lock(mutex_);
   cancelled_ = true;
-  if (lookahead_) lookahead_->cancel();
+  Live* const live = live_.find();
+  if (live == nullptr) return;
+  const MutexLock lock(live->mutex);
+  if (live->lookahead) live->lookahead->cancel();
 }
 
-void Run::start() {
-  store_->files().verify_open();
+Lookahead& Run::start(Live& live) {
+  Store& store = *live.store;
+  store.files().verify_open();
   std::vector<Budget::Entry> needs = least_room(*in_.dataset, schedule_);
   needs.insert(needs.end(), in_.holds.begin(), in_.holds.end());
-  engine_ = store_->begin_run(needs);
+  live.engine = store.begin_run(needs);
   try {
-    claims_ = store_->budget().claim_all(in_.holds);
+    live.claims = store.budget().claim_all(in_.holds);
     auto lookahead = std::make_unique<Lookahead>(
-        LookaheadInputs{*in_.dataset, *order_, *engine_, store_->budget()}, schedule_, turn_,
+        LookaheadInputs{*in_.dataset, *live.order, *live.engine, store.budget()}, schedule_, turn_,
         in_.most_ahead);
-    store_->watch(lookahead->pool());
-    const std::lock_guard lock(mutex_);
+    store.watch(lookahead->pool());
+    const MutexLock lock(live.mutex);
     if (cancelled_) lookahead->cancel();
-    lookahead_ = std::move(lookahead);
+    live.lookahead = std::move(lookahead);
+    return *live.lookahead;
   } catch (...) {
-    end();
+    live.end();
     throw;
   }
 }
 
-void Run::end() {
+void Run::restart(Schedule schedule) {
+  Live& live = live_.get();
+  live.end();
+  schedule_ = std::move(schedule);
+  turns_ = schedule_.turns();
+  turn_ = 0;
+  (void)start(live);
+}
+
+Lookahead* Run::Live::reading() {
+  const MutexLock lock(mutex);
+  return lookahead.get();
+}
+
+void Run::Live::end() {
   std::unique_ptr<Lookahead> ended;
   {
-    const std::lock_guard lock(mutex_);
-    ended = std::move(lookahead_);
+    const MutexLock lock(mutex);
+    ended = std::move(lookahead);
   }
   ended.reset();
-  claims_.clear();
-  if (!engine_) return;
-  engine_.reset();
-  store_->end_run();
-}
-
-void Run::notice_fork() {
-  if (process_id() == pid_) return;
-  leave_to_parent();
-  store_ = in_.holder->store_of_run();
-  order_ = in_.make_order();
-  pid_ = process_id();
-}
-
-// Leaks on purpose: the threads do not exist in this process, so nothing can be shut down here.
-void Run::leave_to_parent() {
-  new (&mutex_) std::mutex;
-  (void)lookahead_.release();
-  (void)order_.release();
-  (void)new std::vector<Claim>(std::move(claims_));
-  if (engine_) (void)new std::shared_ptr<Engine>(std::move(engine_));
-  if (store_) (void)new std::shared_ptr<Store>(std::move(store_));
+  claims.clear();
+  if (!engine) return;
+  engine.reset();
+  store->end_run();
 }
 
 }  // namespace lowtide

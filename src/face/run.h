@@ -1,5 +1,5 @@
 // run.h - a sequence of batches for one consumer, of an array or of tokens. It can be moved to
-// another place, and it starts again in a forked child.
+// another place, saved and restored, and it starts again in a forked child.
 #pragma once
 
 #include <atomic>
@@ -7,15 +7,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "core/mutex.h"
 #include "dataset/dataset.h"
 #include "face/store.h"
 #include "loader/lookahead.h"
 #include "loader/schedule.h"
+#include "lowtide/state.h"
 #include "order/order.h"
+#include "os/per_process.h"
 
 namespace lowtide {
 
@@ -23,15 +25,18 @@ struct RunInputs {
   std::shared_ptr<const Dataset> dataset;
   std::shared_ptr<StoreHolder> holder;
   std::function<std::unique_ptr<Order>()> make_order;  // called again in a forked child
-  std::uint64_t most_ahead = 0;                        // batches; 0: as many as pay off
-  std::vector<Budget::Entry> holds = {};               // held by the caller for this run; claimed
+  std::function<std::uint64_t()> fingerprint;          // of the data; may read it
+  State like = {};               // the seed, order and block_size of every state of this run
+  bool one_epoch = false;        // it ends with its epoch instead of before the next one
+  std::uint64_t most_ahead = 0;  // batches; 0: as many as pay off
+  std::vector<Budget::Entry> holds = {};  // held by the caller for this run; claimed
 };
 
 // One consumer at a time; cancel() from any thread.
 class Run {
  public:
-  // Starts reading at once. Throws std::invalid_argument if the budget is too small, FormatError
-  // or IoError if a file changed since it was opened.
+  // `schedule` starts with a whole epoch, without skips. Throws std::invalid_argument if the budget
+  // is too small, FormatError or IoError if a file changed since it was opened.
   Run(RunInputs inputs, Schedule schedule);
   ~Run();
 
@@ -39,35 +44,60 @@ class Run {
   [[nodiscard]] Batch next();
   // The same, but nullopt after `timeout`.
   [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout);
-
-  // Continues from a turn of the same or another schedule. O(1): nothing is replayed.
-  void restart(Schedule schedule, std::uint64_t turn);
   void cancel() noexcept;
 
+  // Where the next batch is.
+  [[nodiscard]] Schedule::Turn now() const;
+  [[nodiscard]] bool ended() const { return turn_ == turns_; }
   [[nodiscard]] const Schedule& schedule() const { return schedule_; }
-  [[nodiscard]] std::uint64_t turn() const { return turn_; }    // delivered so far
-  [[nodiscard]] std::uint64_t turns() const { return turns_; }  // in total
-  [[nodiscard]] Store& store();
-  [[nodiscard]] const Order& order();
+  [[nodiscard]] Store& store() { return *live_.get().store; }
+  [[nodiscard]] const Order& order() { return *live_.get().order; }
+
+  // These are as in Loader. O(1): nothing is replayed.
+  void seek(std::uint64_t step, std::uint64_t epoch);
+  void skip(std::uint64_t first, std::uint64_t last, std::uint64_t epoch);
+  [[nodiscard]] State state() const;
+  void restore(const State& state);
+
+  // Throws std::out_of_range for an epoch that a mixture of this size does not have; `what` names
+  // the call.
+  void check_epoch(const char* what, std::uint64_t epoch) const;
+  // Positions of a mixture before an epoch; nullopt if the epoch would start before position 0.
+  [[nodiscard]] std::optional<std::uint64_t> base_of(std::uint64_t epoch) const;
 
  private:
-  void start();
-  void end();
-  void leave_to_parent();
-  void notice_fork();
+  // What belongs to one process.
+  struct Live {
+    Live(std::shared_ptr<Store> opened, std::unique_ptr<Order> made)
+        : store(std::move(opened)), order(std::move(made)) {}
+    ~Live() { end(); }
+    void end() LOWTIDE_EXCLUDES(mutex);
+    [[nodiscard]] Lookahead* reading() LOWTIDE_EXCLUDES(mutex);
+
+    const std::shared_ptr<Store> store;
+    const std::unique_ptr<Order> order;
+    std::vector<Claim> claims = {};            // of the consumer
+    std::shared_ptr<Engine> engine = nullptr;  // of the consumer; nullptr: the run is not begun
+    Mutex mutex;
+    // nullptr: all turns are done, or this process has not begun.
+    std::unique_ptr<Lookahead> lookahead LOWTIDE_GUARDED_BY(mutex) = nullptr;
+  };
+
+  [[nodiscard]] Lookahead& start(Live& live);
+  void restart(Schedule schedule);
+  [[nodiscard]] std::uint64_t fingerprint() const;
+  [[nodiscard]] State place() const;  // the state without the fingerprint, which needs reads
+  void check(const State& state) const;
+  void go_to(const State& place);
 
   const RunInputs in_;
-  int pid_;
-  std::shared_ptr<Store> store_;
-  std::vector<Claim> claims_;
-  std::shared_ptr<Engine> engine_;
-  std::unique_ptr<Order> order_;
-  Schedule schedule_;
+  const Schedule origin_;  // from the start of the first epoch, without skips
+  PerProcess<Live> live_;
+  Schedule schedule_;  // from where the run was started or moved to
   std::uint64_t turns_ = 0;
-  std::uint64_t turn_ = 0;
-  std::mutex mutex_;  // guards lookahead_ and cancelled_, because any thread may cancel
+  std::uint64_t turn_ = 0;  // delivered
   std::atomic<bool> cancelled_ = false;
-  std::unique_ptr<Lookahead> lookahead_;  // nullptr: all turns are done, or not started here yet
+  mutable std::optional<std::uint64_t> fingerprint_;
 };
 
 }  // namespace lowtide

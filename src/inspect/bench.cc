@@ -152,7 +152,8 @@ class Bench {
     } else if (file_->direct_fd() < 0) {
       cell.why_not = "this file system has no direct I/O, so the page cache cannot be bypassed";
     } else {
-      const auto open = subject_->open({.engine = engine, .cache = CacheMode::drop, .past_cache = true});
+      const auto open =
+          subject_->open({.engine = engine, .cache = CacheMode::drop, .past_cache = true});
       put(open->read_for(all(), random, limit()), &cell);
       const auto rate = random ? cell.samples_per_second : cell.bytes_per_second;
       if (rate && device_rate_[random]) {

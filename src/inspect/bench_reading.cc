@@ -72,7 +72,8 @@ class OpenRows final : public OpenSubject {
   ReadRate read_once(const TimeLimit& limit) override {
     ReadRate rate;
     const Stopwatch watch(limit);
-    rate.all = drain_epoch({.batch_size = batch_size_, .order = OrderKind::sequential}, watch, &rate);
+    rate.all =
+        drain_epoch({.batch_size = batch_size_, .order = OrderKind::sequential}, watch, &rate);
     rate.seconds = watch.seconds();
     return rate;
   }

@@ -110,8 +110,7 @@ DemoRate read_by_us(const Task& task, CacheMode cache) {
   DemoRate rate;
   const Stopwatch watch({task.seconds});
   for (std::uint64_t epoch = 0; epoch < kEpochs && !watch.over(); ++epoch) {
-    Batches batches = array.batches(
-        {.batch_size = kBatchRows, .seed = kSeed, .epoch = epoch});
+    Batches batches = array.batches({.batch_size = kBatchRows, .seed = kSeed, .epoch = epoch});
     while (!watch.over()) {
       const Batch batch = batches.next();
       if (!batch) break;

@@ -6,12 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/mutex.h"
 #include "dataset/dataset.h"
 #include "lowtide/batch.h"
 #include "os/memory.h"
+#include "os/per_process.h"
 
 namespace lowtide {
 
@@ -39,13 +40,14 @@ struct Batch::Buffer {
 
   std::atomic<std::uint64_t> leases_{0};  // copies of the batch
   std::shared_ptr<Pool> pool_;            // while leased
+  const void* shelf_ = nullptr;           // of the pool in the process that took it
   bool delivered_ = false;
 };
 using Buffer = Batch::Buffer;
 
 // Never blocks and never refuses: a user who keeps batches gets new ones, which are counted. Its
-// batches may outlive everything else. Any thread. In the child of a fork its lock may be held
-// forever, so there a buffer is freed instead of returned.
+// batches may outlive everything else. Any thread. A child of a fork frees the parent's buffers
+// instead of returning them.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   // Has at most `keep` buffers, except for those in use.
@@ -63,15 +65,17 @@ class Pool : public std::enable_shared_from_this<Pool> {
 
  private:
   friend class Batch;
+  struct Shelf {
+    mutable Mutex mutex;
+    std::size_t keep LOWTIDE_GUARDED_BY(mutex) = 0;
+    std::vector<std::unique_ptr<Buffer>> free LOWTIDE_GUARDED_BY(mutex) = {};
+    std::size_t alive LOWTIDE_GUARDED_BY(mutex) = 0;
+    std::size_t delivered LOWTIDE_GUARDED_BY(mutex) = 0;
+  };
   void give_back(std::unique_ptr<Buffer> buffer) noexcept;
 
   const std::size_t buffer_bytes_, samples_;
-  const int pid_;
-  mutable std::mutex mutex_;
-  std::size_t keep_;
-  std::vector<std::unique_ptr<Buffer>> free_;
-  std::size_t alive_ = 0;
-  std::size_t delivered_ = 0;
+  PerProcess<Shelf> shelf_;
 };
 
 }  // namespace lowtide

@@ -249,10 +249,10 @@ TEST_P(EngineCache, PastTheCacheReadsTheDiskWhateverIsCachedAndDropsNothing) {
   if (!pinned.why_not().empty()) GTEST_SKIP() << pinned.why_not();
   const DropSpy spy;
   Budget budget(64 * kMiB);
-  const std::unique_ptr<Engine> engine = open_engine(
-      files_of({path_}),
-      {.engine = GetParam(), .cache = CacheMode::drop, .past_cache = true}, budget,
-      /*allow_memory=*/false);
+  const std::unique_ptr<Engine> engine =
+      open_engine(files_of({path_}),
+                  {.engine = GetParam(), .cache = CacheMode::drop, .past_cache = true}, budget,
+                  /*allow_memory=*/false);
   EXPECT_FALSE(engine->prospect().resident);
   read_all(*engine);
   EXPECT_GT(engine->traffic().merged, 0U) << "cached rows are never merged";
@@ -345,7 +345,8 @@ TEST(MemoryEngine, IsChosenByItselfWhereTheDataFitsAndIsWelcome) {
   const auto files = files_of({folder.write("a", pattern(kMiB))});
   Budget budget(16 * kMiB);
   EXPECT_EQ(open_engine(files, {.cache = CacheMode::keep}, budget)->name(), "memory");
-  EXPECT_NE(open_engine(files, {.cache = CacheMode::keep}, budget, /*allow_memory=*/false)->name(), "memory");
+  EXPECT_NE(open_engine(files, {.cache = CacheMode::keep}, budget, /*allow_memory=*/false)->name(),
+            "memory");
   Budget small(kMiB);
   EXPECT_NE(open_engine(files, {.cache = CacheMode::keep}, small)->name(), "memory");
 }

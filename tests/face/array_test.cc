@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -131,7 +133,8 @@ TEST_F(ArrayTest, ReadsFortranOrderAsCOrder) {
 
 TEST_F(ArrayTest, TakesRowsAndPartsOfRows) {
   for (const char* engine : {"pread", "auto", "memory"}) {
-    const Array array = Array::open(npy_, {.read = {.memory_bytes = kMiB, .engine = parse_engine(engine)}});
+    const Array array =
+        Array::open(npy_, {.read = {.memory_bytes = kMiB, .engine = parse_engine(engine)}});
     std::vector<std::int64_t> some{5, 1002, 5, 0, 17};
     for (std::int64_t i = 0; i < 9000; ++i)
       some.push_back(i * 37 % static_cast<std::int64_t>(kRows));
@@ -264,7 +267,8 @@ TEST_F(ArrayTest, KeepsBatchesValidWhenAllElseIsGone) {
 
 TEST_F(ArrayTest, SumsWhatItDidInItsStats) {
   const Array array = Array::open(
-      npy_, {.read = {.memory_bytes = kMiB, .engine = EngineKind::pread, .cache = CacheMode::keep}});
+      npy_,
+      {.read = {.memory_bytes = kMiB, .engine = EngineKind::pread, .cache = CacheMode::keep}});
   EXPECT_EQ(array.stats().bytes_asked, 0U);
   (void)read_all(array);
   auto batches = array.batches({.batch_size = 100, .order = OrderKind::shuffle});
@@ -325,6 +329,29 @@ TEST_F(ArrayTest, ServesManyThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(ArrayTest, IsReadInARangeForLoop) {
+  const Array array = Array::open(npy_, {.read = {.memory_bytes = kMiB}});
+  Batches batches = array.batches({.batch_size = 100});
+  std::uint64_t rows = 0;
+  for (const Batch& batch : batches) {
+    expect_batch(batch);
+    rows += batch.rows();
+    if (batch.step() == 3) break;
+  }
+  EXPECT_EQ(rows, 400U);
+  for (const Batch& batch : batches) rows += batch.rows();
+  EXPECT_EQ(rows, kRows) << "a second loop goes on";
+  static_assert(std::input_iterator<BatchIterator<Batches>>);
+}
+
+TEST_F(ArrayTest, ShufflesUnlessAskedOtherwise) {
+  const Array array = Array::open(npy_);
+  const Batch batch = array.batches({.batch_size = kRows}).next();
+  const Batch again = array.batches({.batch_size = kRows, .order = OrderKind::shuffle}).next();
+  EXPECT_FALSE(std::ranges::is_sorted(batch.index()));
+  EXPECT_TRUE(std::ranges::equal(batch.index(), again.index()));
 }
 
 TEST_F(ArrayTest, EndsAWaitingNextWhenCancelled) {

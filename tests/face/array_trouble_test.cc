@@ -84,7 +84,8 @@ TEST_F(ArrayTrouble, NamesWhatABudgetIsTooSmallFor) {
             "memory: 1 KiB is too small: 648 B for one row + 32 KiB for read buffers = 32.6 KiB; "
             "use at least 33 KiB");
   EXPECT_EQ(text_of(path_, {.read = {.memory_bytes = 33 * 1024}}), "opened");
-  const std::string memory = text_of(path_, {.read = {.memory_bytes = kMiB, .engine = EngineKind::memory}});
+  const std::string memory =
+      text_of(path_, {.read = {.memory_bytes = kMiB, .engine = EngineKind::memory}});
   EXPECT_EQ(memory.find("engine memory: the data takes 24.7 MiB, but a memory of 1 MiB leaves "),
             0U)
       << memory;

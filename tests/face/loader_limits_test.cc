@@ -50,8 +50,7 @@ TEST(LoaderLimits, ReadAWindowOfAsManyPiecesAsAreReadTogether) {
 TEST(LoaderLimits, DrawRandomStartsUpToBothEnds) {
   const TokenRig rig(40);
   for (const std::uint64_t block : {1, 30, 38, 39}) {
-    Loader loader(rig.tokens,
-                  {.batch_size = 100, .block_size = block, .order = OrderKind::random});
+    Loader loader(rig.tokens, {.batch_size = 100, .block_size = block, .order = OrderKind::random});
     std::uint64_t least = 1000, most = 0;
     for (int step = 0; step < 20; ++step) {
       const auto batch = loader.next();
@@ -77,7 +76,7 @@ TEST(LoaderLimits, EndARandomEpochThatWasLongerUnderOtherSizes) {
   EXPECT_EQ(wide.steps(), 1U);
   wide.skip(0, 1, 4);
   wide.seek(1);
-  LoaderState state = wide.state();
+  State state = wide.state();
   EXPECT_EQ(state.position, 0U) << "of the next epoch";
   EXPECT_EQ(state.epoch, 1U);
   state.epoch = 0;
@@ -98,7 +97,7 @@ TEST(LoaderLimits, GoOnFromTheLastPlacesOfAMixture) {
   const LoaderRig rig;
   constexpr std::uint64_t kMost = Mixture::kMostPositions / 2;
   Loader loader = rig.mix(kSmall);
-  LoaderState state = loader.state();
+  State state = loader.state();
   state.base = kMost;
   state.epoch = kMost / 139;
   loader.restore(state);

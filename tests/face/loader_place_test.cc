@@ -21,7 +21,7 @@ TEST(LoaderPlace, ResumesAtEveryStepWithTheSameBatches) {
     std::vector<Heard> whole;
     Loader first = rig.any(kind, options);
     const std::uint64_t steps = first.steps();
-    std::vector<LoaderState> states;
+    std::vector<State> states;
     for (std::uint64_t i = 0; i < 2 * steps + 3; ++i) {
       states.push_back(first.state());
       whole.push_back(hear(first));
@@ -53,7 +53,7 @@ TEST(LoaderPlace, SkipsStepsAndKeepsThemInTheState) {
     loader.skip(0, steps, 1);
     loader.skip(1, 2, 2);
     EXPECT_EQ(loader.steps_left(), steps - 1 - 4);
-    const LoaderState saved = loader.state();
+    const State saved = loader.state();
     EXPECT_EQ(saved.skipped.size(), 3U);
     Loader restored = rig.any(kind, options);
     restored.restore(saved);
@@ -98,7 +98,7 @@ TEST(LoaderPlace, LeavesOutWhatWasSkippedUnderAnotherWorldSizeToo) {
     two.restore(one.state());
     std::uint64_t name = 0;
     for (std::uint64_t i = 0; i < 5; ++i) name = two.next().step() + 1;
-    const LoaderState there = two.state();
+    const State there = two.state();
     const Heard dropped = hear(two);
     const Heard kept = hear(two);
     two.restore(there);
@@ -151,7 +151,7 @@ TEST(LoaderPlace, AsksForNoDataToMove) {
 }
 
 // Every token that batches of all ranks have as input, against when(); and what nobody has.
-void expect_when(const LoaderRig& rig, int kind, LoaderOptions options, const LoaderState& state,
+void expect_when(const LoaderRig& rig, int kind, LoaderOptions options, const State& state,
                  std::uint64_t epoch) {
   std::map<std::uint64_t, std::vector<Steps>> heard;  // by sample
   for (options.rank = 0; options.rank < options.world_size; ++options.rank) {
@@ -198,11 +198,11 @@ TEST(LoaderPlace, TellsWhenATokenIsTrainedOn) {
     Loader loader = rig.any(kind, options);
     loader.skip(4, 7);
     loader.skip(2, 20, 1);
-    const LoaderState start = loader.state();
+    const State start = loader.state();
     for (int i = 0; i < 9; ++i) (void)loader.next();
-    const LoaderState later = loader.state();
+    const State later = loader.state();
     loader.seek(5, 1);
-    for (const LoaderState& state : {start, later, loader.state()}) {
+    for (const State& state : {start, later, loader.state()}) {
       for (const std::uint64_t world : {1, 3}) {
         options.world_size = world;
         for (std::uint64_t epoch = state.epoch; epoch < 4; ++epoch) {

@@ -79,13 +79,13 @@ TEST(Loader, GivesTheLastBatchShortWhereNothingIsDropped) {
 TEST(Loader, KeepsEveryWindowOnceWhileRanksChangeInTheEpoch) {
   const LoaderRig rig;
   std::multiset<std::uint64_t> seen;
-  LoaderState state = rig.load(kSmall).state();
+  State state = rig.load(kSmall).state();
   struct Leg {
     std::uint64_t world, batch, steps;
   };
   std::uint64_t step = 0;
   for (const Leg& leg : {Leg{4, 2, 4}, Leg{2, 5, 3}, Leg{3, 1, 11}}) {
-    LoaderState next;
+    State next;
     for (std::uint64_t rank = 0; rank < leg.world; ++rank) {
       LoaderOptions options = kSmall;
       options.batch_size = leg.batch;
@@ -155,6 +155,21 @@ TEST(Loader, DrawsEachSourceOfAMixtureByItsWeight) {
   }
 }
 
+TEST(Loader, CoversOneEpochPerRangeForLoop) {
+  const LoaderRig rig;
+  Loader loader = rig.load({.batch_size = 10, .block_size = 10, .epochs = 2});
+  (void)loader.next();
+  for (const std::uint64_t steps : {9U, 10U, 0U}) {
+    std::uint64_t seen = 0;
+    const std::uint64_t epoch = loader.epoch();
+    for (const Batch& batch : loader) {
+      EXPECT_EQ(batch.epoch(), epoch);
+      ++seen;
+    }
+    EXPECT_EQ(seen, steps);
+  }
+}
+
 TEST(Loader, DrawsRandomWindowsThatStartAnywhere) {
   const LoaderRig rig;
   LoaderOptions options = kSmall;
@@ -179,8 +194,8 @@ TEST(Loader, DrawsRandomWindowsThatStartAnywhere) {
 TEST(Loader, DeliversDocumentsApart) {
   const TempFolder folder;
   folder.write("t.bin", little_endian(std::vector<std::uint16_t>{1, 2, 9, 3, 9, 9, 4, 5, 6, 7, 8}));
-  const Tokens tokens =
-      Tokens::open(folder / "t.bin", {.dtype = "uint16", .eot = 9, .read = {.memory_bytes = 4 << 20}});
+  const Tokens tokens = Tokens::open(
+      folder / "t.bin", {.dtype = "uint16", .eot = 9, .read = {.memory_bytes = 4 << 20}});
   Loader loader(tokens, {.batch_size = 2,
                          .block_size = 5,
                          .order = OrderKind::sequential,

@@ -81,22 +81,22 @@ TEST(LoaderTrouble, RefusesSourcesAndWeightsThatAreNone) {
 TEST(LoaderTrouble, RefusesAStateOfSomethingElse) {
   const TokenRig rig(1003);
   Loader loader(rig.tokens, kSmall);
-  const LoaderState good = loader.state();
+  const State good = loader.state();
   const auto with = [&](const auto& change) {
-    LoaderState state = good;
+    State state = good;
     change(state);
     return error_of([&] { loader.restore(state); });
   };
   EXPECT_EQ(with([](auto&) {}), "no error");
   EXPECT_EQ(with([](auto& s) { s.block_size = 11; }),
             "state: block_size differs: the state has 11, this loader has 10");
-  EXPECT_EQ(with([](auto& s) { s.order = OrderKind::random; }),
+  EXPECT_EQ(with([](auto& s) { s.order = "random"; }),
             "state: order differs: the state has random, this loader has shuffle");
   EXPECT_EQ(with([](auto& s) { s.seed = 6; }),
             "state: seed differs: the state has 6, this loader has 5");
   EXPECT_EQ(with([](auto& s) { s.format = 2; }),
             "state: format differs: the state has 2, this loader has 1");
-  EXPECT_EQ(with([](auto& s) { ++s.fingerprint; }).find("state: the data differs"), 0U);
+  EXPECT_EQ(with([](auto& s) { ++*s.fingerprint; }).find("state: the data differs"), 0U);
   EXPECT_EQ(with([](auto& s) { s.position = 101; }),
             "state: position 101 is beyond the 100 positions of an epoch");
   EXPECT_EQ(with([](auto& s) { s.skipped = {{0, 5, 101}}; }),
@@ -201,8 +201,7 @@ TEST(LoaderTrouble, SaysThatAShardWasTruncatedInTheEpoch) {
   const Tokens tokens = Tokens::open(
       paths, {.dtype = "uint16", .read = {.memory_bytes = 1 << 20, .engine = EngineKind::pread}});
   Loader loader(
-      tokens,
-      {.batch_size = 4, .block_size = 100, .order = OrderKind::sequential, .prefetch = 2});
+      tokens, {.batch_size = 4, .block_size = 100, .order = OrderKind::sequential, .prefetch = 2});
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(loader.next());
   std::filesystem::resize_file(paths[1], 200'000);
   std::string text;
@@ -247,7 +246,7 @@ TEST(LoaderTrouble, GoesOnWhenItsTokensAreClosedOrGone) {
   const auto batch = loader.next();
   ASSERT_TRUE(batch);
   rig->expect_windows(batch);
-  const LoaderState state = loader.state();
+  const State state = loader.state();
   rig.reset();
   EXPECT_TRUE(loader.next());
   (void)plain.next();

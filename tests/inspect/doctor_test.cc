@@ -13,8 +13,8 @@
 
 #include "inspect/storage.h"
 #include "lowtide/build.h"
-#include "lowtide/version.h"
 #include "lowtide/error.h"
+#include "lowtide/version.h"
 #include "os/as_nobody.h"
 #include "os/residency.h"
 #include "os/ring.h"

@@ -23,9 +23,10 @@ int main(int argc, char** argv) {
     }
   }
 
-  const auto array = lowtide::Array::open(path, {.dtype = "uint32", .read = {.memory_bytes = 4 << 20}});
+  const auto array =
+      lowtide::Array::open(path, {.dtype = "uint32", .read = {.memory_bytes = 4 << 20}});
   std::uint32_t last = 0;
-  array.read(kRows - 1, 1, reinterpret_cast<std::byte*>(&last));
+  array.read(kRows - 1, 1, std::as_writable_bytes(std::span(&last, 1)));
 
   std::set<std::uint32_t> seen;
   auto batches = array.batches({.batch_size = 64});
