@@ -161,9 +161,10 @@ class Array {
   void take_part(RowList rows, std::uint64_t offset_bytes, std::uint64_t size_bytes,
                  std::span<std::byte> out) const;
 
-  // Starts to read the batches of one epoch. Throws std::invalid_argument if an option is wrong or
-  // the budget is too small for one batch, and std::out_of_range for a wrong entry of `rows`. If a
-  // file has changed since it was opened, throws FormatError (truncated) or IoError (rewritten).
+  // The batches of one epoch; reading starts with the first next(). Throws std::invalid_argument if
+  // an option is wrong or the budget is too small for one batch, and std::out_of_range for a wrong
+  // entry of `rows`. If a file has changed since it was opened, throws FormatError (truncated) or
+  // IoError (rewritten).
   [[nodiscard]] Batches batches(const BatchOptions& options) const;
 
   // All elements on one axis, in file order, as a separate Array with a budget of `memory_bytes`

@@ -164,9 +164,9 @@ class LoaderSources;  // internal
 // with threads of its own.
 class Loader {
  public:
-  // Starts to read. Throws std::invalid_argument for a wrong option, for fewer windows than one
-  // step of all ranks needs and for a budget that is too small. If a file has changed since it was
-  // opened, throws FormatError (truncated) or IoError (rewritten).
+  // Reading starts with the first next(). Throws std::invalid_argument for a wrong option, for
+  // fewer windows than one step of all ranks needs and for a budget that is too small. If a file
+  // has changed since it was opened, throws FormatError (truncated) or IoError (rewritten).
   Loader(const Tokens& tokens, const LoaderOptions& options);
   // Mixes sources by weight. In every prefix of the order each source has its share, to within 1
   // window (1.5 with more than two sources). A source that ends starts its own next epoch. Weights

@@ -83,7 +83,7 @@ class Batches(Closing):
         world_size: int,
         drop_last: bool,
     ) -> None:
-        """Starts reading ahead; `Array.batches` documents the arguments."""
+        """Claims its memory; `Array.batches` documents the arguments."""
         if not shape:
             raise TypeError("cannot iterate over batches of a 0-d array: it has no rows")
         self._batch_size = integer(batch_size, "batch_size", 1, MAX)

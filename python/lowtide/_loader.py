@@ -67,7 +67,7 @@ class Loader(Closing):
         memory: int | str | None = None,
         documents: str = "cross",
     ) -> None:
-        """Starts reading ahead on threads of its own.
+        """Claims its memory; reading ahead starts with the first batch, on threads of its own.
 
         Args:
             tokens: One `Tokens`, or a list of (`Tokens`, weight), which is an exact mixture of

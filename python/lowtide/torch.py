@@ -69,7 +69,7 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
         documents: str = "cross",
         pin_memory: bool = False,
     ) -> None:
-        """Starts reading ahead.
+        """Claims its memory; reading ahead starts with the first batch.
 
         Args:
             tokens: As for `lowtide.Loader`.
