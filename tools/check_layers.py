@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Fails if an include breaks the table of rooms in ARCHITECTURE.md, or if a file outside src/format
-names a format.
+"""Fails if an include breaks the tables of rooms and of public headers in ARCHITECTURE.md, if a
+file outside src/format names a format, or if a room is crowded.
 
-It reads the table from that file, so that document and check cannot differ, and the formats' words
+It reads the tables from that file, so that document and check cannot differ, and the formats' words
 and suffixes from src/format. Usage: check_layers.py [ROOT]
 """
 
@@ -10,9 +10,11 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-ROW = re.compile(r"^\| `([\w/]+?)/?` \|.*\| ([^|]*) \|$")
+ROOM_ROW = re.compile(r"^\| `([\w/]+?)/?` \|.*\| ([^|]*) \|$")
+HEADER_ROW = re.compile(r"^\| (`[\w/]+\.h`(?:, `[\w/]+\.h`)*) \| ([a-z ]+) \|$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"^[a-z_0-9]+$")  # <vector>, <cstdint>: no folder, no suffix
 SYSTEM_ROOMS = {"os", "system"}  # the rooms that may include system headers
@@ -23,23 +25,35 @@ FACES = {  # folders that see only the public headers, and what else they may in
     "python/bindings": ("nanobind/", "Python.h", "os/per_process.h"),  # one rule for forks
     "examples": (),
 }
+COMMAND = "lowtide/command/"  # headers that are not installed
+COMMAND_USERS = {"cli", "python/bindings"}
+MOST_FILES = 30
 FORMAT_WORD = re.compile(r'(?:kWord|\.word|\.alias) = "(\w+)"')
 FORMAT_SUFFIX = re.compile(r'(?:k\w*Suffix|\.suffix|\.index_suffix) = "(\.\w+)"')
 FORMAT_DECLARED = re.compile(r"^(?:extern|constinit) const TokenFormat kFormat", re.MULTILINE)
 TOKEN_OF_CODE = re.compile(r'//.*|"((?:[^"\\]|\\.)*)"')  # a comment or a string literal
 
 
-def rooms(paper: str) -> dict[str, set[str]]:
-    """Maps each room to the rooms it may include, from rows "| `src/engine/` | ... | core os |"."""
-    rows = (ROW.match(line) for line in paper.splitlines())
-    table = {
-        row[1].removeprefix("src/"): set(re.findall(r"[a-z_]+", row[2]))
-        for row in rows
-        if row and row[1].startswith("src/")
-    }
-    if not table:
-        raise SystemExit("ARCHITECTURE.md: error: the table of rooms was not found")
-    return table
+@dataclass(frozen=True)
+class Tables:
+    """What ARCHITECTURE.md allows."""
+
+    rooms: dict[str, set[str]]  # a room -> the rooms it may include
+    headers: dict[str, set[str]]  # a public header -> the rooms that implement it
+
+
+def tables(paper: str) -> Tables:
+    """Reads rows "| `src/engine/` | ... | core os |" and "| `array.h`, `tokens.h` | face |"."""
+    rooms, headers = {}, {}
+    for line in paper.splitlines():
+        row = ROOM_ROW.match(line)
+        if row and row[1].startswith("src/"):
+            rooms[row[1].removeprefix("src/")] = set(re.findall(r"[a-z_]+", row[2]))
+        if row := HEADER_ROW.match(line):
+            headers |= {name: set(row[2].split()) for name in re.findall(r"[\w/]+\.h", row[1])}
+    if not rooms or not headers:
+        raise SystemExit("ARCHITECTURE.md: error: the tables of rooms and headers were not found")
+    return Tables(rooms, headers)
 
 
 def includes(file: Path) -> Iterator[tuple[int, str, str]]:
@@ -49,20 +63,31 @@ def includes(file: Path) -> Iterator[tuple[int, str, str]]:
             yield number, match[1], match[2]
 
 
-def room_rule(room: str, may: set[str], bracket: str, name: str) -> str:
+def room_rule(room: str, known: Tables, bracket: str, name: str) -> str:
     """Returns the rule that an include in src/<room>/ breaks; empty if it breaks none."""
-    folder = name.partition("/")[0] if "/" in name else ""
-    if bracket == '"' or folder == "lowtide":
-        if folder in {room, "lowtide"} | may:
+    may = known.rooms[room]
+    others = " ".join(sorted(may)) or "no other room"
+    folder, _, rest = name.partition("/") if "/" in name else ("", "", "")
+    if folder == "lowtide":
+        rooms = known.headers.get(rest, set())
+        if rooms & {room, *may}:
             return ""
-        return f"room {room} may include {' '.join(sorted(may)) or 'no other room'} and lowtide/"
+        of = f"rooms {' '.join(sorted(rooms))} implement it" if rooms else "no room implements it"
+        return f"{of}, and room {room} may include {others}"
+    if bracket == '"':
+        if folder in {room, *may}:
+            return ""
+        return f"room {room} may include {others} and lowtide/"
     if room in SYSTEM_ROOMS or STANDARD.match(name) or name in INTRINSICS:
         return ""
     return "only src/os and src/system may include system headers"
 
 
-def face_rule(folder: Path, others: tuple[str, ...], bracket: str, name: str) -> str:
+def face_rule(folder: Path, face: str, bracket: str, name: str) -> str:
     """Does the same for a folder that sees only the public headers."""
+    others = FACES[face]
+    if name.startswith(COMMAND) and face not in COMMAND_USERS:
+        return f"{COMMAND} is not installed; only cli and python/bindings may include it"
     if name.startswith("lowtide/") or (bracket == "<" and STANDARD.match(name)):
         return ""
     if others and name.startswith(others):
@@ -122,30 +147,52 @@ def told_formats(root: Path) -> Iterator[str]:
                     yield f"{path}:{number}: error: includes {name}: ask the registry of formats"
 
 
-def broken(root: Path) -> Iterator[str]:
-    """Yields every wrong include and every format's name below root as "file:line: error: ..."."""
-    table = rooms((root / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+def broken_includes(root: Path, known: Tables) -> Iterator[str]:
     for file in sources(root / "src"):
         path = file.relative_to(root)
         room = path.parts[1]
-        if room not in table:
+        if room not in known.rooms:
             yield f"{path}:1: error: src/{room}/ has no row in ARCHITECTURE.md"
             continue
         for number, bracket, name in includes(file):
-            if rule := room_rule(room, table[room], bracket, name):
+            if rule := room_rule(room, known, bracket, name):
                 yield f"{path}:{number}: error: includes {name}: {rule}"
-    for face, others in FACES.items():
+    for face in FACES:
         for file in sources(root / face):
+            # Headers for the command may include each other.
+            may = "cli" if "command" in file.parts else face
             for number, bracket, name in includes(file):
-                if rule := face_rule(root / face, others, bracket, name):
+                if rule := face_rule(root / face, may, bracket, name):
                     yield f"{file.relative_to(root)}:{number}: error: includes {name}: {rule}"
+
+
+def headers_without_a_room(root: Path, known: Tables) -> Iterator[str]:
+    for header in sources(root / "include/lowtide"):
+        if str(header.relative_to(root / "include/lowtide")) not in known.headers:
+            yield f"{header.relative_to(root)}:1: error: it has no row in ARCHITECTURE.md"
+
+
+def crowded(root: Path) -> Iterator[str]:
+    for room in sorted(path for path in (root / "src").glob("*") if path.is_dir()):
+        count = sum(path.is_file() for path in room.rglob("*"))
+        if count > MOST_FILES:
+            path = room.relative_to(root)
+            yield f"{path}:1: error: {count} files; a room has at most {MOST_FILES}"
+
+
+def broken(root: Path) -> Iterator[str]:
+    """Yields everything wrong below root as "file:line: error: ..."."""
+    known = tables((root / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    yield from broken_includes(root, known)
+    yield from headers_without_a_room(root, known)
     yield from told_formats(root)
+    yield from crowded(root)
 
 
 def main() -> int:
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent)
     complaints = list(broken(root))
-    print("\n".join(complaints) or "every include follows the table; only src/format names formats")
+    print("\n".join(complaints) or "every file keeps the tables; only src/format names formats")
     return 1 if complaints else 0
 
 

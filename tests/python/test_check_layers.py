@@ -1,4 +1,4 @@
-"""The check fails on each kind of wrong include and on format names, and passes on the project."""
+"""The check of layers fails on each kind of breach, and passes on the project."""
 
 import subprocess
 import sys
@@ -37,7 +37,12 @@ def test_the_project_keeps_its_table() -> None:
     [
         ("src/engine/plan.cc", '#include "os/file.h"'),
         ("src/engine/plan.cc", '#include "engine/engine.h"'),
-        ("src/engine/plan.cc", '#include "lowtide/array.h"'),
+        ("src/engine/plan.cc", '#include "lowtide/error.h"'),
+        ("src/face/array.cc", '#include "lowtide/array.h"'),
+        ("src/inspect/info.cc", '#include "lowtide/array.h"'),
+        ("src/report/json.cc", '#include "lowtide/profile.h"'),
+        ("cli/info.cc", '#include "lowtide/command/json.h"'),
+        ("include/lowtide/command/bench.h", '#include "lowtide/command/json.h"'),
         ("src/engine/plan.cc", "#include <vector>"),
         ("src/order/shuffle.cc", "#include <immintrin.h>"),
         ("src/os/file.cc", "#include <sys/stat.h>"),
@@ -64,7 +69,12 @@ def test_a_right_include_passes(project: Path, path: str, line: str) -> None:
         ("src/engine/plan.cc", "#include <unistd.h>", "only src/os and src/system may"),
         ("src/face/array.cc", "#  include <sys/mman.h>", "only src/os and src/system may"),
         ("src/loader/pool.cc", "#include <liburing.h>", "only src/os and src/system may"),
+        ("src/engine/plan.cc", '#include "lowtide/array.h"', "rooms face implement it"),
+        ("src/face/loader.cc", '#include "lowtide/profile.h"', "rooms meter report verdict"),
+        ("src/face/loader.cc", '#include "lowtide/no.h"', "no room implements it"),
         ("include/lowtide/array.h", '#include "core/extent.h"', "only std lowtide/ may"),
+        ("include/lowtide/array.h", '#include "lowtide/command/json.h"', "is not installed"),
+        ("examples/rows.cc", '#include "lowtide/command/json.h"', "is not installed"),
         ("include/lowtide/array.h", "#include <fcntl.h>", "only std lowtide/ may"),
         ("python/bindings/module.cc", '#include "core/budget.h"', "only std lowtide/ nanobind/"),
         ("examples/rows.cc", '#include "os/file.h"', "only std lowtide/ may"),
@@ -118,4 +128,19 @@ def test_a_document_without_the_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ARCHITECTURE.md").write_text("# Architecture\n")
     result = check(tmp_path)
     assert result.returncode != 0
-    assert "the table of rooms was not found" in result.stderr
+    assert "the tables of rooms and headers were not found" in result.stderr
+
+
+def test_a_header_without_a_row_is_refused(project: Path) -> None:
+    write(project, "include/lowtide/other.h", "#include <string>")
+    result = check(project)
+    assert result.returncode == 1
+    assert result.stdout == "include/lowtide/other.h:1: error: it has no row in ARCHITECTURE.md\n"
+
+
+def test_a_crowded_room_is_refused(project: Path) -> None:
+    for number in range(31):
+        write(project, f"src/engine/file_{number}.cc", "#include <string>")
+    result = check(project)
+    assert result.returncode == 1
+    assert result.stdout == "src/engine:1: error: 31 files; a room has at most 30\n"
