@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "files.h"
-#include "lowtide/build.h"
+#include "lowtide/command/build.h"
 #include "lowtide/command/json.h"
 #include "terminal.h"
 #include "verb.h"

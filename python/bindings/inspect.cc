@@ -9,7 +9,7 @@
 
 #include "bindings.h"
 #include "gil.h"
-#include "lowtide/build.h"
+#include "lowtide/command/build.h"
 #include "lowtide/command/doctor.h"
 #include "lowtide/info.h"
 

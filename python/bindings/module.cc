@@ -8,8 +8,8 @@
 
 #include "bindings.h"
 #include "gil.h"
-#include "lowtide/build.h"
 #include "lowtide/bytes.h"
+#include "lowtide/command/build.h"
 #include "lowtide/version.h"
 
 namespace lowtide::python {

@@ -1,4 +1,4 @@
-#include "lowtide/build.h"
+#include "lowtide/command/build.h"
 
 #include "core/cpu.h"
 #include "lowtide/version.h"

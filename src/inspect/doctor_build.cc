@@ -1,5 +1,5 @@
 #include "inspect/doctor.h"
-#include "lowtide/build.h"
+#include "lowtide/command/build.h"
 
 namespace lowtide {
 namespace {

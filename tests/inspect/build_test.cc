@@ -1,4 +1,4 @@
-#include "lowtide/build.h"
+#include "lowtide/command/build.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "inspect/storage.h"
-#include "lowtide/build.h"
+#include "lowtide/command/build.h"
 #include "lowtide/error.h"
 #include "lowtide/version.h"
 #include "os/as_nobody.h"
