@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <exception>
-#include <new>
+#include <utility>
 
 namespace lowtide {
 
@@ -31,10 +31,14 @@ void PlanLoop::run() noexcept {
   BatchQueue::News news = context_.queue.news();
   while (!news.stopping) {
     bool worked = true;
+    std::exception_ptr error;
     try {
       worked = work(news);
     } catch (...) {
-      context_.queue.fail(std::current_exception());
+      error = std::current_exception();
+    }
+    if (error) {  // told outside the handler, so that this thread does not hold it any longer
+      context_.queue.fail(std::move(error));
       failed_ = true;
     }
     news = worked ? context_.queue.news() : context_.queue.wait(planner_->wake_below());

@@ -51,9 +51,7 @@ class FakeEngine final : public Engine {
   // Reads that touch this byte of shard 0 fail so.
   void fail_at(std::uint64_t offset_bytes, const Outcome& outcome) {
     const std::lock_guard lock(mutex_);
-    fails_ = true;
-    fail_offset_bytes_ = offset_bytes;
-    failure_ = outcome;
+    trouble_ = {.fails = true, .offset_bytes = offset_bytes, .outcome = outcome};
   }
   void set_prospect(const Prospect& prospect) {
     const std::lock_guard lock(mutex_);
@@ -84,6 +82,16 @@ class FakeEngine final : public Engine {
   std::atomic<std::size_t> most_reads_{0};
 
  private:
+  struct Trouble {
+    bool fails = false;
+    std::uint64_t offset_bytes = 0;
+    Outcome outcome = {};
+  };
+  Trouble current_trouble() {
+    const std::lock_guard lock(mutex_);
+    return trouble_;
+  }
+
   Outcome serve(const ReadSet& set) {
     Outcome outcome;
     if (set.cancelled()) {
@@ -91,11 +99,12 @@ class FakeEngine final : public Engine {
       return outcome;
     }
     most_reads_ = std::max(most_reads_.load(), set.reads.size());
+    const Trouble trouble = current_trouble();
     for (std::size_t i = 0; i < set.reads.size(); ++i) {
       const Extent& from = set.reads[i].from;
-      if (fails_ && from.shard == 0 && from.offset_bytes <= fail_offset_bytes_ &&
-          fail_offset_bytes_ < from.end_bytes()) {
-        outcome = failure_;
+      if (trouble.fails && from.shard == 0 && from.offset_bytes <= trouble.offset_bytes &&
+          trouble.offset_bytes < from.end_bytes()) {
+        outcome = trouble.outcome;
         outcome.read = static_cast<std::uint32_t>(i);
         return outcome;
       }
@@ -128,9 +137,7 @@ class FakeEngine final : public Engine {
   std::vector<ReadSet*> waiting_;
   std::size_t submitted_ = 0;
   bool holding_ = false, stopping_ = false;
-  bool fails_ = false;
-  std::uint64_t fail_offset_bytes_ = 0;
-  Outcome failure_;
+  Trouble trouble_;
   Prospect prospect_{.resident = true, .gap_bytes = 0};
   std::thread worker_;
 };
