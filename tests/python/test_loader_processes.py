@@ -158,9 +158,10 @@ def test_a_state_can_be_asked_for_while_another_thread_trains(tokens):
 
         thread = threading.Thread(target=train)
         thread.start()
-        places = [(loader.state_dict()["epoch"], loader.state_dict()["step"]) for _ in range(50)]
+        states = [loader.state_dict() for _ in range(50)]
         done.set()
         thread.join()
+    places = [(state["epoch"], state["step"]) for state in states]
     assert places == sorted(places)
 
 
