@@ -135,12 +135,13 @@ bool PlanLoop::fit(std::uint64_t most_bytes) {
   return true;
 }
 
-// Other loaders may have ended. Less than twice the share is not worth a new set of slots.
+// Other loaders may have ended. Less than a third more is not worth a new set of slots.
 void PlanLoop::grow() {
+  const std::uint64_t least_bytes = std::max<std::uint64_t>(1, share_bytes_ / 3 * 4);
   const std::uint64_t most_bytes = share_.most_bytes();
-  if (most_bytes / 2 < std::max<std::uint64_t>(1, share_bytes_)) return;
+  if (most_bytes < least_bytes) return;
   const Room room = plan_room(in_.dataset, in_.order, context_.schedule, most_bytes, most_ahead_);
-  if (room.elastic_bytes / 2 >= std::max<std::uint64_t>(1, share_bytes_)) (void)fit(most_bytes);
+  if (room.elastic_bytes >= least_bytes) (void)fit(most_bytes);
 }
 
 }  // namespace lowtide

@@ -60,7 +60,7 @@ if os.geteuid() == 0:  # root meets no such limit
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
 for begin in (
-    lambda: a.batches(4),
+    lambda: next(a.batches(4)),
     lambda: lt.profile().start(),
     lambda: a.take(range(0, 1000, 3)),
 ):
