@@ -127,7 +127,9 @@ def test_the_cpp_reference_has_every_declaration() -> None:
     for header in (ROOT / "include/lowtide").glob("*.h"):
         text = header.read_text()
         types = re.findall(r"^(?:class|struct|enum class) (\w+)[^;]*\{", text, re.M)
-        functions = re.findall(r"^(?:\[\[nodiscard\]\] )?(?:const )?[\w:<>]+[*&]? (\w+)\(", text, re.M)
+        functions = re.findall(
+            r"^(?:\[\[nodiscard\]\] )?(?:const )?[\w:<>]+[*&]? (\w+)\(", text, re.M
+        )
         assert types + functions and set(types + functions) <= headings, header.name
     assert "Impl" not in page and "private:" not in page
 
