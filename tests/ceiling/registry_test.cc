@@ -73,6 +73,10 @@ TEST_F(RegistryTest, HasOneThreadForAllMapsAndNoneAfterStop) {
   registry_.add(second);
   EXPECT_EQ(threads(), before + 1);
   registry_.stop();
+  // A thread that was joined may be in /proc for a moment longer.
+  for (int i = 0; i < 500 && threads() != before; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   EXPECT_EQ(threads(), before);
   EXPECT_FALSE(registry_.running());
   (void)registry_.lock();
