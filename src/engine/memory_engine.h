@@ -10,8 +10,8 @@
 namespace lowtide {
 
 // Claims files.total_bytes() of the budget. Once most of the data is going to be needed, threads of
-// its own fetch it through `source`. Meanwhile `source` serves every read whose bytes are not here
-// yet, so that nobody waits for the rest of the file.
+// its own fetch it through `source`. Meanwhile `source` serves every set of reads whose bytes are
+// not here yet. Where filling turns out to be much faster than that, sets wait for it instead.
 [[nodiscard]] std::unique_ptr<Engine> make_memory_engine(const Files& files,
                                                          std::unique_ptr<Engine> source,
                                                          Budget& budget, std::string reason);

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
+#include "engine/fill_race.h"
 #include "engine/held_data.h"
 #include "support/data_file.h"
 #include "support/read_rig.h"
@@ -166,6 +168,128 @@ TEST_F(MemoryEngineTest, GoesOnWithoutABlockThatCannotBeRead) {
   source_->allow(~std::uint64_t{0});
   EXPECT_EQ(asked_for(rows_of({0, 4})), 2U);
   EXPECT_FALSE(engine_->prospect().held);
+}
+
+// A source whose rows come so slowly that filling wins.
+class SlowRows final : public Engine {
+ public:
+  SlowRows(std::string held, std::uint64_t fast_blocks)
+      : held_(std::move(held)), fast_blocks_(fast_blocks) {}
+
+  void allow() {
+    const std::lock_guard lock(mutex_);
+    fast_blocks_ = ~std::uint64_t{0};
+    changed_.notify_all();
+  }
+  [[nodiscard]] std::uint64_t sets_of_rows() const { return sets_of_rows_; }
+
+  void submit(ReadSet& set) noexcept override {
+    const Extent& first = set.reads.front().from;
+    if (first.size_bytes > kRow) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return first.offset_bytes / kBlock < fast_blocks_; });
+    } else {
+      ++sets_of_rows_;
+      // As long as everything so far has taken: then these rows came slower than what was filled.
+      std::this_thread::sleep_for(std::chrono::nanoseconds(now_ns() - started_ns_));
+    }
+    for (const Read& read : set.reads) {
+      std::memcpy(read.into, held_.data() + read.from.offset_bytes, read.from.size_bytes);
+    }
+    set.done({});
+  }
+  Prospect prospect() noexcept override { return {}; }
+  Traffic traffic() const noexcept override { return {}; }
+  std::string name() const override { return "slow"; }
+  std::string reason() const override { return "a test"; }
+
+ private:
+  const std::string held_;
+  const std::uint64_t started_ns_ = now_ns();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t fast_blocks_;
+  std::atomic<std::uint64_t> sets_of_rows_{0};
+};
+
+// Ten blocks are filled at once; the others wait for allow().
+class WaitingTest : public testing::Test {
+ protected:
+  WaitingTest() {
+    engine_->expect_all();
+    // More than FillRace needs to know.
+    std::vector<Extent> extents;
+    for (std::uint64_t i = 0; i < FillRace::kLeastFetchedBytes / kRow + 1; ++i) {
+      extents.push_back({.offset_bytes = 12 * kBlock + i, .size_bytes = kRow, .shard = 0});
+    }
+    CheckedReads many(std::move(extents));
+    do {
+      WaitedSet set(many.reads());
+      engine_->submit(set);
+      EXPECT_TRUE(set.wait().ok());
+    } while (!engine_->prospect().held);
+    sets_before_ = source_->sets_of_rows();
+  }
+  ~WaitingTest() override { source_->allow(); }
+
+  const TempFolder folder_;
+  const std::string held_ = pattern(16 * kBlock);
+  Budget budget_{64 << 20};
+  SlowRows* source_ = new SlowRows(held_, 10);
+  const std::unique_ptr<Engine> engine_ = make_memory_engine(
+      *files_of({folder_.write("a", held_)}), std::unique_ptr<Engine>(source_), budget_, "a test");
+  std::uint64_t sets_before_ = 0;
+};
+
+TEST_F(WaitingTest, ReadsWaitForTheFillingWhereTheSourceIsMuchSlower) {
+  const CheckedReads rows({{.offset_bytes = 13 * kBlock, .size_bytes = kRow, .shard = 0}});
+  WaitedSet set(rows.reads());
+  engine_->submit(set);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(set.times(), 0);
+  source_->allow();
+  EXPECT_TRUE(set.wait().ok());
+  rows.expect_bytes({&held_});
+  EXPECT_EQ(source_->sets_of_rows(), sets_before_);
+}
+
+TEST_F(WaitingTest, ASetThatWaitsIsCancelledBeforeTheFillingEnds) {
+  const CheckedReads rows({{.offset_bytes = 15 * kBlock, .size_bytes = kRow, .shard = 0}});
+  WaitedSet set(rows.reads());
+  engine_->submit(set);
+  set.cancel();
+  source_->allow();  // the next block that arrives wakes it
+  const Outcome outcome = set.wait();
+  EXPECT_TRUE(outcome.cancelled || outcome.ok());
+  EXPECT_EQ(set.times(), 1);
+}
+
+TEST(FillRace, WaitsOnlyWhereFillingIsFasterByEnough) {
+  const auto race = [](std::uint64_t filled, std::uint64_t fetched) {
+    FillRace all;
+    all.filling_starts(1000);
+    all.fetch_starts(1000);
+    all.filled(filled << 20, 2000);
+    all.fetched(fetched << 20, 2000);
+    return all;
+  };
+  EXPECT_FALSE(race(15, 4).worth_waiting(false)) << "too little is known";
+  EXPECT_FALSE(race(100, 3).worth_waiting(false)) << "too little is known";
+  EXPECT_TRUE(race(40, 20).worth_waiting(true));
+  EXPECT_FALSE(race(40, 21).worth_waiting(true));
+  EXPECT_TRUE(race(40, 80).worth_waiting(false));
+  EXPECT_FALSE(race(40, 81).worth_waiting(false));
+}
+
+TEST(FillRace, DoesNotCountTheTimeOfASlowConsumer) {
+  FillRace race;
+  race.filling_starts(0);
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    race.fetch_starts(i * 1000);
+    race.fetched(4 << 20, i * 1000 + 10);
+  }
+  race.filled(64 << 20, 8000);
+  EXPECT_FALSE(race.worth_waiting(false));
 }
 
 TEST(HeldData, LocatesEveryByteOfManyShardsOnce) {
