@@ -14,6 +14,17 @@ constexpr double kLeastDeterminant =
     1e-3;                      // of the scaled equations; below this the sets were too similar
 constexpr double kStep = 0.2;  // how far to move towards the new estimate
 
+// Of a WholeModel.
+constexpr std::uint32_t kOtherTurn = 32;
+constexpr std::uint64_t kLeastReads = 16;
+constexpr std::uint64_t kLeastWholeBytes = 256 * 1024;
+constexpr double kMove = 1.0 / 32;  // how far to move towards a new time
+
+// A thread that loses its processor seems slow, so one time counts only up to twice the average.
+double moved(double average, double seen) {
+  return average + kMove * (std::min(seen, 2 * average) - average);
+}
+
 }  // namespace
 
 std::uint32_t GapModel::next() {
@@ -45,6 +56,30 @@ void GapModel::observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_
   const double estimate = std::clamp(request_ns / byte_ns, static_cast<double>(kLeastBytes),
                                      static_cast<double>(kMostBytes));
   best_bytes_ = static_cast<std::uint32_t>((1 - kStep) * best_bytes_ + kStep * estimate);
+}
+
+bool WholeModel::worth(std::uint64_t distance_bytes) {
+  const std::uint64_t best = this->distance_bytes();
+  const bool close = distance_bytes >= best / 2 && distance_bytes <= best * 2;
+  const bool other = close && ++turn_ % kOtherTurn == 0;
+  return (distance_bytes <= best) != other;
+}
+
+void WholeModel::read_singly(std::uint64_t reads, std::uint64_t ns) {
+  if (reads < kLeastReads) return;
+  read_ns_ = moved(read_ns_, static_cast<double>(ns) / static_cast<double>(reads));
+  fit();
+}
+
+void WholeModel::read_whole(std::uint64_t bytes, std::uint64_t ns) {
+  if (bytes < kLeastWholeBytes) return;
+  byte_ns_ = moved(byte_ns_, static_cast<double>(ns) / static_cast<double>(bytes));
+  fit();
+}
+
+void WholeModel::fit() {
+  const double bytes = std::min<double>(read_ns_ / byte_ns_, GapModel::kMostBytes);
+  distance_bytes_.store(static_cast<std::uint32_t>(bytes), std::memory_order_relaxed);
 }
 
 void LaneGap::ended(const Tally& tally, bool counts) {

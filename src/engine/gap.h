@@ -34,6 +34,36 @@ class GapModel {
   std::uint32_t best_bytes_ = kStartBytes;
 };
 
+// For sorted reads from the page cache: at which average distance it is cheaper to read everything
+// from the first to the last of them than to read each by itself. Long stretches cost far less per
+// byte than short ones, so it is all or nothing. Both costs are averages of recent times. Not
+// thread-safe, except for distance_bytes().
+class WholeModel {
+ public:
+  // What reads of less than a page cost, and long ones with the copy that follows: measured on one
+  // machine, until this one is known.
+  static constexpr double kStartReadNs = 600;
+  static constexpr double kStartByteNs = 0.09;
+
+  [[nodiscard]] std::uint32_t distance_bytes() const noexcept {
+    return distance_bytes_.load(std::memory_order_relaxed);
+  }
+  // Whether to read a set of this average distance as a whole. Now and then the answer is the other
+  // one, if both cost about the same: otherwise one cost would never be known again.
+  [[nodiscard]] bool worth(std::uint64_t distance_bytes);
+
+  void read_singly(std::uint64_t reads, std::uint64_t ns);
+  void read_whole(std::uint64_t bytes, std::uint64_t ns);
+
+ private:
+  void fit();
+
+  double read_ns_ = kStartReadNs, byte_ns_ = kStartByteNs;
+  std::uint32_t turn_ = 0;
+  std::atomic<std::uint32_t> distance_bytes_ =
+      static_cast<std::uint32_t>(kStartReadNs / kStartByteNs);
+};
+
 // The cost of a set of requests.
 struct Tally {
   std::uint64_t requests = 0, bytes = 0, started_ns = 0;

@@ -68,8 +68,8 @@ Lookahead& Run::start(Live& live) {
   try {
     live.claims = store.budget().claim_all(in_.holds);
     auto lookahead = std::make_unique<Lookahead>(
-        LookaheadInputs{*in_.dataset, *live.order, *live.engine, store.budget()}, schedule_, turn_,
-        in_.most_ahead);
+        LookaheadInputs{*in_.dataset, *live.order, *live.engine, store.budget(), &store.spare()},
+        schedule_, turn_, in_.most_ahead);
     store.watch(lookahead->pool());
     const MutexLock lock(live.mutex);
     if (cancelled_) lookahead->cancel();

@@ -35,6 +35,7 @@ class Store {
 
   [[nodiscard]] Files& files() { return *files_; }
   [[nodiscard]] Budget& budget() { return budget_; }
+  [[nodiscard]] SpareBuffers& spare() { return spare_; }
   [[nodiscard]] const ReadOptions& options() const { return options_; }
 
   [[nodiscard]] std::shared_ptr<Engine> engine();
@@ -58,6 +59,7 @@ class Store {
   const ReadOptions options_;
   std::shared_ptr<Files> files_;
   Budget budget_;
+  SpareBuffers spare_{budget_};
   Claim shards_claim_;
   CacheMode cache_ = CacheMode::keep;
   std::string cache_reason_;

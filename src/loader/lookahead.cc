@@ -15,14 +15,24 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
       first_turn_(first_turn),
       most_ahead_(most_ahead),
       claims_(in_.budget.claim_all(least_room(in_.dataset, schedule_))),
-      pool_(std::make_shared<Pool>(buffer_bytes(in_.dataset, schedule_), batch_rows(schedule_), 1)),
+      pool_(make_pool()),
       queue_(schedule_.turns() - std::min(first_turn, schedule_.turns())) {}
 
 Lookahead::~Lookahead() {
   cancel();
   if (planner_.joinable()) planner_.join();
   share_.reset();
-  pool_->keep(0);  // batches that the user keeps must not keep the spare buffers
+  if (in_.spare != nullptr) {
+    in_.spare->give(pool_);
+  } else {
+    pool_->keep(0);  // batches that the user keeps must not keep the spare buffers
+  }
+}
+
+std::shared_ptr<Pool> Lookahead::make_pool() const {
+  const std::uint64_t bytes = buffer_bytes(in_.dataset, schedule_);
+  if (in_.spare != nullptr) return in_.spare->take(bytes, batch_rows(schedule_));
+  return std::make_shared<Pool>(bytes, batch_rows(schedule_), 1);
 }
 
 std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {

@@ -47,6 +47,7 @@ class Lookahead {
 
  private:
   void start();
+  [[nodiscard]] std::shared_ptr<Pool> make_pool() const;
 
   const LookaheadInputs in_;
   const Schedule schedule_;

@@ -73,11 +73,11 @@ void PlanLoop::take_landed(LoaderSet* sets) {
 
 // Batches are delivered in order, so one planner must be idle before the other one begins.
 void PlanLoop::choose_planner() {
-  const bool staged = staged_->pays();
-  Planner* const better = staged ? static_cast<Planner*>(&*staged_) : &*straight_;
+  const bool sweep = sweep_->pays();
+  Planner* const better = sweep ? static_cast<Planner*>(&*sweep_) : &*straight_;
   if (planner_ != better && planner_->idle()) {
     planner_ = better;
-    if (!staged && context_.prospect.resident) staged_->free_slots();
+    if (!sweep) sweep_->free_memory();
   }
   may_plan_ = planner_ == better;
 }
@@ -96,7 +96,7 @@ void PlanLoop::start_over() {
   } catch (...) {
     (void)share_.resize(0);
     share_bytes_ = 0;
-    context_.room.ahead = context_.room.hot_ahead = context_.room.slots = 0;
+    context_.room.ahead = context_.room.hot_ahead = context_.room.sweep = 0;
     context_.queue.gave_back();
     throw;
   }
@@ -106,7 +106,7 @@ void PlanLoop::start_over() {
 // Requires that no reads are in flight.
 void PlanLoop::drop() {
   straight_.emplace(context_);
-  staged_.emplace(context_);
+  sweep_.emplace(context_);
   planner_ = &*straight_;
   context_.sets.clear();
   context_.pool.keep(1);
@@ -119,7 +119,7 @@ void PlanLoop::end(BatchQueue::News news) noexcept {
     take_landed(news.landed);
   }
   straight_.reset();
-  staged_.reset();
+  sweep_.reset();
   (void)share_.resize(0);
   context_.queue.end();
 }
@@ -131,7 +131,7 @@ bool PlanLoop::fit(std::uint64_t most_bytes) {
   if (!share_.resize(room.elastic_bytes)) return false;
   share_bytes_ = room.elastic_bytes;
   context_.room = room;
-  context_.sets.keep(std::max(room.ahead, kStagedSets));
+  context_.sets.keep(std::max(room.ahead, kSweepSets));
   return true;
 }
 

@@ -11,8 +11,8 @@
 
 #include "core/budget.h"
 #include "loader/planner.h"
-#include "loader/staged.h"
 #include "loader/straight.h"
+#include "loader/sweep.h"
 
 namespace lowtide {
 
@@ -22,6 +22,7 @@ struct LookaheadInputs {
   const Order& order;
   Engine& engine;
   Budget& budget;
+  SpareBuffers* spare = nullptr;  // where buffers come from and go to, or nullptr
 };
 
 // Made by the consumer, then used by the planner thread only.
@@ -51,7 +52,7 @@ class PlanLoop {
   std::uint64_t share_bytes_ = 0;  // its size
   PlanContext context_;
   std::optional<StraightPlanner> straight_;  // both always set
-  std::optional<StagedPlanner> staged_;
+  std::optional<SweepPlanner> sweep_;
   Planner* planner_ = nullptr;  // the one in use
   bool may_plan_ = true;        // false: the other one is better, once this one is idle
   bool failed_ = false;         // the consumer must hear of an error first

@@ -6,8 +6,14 @@
 
 namespace lowtide {
 
-Batch PlanContext::make_batch(std::uint64_t turn) const {
-  Batch batch = pool.take();
+double PlanContext::merge_share() const {
+  const double distance = static_cast<double>(dataset.data_bytes()) /
+                          static_cast<double>(room.sweep * batch_rows(schedule));
+  return static_cast<double>(prospect.gap_bytes) / distance;
+}
+
+Batch PlanContext::make_batch(std::uint64_t turn, bool prefault) const {
+  Batch batch = pool.take(prefault);
   const Schedule::Turn at = schedule.at(turn);
   Buffer& buffer = Buffer::of(batch);
   buffer.step = at.step;

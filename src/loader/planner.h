@@ -1,5 +1,5 @@
-// planner.h - a way to read upcoming batches: straight into their buffers, or through sorted
-// staging. A PlanLoop has one of each and uses one at a time.
+// planner.h - a way to read upcoming batches: in the order of their turns, or in file order. A
+// PlanLoop has one of each and uses one at a time.
 //
 // Planners, and everything here, belong to the planner thread. No lock guards them.
 #pragma once
@@ -36,8 +36,11 @@ struct PlanContext {
   std::uint64_t next_turn = 0;   // the first turn that is not planned yet
   std::uint64_t first_turn = 0;  // where reading started, or started over
 
+  // The gap up to which reads are merged, as a share of the average distance of the samples of a
+  // full sweep.
+  [[nodiscard]] double merge_share() const;
   // A batch with the samples of a turn; their bytes are to be read.
-  [[nodiscard]] Batch make_batch(std::uint64_t turn) const;
+  [[nodiscard]] Batch make_batch(std::uint64_t turn, bool prefault = true) const;
   // Makes the bytes of a batch from its samples as they were read.
   void deliver(const Batch& batch, std::uint64_t turn,
                std::span<const std::byte* const> staged) const;

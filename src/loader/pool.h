@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/budget.h"
 #include "core/mutex.h"
 #include "dataset/dataset.h"
 #include "lowtide/batch.h"
@@ -56,9 +57,16 @@ class Pool : public std::enable_shared_from_this<Pool> {
 
   // A batch without samples and columns, of any contents. Its buffer returns when the last copy
   // goes, or is freed if the pool has enough.
-  [[nodiscard]] Batch take();
+  // `prefault`: the pages of a new buffer are made here; otherwise by whoever writes to them.
+  [[nodiscard]] Batch take(bool prefault = true);
   // Counts a batch as the user's.
   void deliver(const Batch& batch);
+
+  [[nodiscard]] bool fits(std::size_t buffer_bytes, std::size_t samples) const {
+    return buffer_bytes == buffer_bytes_ && samples == samples_;
+  }
+  // Keeps the buffers that are free now, and no more; returns their bytes.
+  [[nodiscard]] std::uint64_t keep_free();
 
   // Bytes of delivered buffers that still exist, except for the consumer's current one.
   [[nodiscard]] std::uint64_t held_bytes() const;
@@ -76,6 +84,31 @@ class Pool : public std::enable_shared_from_this<Pool> {
 
   const std::size_t buffer_bytes_, samples_;
   PerProcess<Shelf> shelf_;
+};
+
+// The buffers of a run that has ended, for the next one: the pages of new ones would cost as much
+// as a good part of its reads. They are a share of the budget, which is given back when somebody
+// needs the room. Any thread.
+class SpareBuffers {
+ public:
+  explicit SpareBuffers(Budget& budget) : budget_(budget) {}
+  ~SpareBuffers() { (void)exchange({}); }
+
+  // A pool of this kind, with the spare buffers if they are of this kind.
+  [[nodiscard]] std::shared_ptr<Pool> take(std::size_t buffer_bytes, std::size_t samples);
+  void give(std::shared_ptr<Pool> pool) noexcept;
+
+ private:
+  struct Spare {
+    std::shared_ptr<Pool> pool = nullptr;
+    std::unique_ptr<Share> share = nullptr;
+  };
+  // A share is destroyed without the lock: its owner may be asked to give it back meanwhile.
+  [[nodiscard]] std::shared_ptr<Pool> exchange(Spare spare) LOWTIDE_EXCLUDES(mutex_);
+
+  Budget& budget_;
+  Mutex mutex_;
+  Spare spare_ LOWTIDE_GUARDED_BY(mutex_);
 };
 
 }  // namespace lowtide

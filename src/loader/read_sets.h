@@ -33,7 +33,8 @@ class LoaderSet final : public ReadSet {
   }
 
   std::vector<Read> storage;         // of `reads`
-  std::uint64_t first_turn = 0;      // of the group that it is for
+  std::uint64_t first_turn = 0;      // of the group that it is for, if it is for one
+  std::vector<std::uint32_t> slots;  // else the flight of each sample
   Outcome outcome;                   // once it has landed
   LoaderSet* next_landed = nullptr;  // for the landing place
   bool flying = false;

@@ -8,8 +8,7 @@
 #include "core/checked.h"
 #include "core/extent.h"
 #include "engine/engine.h"
-#include "loader/cutter.h"
-#include "loader/staged.h"
+#include "loader/sweep.h"
 
 namespace lowtide {
 namespace {
@@ -23,11 +22,13 @@ constexpr std::uint64_t kLeastAhead = 4;
 // four batches up to the second.
 constexpr std::uint64_t kSpareBytes = 16 * 1024 * 1024;
 constexpr std::uint64_t kMostSpareBytes = 2 * 1024 * 1024;
-constexpr std::uint64_t kGroupRows = 64 * 1024;  // cached rows sorted together; more gain little
+constexpr std::uint64_t kGroupRows = 64 * 1024;  // half of the cached rows that pay off unmerged
 constexpr std::uint64_t kHotSets = 6;        // fewer do not cover the time a thread takes to wake
 constexpr std::uint64_t kSetSamples = 4096;  // the most in one set of reads
 constexpr std::uint64_t kMostPlannedReads = 64;  // per sample
 constexpr std::uint64_t kPartSamples = 512;      // enough reads to be worth handing over
+constexpr std::uint64_t kSetSampleBytes = 3 * sizeof(std::uint64_t);  // bookkeeping, in one set
+constexpr std::uint64_t kMostSweep = std::uint64_t{1} << 20;          // batches
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
 
@@ -57,23 +58,18 @@ std::uint64_t steps_ahead(const Schedule& schedule) {
   return std::clamp<std::uint64_t>(schedule.turns(), 1, kMostSteps);
 }
 
-// As many slots as fit into `bytes`; 0 if sorting ahead is useless.
-std::uint64_t plan_slots(const Dataset& dataset, const Order& order, const Schedule& schedule,
-                         std::uint64_t steps, std::uint64_t bytes) {
+// How many of the batches that there is room for fly in one sweep; 0 if sorting is useless.
+std::uint64_t plan_sweep(const Dataset& dataset, const Order& order, std::uint64_t rows,
+                         std::uint64_t batches) {
   const bool unsorted = !order.sequential() || dataset.parts() > 1;
-  if (!unsorted || dataset.sample_bytes() == 0) return 0;
-  const std::uint64_t rows = batch_rows(schedule);
-  const std::uint64_t slots =
-      std::min({bytes / (dataset.sample_bytes() + StagedPlanner::kSlotOverheadBytes), steps * rows,
-                (std::uint64_t{1} << 31) - 1});
-  if (slots < 2 * rows || !Cutter(dataset, rows).can_sort(slots / rows)) return 0;
-  return slots;
+  if (!unsorted || dataset.sample_bytes() == 0 || batches < 2) return 0;
+  batches = std::min(batches, kMostSweep);
+  return SweepPlanner::can_sort(dataset, rows, batches) ? batches : 0;
 }
 
-// How many cached batches ahead pay off. Sequential batches are not sorted: enough
-// that threads find work while others wake up, and few enough that the buffers stay in the
-// processor's cache. Sorted ones: two groups, one of which is read while the other is planned, and
-// one batch that the consumer has.
+// How many cached batches ahead pay off if they are not merged. Sequential ones: enough that
+// threads find work while others wake up, and few enough that the buffers stay in the processor's
+// cache. Sorted ones: more samples gain little, and one batch is the consumer's.
 std::uint64_t plan_hot(const Dataset& dataset, const Order& order, std::uint64_t rows) {
   if (order.sequential()) {
     const std::uint64_t bytes = std::max<std::uint64_t>(1, rows * dataset.sample_bytes());
@@ -101,9 +97,8 @@ std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
 std::vector<Budget::Entry> least_room(const Dataset& dataset, const Schedule& schedule) {
   const std::uint64_t rows = batch_rows(schedule);
   return {{"a batch of " + std::to_string(rows) + " rows", batch_bytes(dataset, schedule)},
-          {"read plans",
-           set_samples(dataset, schedule) * (read_bytes(dataset) + Cutter::kSetSampleBytes) +
-               rows * Cutter::kSampleBytes}};
+          {"read plans", set_samples(dataset, schedule) * (read_bytes(dataset) + kSetSampleBytes) +
+                             rows * sizeof(std::byte*)}};
 }
 
 Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
@@ -129,17 +124,21 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   room.ahead = std::min({wanted, affordable, steps});
   room.elastic_bytes = room.ahead * each;
 
-  const std::uint64_t staged_samples =
+  const std::uint64_t sweep_samples =
       std::max(room.set_samples, std::min(kSetSamples, steps * rows));
-  const std::uint64_t more_samples = staged_samples - room.set_samples;
   const std::uint64_t plans =
-      kStagedSets * staged_samples * read_bytes(dataset) + more_samples * Cutter::kSetSampleBytes;
-  const std::uint64_t left = elastic - room.elastic_bytes;
-  room.slots = left > plans ? plan_slots(dataset, order, schedule, steps, left - plans) : 0;
-  if (room.slots > 0) {
-    room.set_samples = staged_samples;
-    room.elastic_bytes +=
-        plans + room.slots * (dataset.sample_bytes() + StagedPlanner::kSlotOverheadBytes);
+      kSweepSets * sweep_samples * (read_bytes(dataset) + sizeof(std::uint32_t)) +
+      (sweep_samples - room.set_samples) * kSetSampleBytes;
+  const std::uint64_t flight = (dataset.as_read() ? batch : rows * dataset.sample_bytes()) +
+                               rows * SweepPlanner::kSampleBytes;
+  const std::uint64_t beside = plans + (dataset.as_read() ? 0 : room.elastic_bytes);
+  const std::uint64_t fit = (elastic - std::min(elastic, beside)) / flight;
+  // One that is ready goes to the consumer, who then has two for a moment.
+  room.sweep =
+      plan_sweep(dataset, order, rows, std::min(fit - std::min<std::uint64_t>(fit, 1), steps));
+  if (room.sweep > 0) {
+    room.set_samples = sweep_samples;
+    room.elastic_bytes = std::max(room.elastic_bytes, beside + (room.sweep + 1) * flight);
   }
 
   // Small sequential batches are read together, if the plans of longer sets cost little.
@@ -148,21 +147,18 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
         std::min({kSetBytes / dataset.sample_bytes(), kSetSamples, steps * rows});
     const std::uint64_t more = set > room.set_samples ? set - room.set_samples : 0;
     const std::uint64_t extra =
-        more * (read_bytes(dataset) * std::max(room.ahead, kStagedSets) + Cutter::kSetSampleBytes);
+        more * (read_bytes(dataset) * std::max(room.ahead, kSweepSets) + kSetSampleBytes);
     if (extra <= elastic / 16) {
       room.set_samples += more;
       room.elastic_bytes += extra;
     }
   }
 
-  const std::uint64_t hot_each = batch + rows * Cutter::kSampleBytes;
-  const std::uint64_t hot_free = elastic > plans ? elastic - plans : 0;
-  const std::uint64_t hot_fit = std::min(hot_free / hot_each, steps + 1);
   const std::uint64_t hot = plan_hot(dataset, order, rows);
-  room.hot_ahead = std::min(hot, hot_fit);
+  room.hot_ahead = std::min({hot, elastic / batch, steps + 1});
   if (room.hot_ahead == 0) room.hot_ahead = std::min(room.ahead, hot);
-  room.elastic_bytes =
-      std::max(room.elastic_bytes, std::min(elastic, plans + room.hot_ahead * hot_each));
+  room.elastic_bytes = std::max(room.elastic_bytes, std::min(elastic, room.hot_ahead * batch));
+  room.hot_sweep = std::min(room.sweep, std::max<std::uint64_t>(2, hot - 1));
   // A set has at most Engine::kMaxReads.
   room.set_samples =
       std::min<std::uint64_t>(room.set_samples, Engine::kMaxReads / dataset.reads_per_part());

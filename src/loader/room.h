@@ -12,18 +12,22 @@
 namespace lowtide {
 
 constexpr std::uint64_t kSetBytes = 1024 * 1024;  // of sequential batches that are read together
-constexpr std::uint64_t kStagedSets = 4;          // in flight for staging
+constexpr std::uint64_t kSetReads = 128;          // enough reads to be worth handing over
+constexpr std::uint64_t kSweepSets = 4;           // in flight for a sweep
 
 struct Room {
   std::uint64_t raw_offset_bytes = 0;  // in a buffer: where samples as read are, if not delivered
   std::uint64_t set_samples = 0;       // per set of reads
-  // Batches that are being read or ready, in addition to the consumer's current one, for data on a
-  // disk (`ahead`, together with `slots` for staging; 0 slots: no room, or no use) and for data in
-  // memory (`hot_ahead`).
+  // Batches that are being read or ready, in addition to the consumer's current one. In the order
+  // of turns: `ahead` for data on a disk, `hot_ahead` for data in memory. In file order: `sweep`,
+  // or `hot_sweep` for data in memory whose samples are too far apart to merge; 0: there is no room
+  // for a sweep, or no use. If batches are not delivered as they are read, those of a sweep are
+  // beside `ahead`.
   std::uint64_t ahead = 0;
-  std::uint64_t slots = 0;
   std::uint64_t hot_ahead = 0;
-  std::uint64_t elastic_bytes = 0;  // the cost of the more expensive of the two
+  std::uint64_t sweep = 0;
+  std::uint64_t hot_sweep = 0;
+  std::uint64_t elastic_bytes = 0;  // the cost of the most expensive of them
 };
 
 // Rows in the largest batch that this schedule actually has; at least 1.
@@ -39,9 +43,8 @@ struct Room {
                                                     const Schedule& schedule);
 
 // Spends most of `free_bytes`, which are left after least_room, on looking ahead. Enough batches to
-// keep an engine busy come first. The rest goes to staging or, while the data is in memory, to more
-// batches that are read together. A part stays free for other loaders of the same array. Looks at
-// most `most_ahead` batches ahead, if that is not 0.
+// keep an engine busy come first. The rest goes to a sweep. A part stays free for other loaders of
+// the same array. Looks at most `most_ahead` batches ahead, if that is not 0.
 [[nodiscard]] Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
                              std::uint64_t free_bytes, std::uint64_t most_ahead = 0);
 

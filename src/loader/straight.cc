@@ -4,19 +4,11 @@
 #include <utility>
 
 namespace lowtide {
-namespace {
-
-constexpr std::uint64_t kSetReads = 128;  // enough reads to be worth handing over
-
-}  // namespace
-
-StraightPlanner::StraightPlanner(PlanContext& context)
-    : c_(context), cutter_(context.dataset, batch_rows(context.schedule)) {}
 
 bool StraightPlanner::work(const BatchQueue::News& news, bool may_plan) {
   wake_below_ = 0;
   if (hand_over()) return true;
-  if (!cutter_.exhausted()) return submit();
+  if (!groups_.empty() && !groups_.back().cut) return submit();
   return may_plan && plan(news);
 }
 
@@ -67,14 +59,9 @@ bool StraightPlanner::submit() {
   Group& group = groups_.back();
   LoaderSet* const set = group.error ? nullptr : c_.sets.free();
   if (set == nullptr) return false;
-  const std::uint64_t sample_bytes = c_.dataset.sample_bytes();
-  cutter_.cut(
-      c_.room.set_samples,
-      [&](const Cutter::Place& place) { return rows_[place.batch] + place.row * sample_bytes; },
-      &set->storage);
+  cut(&group, &set->storage);
   set->first_turn = group.first_turn;
   ++group.flying;
-  group.cut = cutter_.exhausted();
   c_.sets.submit(*set);
   return true;
 }
@@ -83,17 +70,12 @@ bool StraightPlanner::submit() {
 std::uint64_t StraightPlanner::most_together() const {
   if (c_.prospect.held) return 1;
   const bool in_order = c_.order.sequential();
-  const std::uint64_t hot = std::max<std::uint64_t>(1, c_.room.hot_ahead);
-  if (c_.prospect.resident && !in_order) {
-    // Half of them, and the next half is planned meanwhile: otherwise the threads would idle then.
-    return std::max<std::uint64_t>(1, (hot - 1) / 2);
-  }
   // As many as make a set of reads that is worth handing over.
   const std::uint64_t batch_bytes =
       std::max<std::uint64_t>(1, c_.schedule.batch_size * c_.dataset.sample_bytes());
   const std::uint64_t worth =
       in_order ? kSetBytes / batch_bytes : kSetReads / c_.schedule.batch_size;
-  const std::uint64_t most = c_.prospect.resident ? hot / 3 : c_.room.ahead / 4;
+  const std::uint64_t most = c_.prospect.resident ? c_.room.hot_ahead / 3 : c_.room.ahead / 4;
   return std::clamp<std::uint64_t>(worth, 1, std::max<std::uint64_t>(1, most));
 }
 
@@ -126,23 +108,41 @@ bool StraightPlanner::plan(const BatchQueue::News& news) {
   } catch (...) {
     // The consumer hears of it when it has had the batches before.
     groups_.back().error = std::current_exception();
-    cutter_.begin(0, false);
+    groups_.back().cut = true;
   }
   return true;
 }
 
 void StraightPlanner::fill(Group* group, std::uint64_t turns) {
-  cutter_.begin(turns, !c_.order.sequential() && !c_.prospect.held);
-  rows_.clear();
   for (std::uint64_t i = 0; i < turns; ++i) {
     group->batches.push_back(c_.make_batch(group->first_turn + i));
     ++pending_;
-    const Buffer& buffer = Buffer::of(group->batches.back());
-    cutter_.add(buffer.samples);
-    rows_.push_back(buffer.memory.data() + c_.room.raw_offset_bytes);
   }
-  cutter_.end();
-  group->cut = cutter_.exhausted();
+  group->cut = c_.dataset.sample_bytes() == 0;
+}
+
+// Takes the next samples of a group: all of one part, batch after batch, then the next part. A set
+// per part would cost a hand-over per column, so several parts go into one set.
+void StraightPlanner::cut(Group* group, std::vector<Read>* reads) {
+  reads->clear();
+  const std::uint64_t sample_bytes = c_.dataset.sample_bytes();
+  for (std::uint64_t taken = 0; !group->cut && taken < c_.room.set_samples;) {
+    const Buffer& buffer = Buffer::of(group->batches[group->batch]);
+    const std::uint64_t count = std::min(c_.room.set_samples - taken, buffer.rows - group->row);
+    targets_.resize(count);
+    std::byte* const first =
+        buffer.memory.data() + c_.room.raw_offset_bytes + group->row * sample_bytes;
+    for (std::uint64_t i = 0; i < count; ++i) targets_[i] = first + i * sample_bytes;
+    c_.dataset.locate(group->part, std::span(buffer.samples).subspan(group->row, count), targets_,
+                      *reads);
+    taken += count;
+    group->row += count;
+    if (group->row < buffer.rows) continue;
+    group->row = 0;
+    if (++group->batch < group->batches.size()) continue;
+    group->batch = 0;
+    group->cut = ++group->part == c_.dataset.parts();
+  }
 }
 
 }  // namespace lowtide

@@ -1,8 +1,7 @@
-// straight.h - upcoming batches that are read straight into their buffers, several together.
+// straight.h - upcoming batches in the order of their turns, several together.
 //
-// For bytes that are in memory, or too far apart to merge. The samples of a group are read in file
-// order, because the kernel finds the pages of cached samples faster that way. Only as many batches
-// are ahead as keep the engine busy.
+// For samples that are read in file order anyway, that the engine holds, or that are too far apart
+// to merge. Only as many batches are ahead as keep the engine busy.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +10,13 @@
 #include <exception>
 #include <vector>
 
-#include "loader/cutter.h"
 #include "loader/planner.h"
 
 namespace lowtide {
 
 class StraightPlanner final : public Planner {
  public:
-  explicit StraightPlanner(PlanContext& context);
+  explicit StraightPlanner(PlanContext& context) : c_(context) {}
 
   [[nodiscard]] bool work(const BatchQueue::News& news, bool may_plan) override;
   [[nodiscard]] std::size_t wake_below() const override { return wake_below_; }
@@ -32,7 +30,10 @@ class StraightPlanner final : public Planner {
     std::vector<Batch> batches;
     std::size_t pushed = 0;  // of the batches
     std::size_t flying = 0;  // sets
-    bool cut = false;        // all sets have been submitted
+    // What is cut next; rows in Fortran order have one part per column.
+    std::uint64_t part = 0, row = 0;
+    std::size_t batch = 0;
+    bool cut = false;  // all sets have been submitted
     std::exception_ptr error = nullptr;
 
     [[nodiscard]] bool landed() const { return cut && flying == 0; }
@@ -42,15 +43,15 @@ class StraightPlanner final : public Planner {
   [[nodiscard]] bool submit();
   [[nodiscard]] bool plan(const BatchQueue::News& news);
   void fill(Group* group, std::uint64_t turns);
+  void cut(Group* group, std::vector<Read>* reads);
   [[nodiscard]] std::uint64_t most_together() const;
 
   PlanContext& c_;
-  Cutter cutter_;  // of the last group
   std::deque<Group> groups_;
   std::size_t pending_ = 0;        // batches of all groups that are not pushed
   std::uint64_t group_turns_ = 1;  // of the next group; doubles
   std::size_t wake_below_ = 0;
-  std::vector<std::byte*> rows_;          // where the samples of each batch of the last group go
+  std::vector<std::byte*> targets_;       // of the set that is being cut
   std::vector<const std::byte*> staged_;  // samples of the batch that is being delivered
 };
 

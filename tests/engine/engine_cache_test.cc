@@ -164,23 +164,45 @@ TEST_P(EngineCache, IsNamedInTheReason) {
   EXPECT_EQ(hot.engine->name(), "pread");
 }
 
-TEST_P(EngineCache, CountsTheReadsAndBytesOfCachedRowsExactly) {
-  const std::string small = folder_.write("small.bin", pattern(3 * kMiB));
-  const PinnedPages pinned(small, 3 * kMiB);
-  if (!pinned.why_not().empty()) GTEST_SKIP() << pinned.why_not();
-  const EngineRig rig(files_of({small}), {GetParam(), CacheMode::keep}, 8 * kMiB);
+// What 500 cached rows of 1000 bytes, every `step_bytes`, cost; from the last to the first unless
+// they are `sorted`.
+Traffic traffic_of_cached_rows(const TempFolder& folder, EngineKind kind, bool sorted,
+                               std::uint64_t step_bytes) {
+  const std::uint64_t size_bytes = 500 * step_bytes;
+  const std::string bytes = pattern(size_bytes);
+  const std::string path = folder.write("small.bin", bytes);
+  const PinnedPages pinned(path, size_bytes);
+  EXPECT_EQ(pinned.why_not(), "");
+  const EngineRig rig(files_of({path}), {kind, CacheMode::keep}, 8 * kMiB);
   std::vector<Extent> extents;
   for (std::uint64_t i = 0; i < 500; ++i) {
-    extents.push_back({.offset_bytes = i * 5000, .size_bytes = 1000, .shard = 0});
+    const std::uint64_t at = sorted ? i : 499 - i;
+    extents.push_back({.offset_bytes = at * step_bytes, .size_bytes = 1000, .shard = 0});
   }
   const CheckedReads wanted(std::move(extents));
   WaitedSet set(wanted.reads());
   rig.engine->submit(set);
-  ASSERT_TRUE(set.wait().ok());
-  const Traffic traffic = rig.engine->traffic();
-  EXPECT_EQ(traffic.reads, 500U);
-  EXPECT_EQ(traffic.bytes_read, 500'000U);
-  EXPECT_EQ(traffic.merged, 0U);
+  EXPECT_TRUE(set.wait().ok());
+  wanted.expect_bytes({&bytes});
+  return rig.engine->traffic();
+}
+
+TEST_P(EngineCache, ReadsCachedRowsOneByOneIfTheyAreNotSortedOrFarApart) {
+  for (const Traffic& traffic : {traffic_of_cached_rows(folder_, GetParam(), false, 1200),
+                                 traffic_of_cached_rows(folder_, GetParam(), true, 50'000)}) {
+    EXPECT_EQ(traffic.reads, 500U);
+    EXPECT_EQ(traffic.bytes_read, 500'000U);
+    EXPECT_EQ(traffic.merged, 0U);
+  }
+}
+
+TEST_P(EngineCache, ReadsSortedCachedRowsTogetherWithWhatIsBetweenThem) {
+  if (GetParam() == EngineKind::uring) GTEST_SKIP() << "not for this engine";
+  const Traffic traffic = traffic_of_cached_rows(folder_, GetParam(), true, 1200);
+  EXPECT_LE(traffic.reads, 20U);
+  EXPECT_GT(traffic.bytes_read, 590'000U);
+  EXPECT_LT(traffic.bytes_read, 600'000U);
+  EXPECT_EQ(traffic.reads + traffic.merged, 500U);
 }
 
 TEST_P(EngineCache, CountsMergedRowsOnTheDiskExactly) {

@@ -111,5 +111,36 @@ TEST(LaneGap, NeverPlansWithMoreThanItsBound) {
   EXPECT_EQ(none.next() + none.best() + apart.next() + apart.best(), 0U);
 }
 
+TEST(WholeModel, FindsTheDistanceAtWhichBothCostTheSame) {
+  WholeModel model;
+  for (int i = 0; i < 500; ++i) {
+    model.read_singly(64, 64 * 1000);
+    model.read_whole(1 << 20, (1 << 20) / 5);  // 0.2 ns per byte
+  }
+  EXPECT_NEAR(model.distance_bytes(), 5000, 50);
+  EXPECT_TRUE(model.worth(2000));
+  EXPECT_FALSE(model.worth(20'000));
+}
+
+TEST(WholeModel, ForgetsAThreadThatLostItsProcessor) {
+  WholeModel model;
+  for (int i = 0; i < 500; ++i) {
+    model.read_singly(64, i % 100 == 99 ? 1'000'000'000 : 64 * 1000);
+    model.read_whole(1 << 20, (1 << 20) / 5);
+  }
+  EXPECT_NEAR(model.distance_bytes(), 5000, 250);
+}
+
+TEST(WholeModel, TriesTheOtherWayNowAndThenWhereBothCostAboutTheSame) {
+  WholeModel model;
+  const std::uint64_t close = model.distance_bytes() + 100, far = model.distance_bytes() * 3;
+  int tried = 0;
+  for (int i = 0; i < 320; ++i) {
+    tried += model.worth(close) ? 1 : 0;
+    EXPECT_FALSE(model.worth(far));
+  }
+  EXPECT_EQ(tried, 10);
+}
+
 }  // namespace
 }  // namespace lowtide::gap_test

@@ -205,5 +205,48 @@ TEST(Batch, IsEmptyUnlessItHoldsABuffer) {
   EXPECT_TRUE(empty.offsets().empty());
 }
 
+TEST(SpareBuffers, AreForTheNextRunOfTheSameKind) {
+  Budget budget(1 << 20);
+  SpareBuffers spare(budget);
+  const std::byte* used = nullptr;
+  {
+    const std::shared_ptr<Pool> pool = spare.take(4096, 10);
+    used = Buffer::of(pool->take()).memory.data();
+    spare.give(pool);
+  }
+  ASSERT_EQ(budget.claims().size(), 1U);
+  EXPECT_EQ(budget.claims()[0].what, "spare buffers");
+  EXPECT_EQ(budget.claims()[0].bytes, 4096U);
+  const std::shared_ptr<Pool> again = spare.take(4096, 10);
+  EXPECT_TRUE(budget.claims().empty());
+  EXPECT_EQ(Buffer::of(again->take()).memory.data(), used);
+  spare.give(again);
+  (void)spare.take(8192, 10);
+  EXPECT_TRUE(budget.claims().empty()) << "buffers of another size are of no use";
+}
+
+TEST(SpareBuffers, GiveWayToAClaim) {
+  Budget budget(1 << 20);
+  SpareBuffers spare(budget);
+  std::shared_ptr<Pool> pool = spare.take(4096, 10);
+  (void)pool->take();
+  spare.give(std::move(pool));
+  const Claim all = budget.claim(1 << 20, "all there is");
+  EXPECT_EQ(budget.claims().size(), 1U);
+  EXPECT_EQ(budget.free_bytes(), 0U);
+}
+
+TEST(SpareBuffers, DoNotGrowByABatchThatComesBackLater) {
+  Budget budget(1 << 20);
+  SpareBuffers spare(budget);
+  const std::shared_ptr<Pool> pool = spare.take(4096, 10);
+  pool->keep(2);
+  Batch kept = pool->take();
+  (void)pool->take();
+  spare.give(pool);
+  kept = {};
+  EXPECT_EQ(pool->keep_free(), 4096U);
+}
+
 }  // namespace
 }  // namespace lowtide::pool_test

@@ -29,23 +29,20 @@ TEST(Room, IsNeverMoreThanIsFree) {
           const Room room = room_for(columns, batch_size, shuffle, free_bytes);
           EXPECT_LE(room.elastic_bytes, free_bytes) << columns << " columns, " << batch_size;
           EXPECT_LE(room.hot_ahead * batch_size * columns * 4, free_bytes);
+          EXPECT_LE(room.sweep * batch_size * columns * 4, free_bytes);
         }
       }
     }
   }
 }
 
-// While one group is read, the next is planned, and a batch changes hands.
-TEST(Room, HoldsTwoSortedGroupsAndABatchBetweenThem) {
-  const auto hot_ahead = [](std::uint64_t batch_size) {
-    constexpr std::uint64_t kFar = 1'000'000'000;  // so many rows that no neighbours are read
-    return plan_room(rows_of(false, kFar, 162), *make_shuffle(kFar, 5),
-                     {.size = kFar, .batch_size = batch_size}, 1024 * kMiB)
-        .hot_ahead;
-  };
-  EXPECT_EQ(hot_ahead(4096), 2 * 16 + 1U);
-  EXPECT_EQ(hot_ahead(32'768), 2 * 2 + 1U);
-  EXPECT_EQ(hot_ahead(100'000), 2 * 1 + 1U) << "of one batch each";
+TEST(Room, IsAllForOneSweepWhereBatchesAreDeliveredAsTheyAreRead) {
+  const Room room = room_for(162, 4096, true, 512 * kMiB);
+  EXPECT_GT(room.sweep * 4096 * 162 * 4, 460 * kMiB);
+  EXPECT_EQ(room.hot_sweep, 2 * 16U) << "more rows without neighbours gain little";
+  EXPECT_EQ(room_for(162, 32'768, true, 512 * kMiB).hot_sweep, 2 * 2U);
+  EXPECT_EQ(room_for(162, 4096, false, 512 * kMiB).sweep, 0U) << "they are in file order anyway";
+  EXPECT_EQ(room_for(162, 4096, true, 8 * kMiB).sweep, 0U) << "one batch is no sweep";
 }
 
 TEST(Room, HoldsSixSetsOfBatchesInOrder) {
@@ -58,6 +55,7 @@ TEST(Room, LooksNoFurtherAheadThanAsked) {
     const Room room = room_for(162, 100, shuffle, kPlenty, 2);
     EXPECT_EQ(room.ahead, 2U);
     EXPECT_EQ(room.hot_ahead, 3U) << "the one that changes hands is beside them";
+    EXPECT_LE(room.sweep, 2U);
   }
 }
 

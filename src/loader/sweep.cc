@@ -1,0 +1,291 @@
+#include "loader/sweep.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "loader/sort.h"
+
+namespace lowtide {
+namespace {
+
+// Of the gap to the average spacing of samples; below this so few reads merge that sweeping is
+// useless.
+constexpr double kLeastMergeShare = 0.1;
+// Samples per bin when all batches fly: sorting so few stays in the processor's cache.
+constexpr std::uint64_t kBinSamples = 1024;
+constexpr std::uint64_t kMostBins = 4096;
+// The first batch flies alone, because somebody waits for it. The next sweep has this many times as
+// many, and so on. A sweep of few batches meets no neighbours, so cached ones should be few; from a
+// disk, the second batch should not take long either.
+constexpr std::uint64_t kHotGrowth = 16;
+constexpr std::uint64_t kGrowth = 4;
+
+unsigned bits_for(std::uint64_t count) {  // to tell this many things apart
+  return static_cast<unsigned>(std::bit_width(std::max<std::uint64_t>(count, 1) - 1));
+}
+
+}  // namespace
+
+SweepPlanner::SweepPlanner(PlanContext& context)
+    : c_(context),
+      batch_rows_(batch_rows(context.schedule)),
+      parts_(context.dataset.parts()),
+      sample_bits_(bits_for(context.dataset.size())),
+      row_bits_(bits_for(batch_rows_)) {}
+
+bool SweepPlanner::can_sort(const Dataset& dataset, std::uint64_t rows, std::uint64_t batches) {
+  return bits_for(dataset.size()) + bits_for(rows) + bits_for(batches) < 64;
+}
+
+bool SweepPlanner::pays() const {
+  if (c_.room.sweep == 0) return false;
+  if (parts_ > 1) return true;
+  if (c_.prospect.held) return false;
+  return c_.prospect.resident || c_.merge_share() > kLeastMergeShare;
+}
+
+bool SweepPlanner::work(const BatchQueue::News& news, bool may_plan) {
+  wake_below_ = 0;
+  if (hand_over(news)) return true;
+  if (failed_) return gives_up();
+  return (may_plan && plan(news)) || submit();
+}
+
+void SweepPlanner::landed(const LoaderSet& set) noexcept {
+  if (!set.outcome.ok()) {
+    if (set.outcome.cancelled || failed_) return;
+    const std::byte* const into = set.storage[set.outcome.read].into;
+    error_turn_ = first_turn_;
+    const std::uint64_t bytes = batch_rows_ * c_.dataset.sample_bytes();
+    while (into < ring_[slot_of(error_turn_)].bytes ||
+           into >= ring_[slot_of(error_turn_)].bytes + bytes) {
+      ++error_turn_;
+    }
+    error_ = c_.failure(set, error_turn_);
+    failed_ = true;
+    return;
+  }
+  for (const std::uint32_t slot : set.slots) {
+    if (--ring_[slot].left == 0) ++complete_;
+  }
+}
+
+// Passes on what is complete, in the order of turns. Batches that are not delivered as they were
+// read are made one at a time, so that the consumer gets the first one early.
+bool SweepPlanner::hand_over(const BatchQueue::News& news) {
+  if (flying_ == 0 || front().left > 0) return false;
+  if (front().error) std::rethrow_exception(front().error);
+  if (!c_.dataset.as_read()) {
+    const std::size_t most = std::max<std::size_t>(c_.room.ahead > 1 ? c_.room.ahead - 1 : 1, 1);
+    // Each wake-up costs both threads, so several are made per wake-up.
+    resting_ = news.ready >= most || (resting_ && 2 * news.ready >= most);
+    if (resting_) {
+      wake_below_ = most - most / 2;
+      return false;
+    }
+    Batch batch = c_.make_batch(first_turn_);
+    staged_.clear();
+    for (std::uint64_t row = 0; row < batch.rows(); ++row) {
+      staged_.push_back(front().bytes + row * c_.dataset.sample_bytes());
+    }
+    c_.deliver(batch, first_turn_, staged_);
+    front().batch = std::move(batch);
+  }
+  ready_.clear();
+  do {
+    ready_.push_back(std::move(front().batch));
+    ++first_turn_;
+    --flying_;
+    --complete_;
+  } while (c_.dataset.as_read() && flying_ > 0 && front().left == 0 && !front().error);
+  c_.queue.push_all(&ready_);
+  return true;
+}
+
+// A set failed, so some batches cannot be completed. The consumer must first get all batches before
+// the one with the failed read: they are read again, one at a time to begin with.
+bool SweepPlanner::gives_up() {
+  if (c_.sets.flying() > 0) return false;
+  if (first_turn_ == error_turn_) std::rethrow_exception(error_);
+  c_.next_turn = first_turn_;
+  clear();
+  return true;
+}
+
+bool SweepPlanner::submit() {
+  if (uncut_ == 0) return false;
+  LoaderSet* const set = c_.sets.free();
+  if (set == nullptr) return false;
+  cut(set);
+  ++swept_;
+  c_.sets.submit(*set);
+  return true;
+}
+
+// How many batches may fly. Cached samples that are too far apart to be read together gain little
+// from more than a few.
+std::uint64_t SweepPlanner::most_flying() const {
+  const bool few = c_.prospect.resident && parts_ == 1 && c_.merge_share() < 1;
+  return few ? c_.room.hot_sweep : c_.room.sweep;
+}
+
+// Lets one more batch join if there is room.
+bool SweepPlanner::plan(const BatchQueue::News& news) {
+  if (c_.next_turn == c_.last_turn) return false;
+  if (ring_.size() != c_.room.sweep) {
+    if (flying_ > 0) return false;
+    make_ring();
+  }
+  // With several parts a batch can join only at the start: each bin is cut once per part.
+  if (parts_ > 1 && (part_ > 0 || bin_ > 0)) return false;
+  const std::uint64_t limit = most_flying();
+  if (flying_ == 0) {
+    most_ = std::min(limit, most_ * (c_.prospect.resident ? kHotGrowth : kGrowth) + (most_ == 0));
+    swept_ = 0;
+  }
+  if (most_ < limit && swept_ > 0) return false;
+  const std::uint64_t most = std::min(most_, limit);
+  const std::uint64_t held = flying_ + (c_.dataset.as_read() ? news.ready : 0);
+  const std::uint64_t room = most - std::min(most, held);
+  const std::uint64_t reading = flying_ - complete_;
+  // A batch that flies alone meets no neighbours. So batches join a sweep that is well filled,
+  // small ones in numbers that are worth a set of reads, or they start one together.
+  const std::uint64_t together = most - most / 2;
+  const std::uint64_t worth = std::max<std::uint64_t>(1, kSetReads / batch_rows_);
+  const std::uint64_t least = 2 * reading >= most ? std::min(worth, together) : together;
+  joining_ = room >= least || (joining_ && room > 0) || (held == 0 && news.waiting);
+  if (!joining_) {
+    const std::uint64_t ready = most - std::min(most, flying_ + least);
+    wake_below_ = std::max<std::size_t>(wake_below_, c_.dataset.as_read() ? ready + 1 : 0);
+    return false;
+  }
+  c_.pool.keep((c_.dataset.as_read() ? c_.room.sweep : c_.room.ahead) + 1);
+  join(c_.next_turn);
+  ++c_.next_turn;
+  return true;
+}
+
+void SweepPlanner::join(std::uint64_t turn) {
+  if (flying_ == 0) first_turn_ = turn;
+  const std::uint64_t slot = slot_of(turn);
+  Flight& flight = ring_[slot];
+  flight = {};
+  ++flying_;
+  try {
+    if (c_.dataset.as_read()) {
+      // The threads that read make the pages of many new buffers faster than this one.
+      flight.batch = c_.make_batch(turn, /*prefault=*/false);
+      const Buffer& buffer = Buffer::of(flight.batch);
+      samples_.assign(buffer.samples.begin(), buffer.samples.end());
+      flight.bytes = buffer.memory.data();
+    } else {
+      samples_.resize(c_.schedule.count(turn));
+      c_.schedule.fill(c_.order, turn, c_.dataset.size(), samples_);
+      flight.bytes = raw_.data() + slot * batch_rows_ * c_.dataset.sample_bytes();
+    }
+    std::uint64_t place = slot << row_bits_;
+    if (c_.dataset.sample_bytes() == 0) samples_.clear();
+    for (const std::uint64_t sample : samples_) {
+      bins_[sample >> bin_bits_].push_back(sample << place_bits_ | place++);
+    }
+    flight.left = samples_.size() * parts_;
+    uncut_ += flight.left;
+  } catch (...) {
+    // The consumer hears of it when it has had the batches before.
+    flight.error = std::current_exception();
+    const std::uint64_t mask = (std::uint64_t{1} << place_bits_) - 1;
+    for (auto& bin : bins_) {
+      std::erase_if(bin, [&](std::uint64_t key) { return (key & mask) >> row_bits_ == slot; });
+    }
+  }
+  if (flight.left == 0) ++complete_;
+}
+
+// Takes the next samples of the sweep. A set is in file order, so it ends with the sweep.
+void SweepPlanner::cut(LoaderSet* set) {
+  set->storage.clear();
+  set->slots.clear();
+  const std::uint64_t sample_bytes = c_.dataset.sample_bytes();
+  const std::uint64_t row_mask = (std::uint64_t{1} << row_bits_) - 1;
+  const std::uint64_t slot_mask = (std::uint64_t{1} << (place_bits_ - row_bits_)) - 1;
+  while (uncut_ > 0 && set->slots.size() < c_.room.set_samples) {
+    if (taken_at_ == taken_.size() && !next_bin()) {
+      if (part_ == 0 && !set->slots.empty()) return;
+      continue;
+    }
+    const std::size_t count =
+        std::min(c_.room.set_samples - set->slots.size(), taken_.size() - taken_at_);
+    samples_.resize(count);
+    targets_.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t key = taken_[taken_at_ + i];
+      const std::uint64_t slot = key >> row_bits_ & slot_mask;
+      samples_[i] = key >> place_bits_;
+      targets_[i] = ring_[slot].bytes + (key & row_mask) * sample_bytes;
+      set->slots.push_back(static_cast<std::uint32_t>(slot));
+    }
+    c_.dataset.locate(part_, samples_, targets_, set->storage);
+    taken_at_ += count;
+    uncut_ -= count;
+  }
+  if (uncut_ == 0) part_ = bin_ = 0;  // whoever joins next starts a sweep
+}
+
+// Takes the next bin that has samples. False: the sweep has reached the end of the current part.
+bool SweepPlanner::next_bin() {
+  taken_.clear();
+  taken_at_ = 0;
+  for (; bin_ < bins_.size(); ++bin_) {
+    std::vector<std::uint64_t>& bin = bins_[bin_];
+    if (bin.empty()) continue;
+    // Sorting by sample sorts by file offset (Dataset promises that). Equal samples may be in any
+    // order.
+    if (part_ == 0) radix_sort(place_bits_, bin_bits_, &bin, &scratch_);
+    if (part_ + 1 == parts_) {
+      taken_.swap(bin);
+    } else {
+      taken_ = bin;
+    }
+    ++bin_;
+    return true;
+  }
+  bin_ = 0;
+  part_ = part_ + 1 == parts_ ? 0 : part_ + 1;
+  return false;
+}
+
+void SweepPlanner::make_ring() {
+  const std::uint64_t batches = c_.room.sweep;
+  if (!c_.dataset.as_read()) {
+    raw_ = {};
+    raw_ = Memory(batches * batch_rows_ * c_.dataset.sample_bytes(), false, "reads ahead");
+  }
+  place_bits_ = std::max(1U, row_bits_ + bits_for(batches));
+  const std::uint64_t bins =
+      std::clamp<std::uint64_t>(batches * batch_rows_ / kBinSamples, 1, kMostBins);
+  bin_bits_ = sample_bits_ - std::min(sample_bits_, bits_for(bins));
+  bins_.assign(((c_.dataset.size() - 1) >> bin_bits_) + 1, {});
+  ring_.assign(batches, {});
+}
+
+void SweepPlanner::clear() {
+  for (auto& bin : bins_) bin.clear();
+  for (Flight& flight : ring_) flight = {};
+  taken_.clear();
+  taken_at_ = 0;
+  part_ = bin_ = uncut_ = 0;
+  flying_ = complete_ = most_ = 0;
+  failed_ = false;
+  error_ = nullptr;
+}
+
+void SweepPlanner::free_memory() {
+  raw_ = {};
+  bins_ = {};
+  ring_ = {};
+  taken_ = {};
+  scratch_ = {};
+}
+
+}  // namespace lowtide

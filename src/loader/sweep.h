@@ -1,0 +1,95 @@
+// sweep.h - upcoming batches in file order: one sweep over the data after the other.
+//
+// Many batches are in flight. Their samples are in bins by where they are in the data, and the
+// sweep takes the bins one after the other, again and again. A batch joins at any time and is
+// complete when the sweep has come round once. So at every moment all of the room is used for
+// samples that the sweep is about to meet, which are as close together as the room allows: a disk
+// reads them faster, neighbours can be read together, and the kernel finds cached pages faster.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "loader/planner.h"
+#include "os/memory.h"
+
+namespace lowtide {
+
+class SweepPlanner final : public Planner {
+ public:
+  // Bookkeeping bytes per sample in flight: its key, in a vector that grows by doubling, and a copy
+  // while its bin is sorted.
+  static constexpr std::uint64_t kSampleBytes = 3 * sizeof(std::uint64_t);
+
+  explicit SweepPlanner(PlanContext& context);
+
+  // Whether so many batches in flight can be told apart: a sample and its place share 64 bits.
+  [[nodiscard]] static bool can_sort(const Dataset& dataset, std::uint64_t rows,
+                                     std::uint64_t batches);
+
+  // Whether reading through it is faster than reading straight.
+  [[nodiscard]] bool pays() const;
+  // Requires that it is idle. Memory is taken again when it is needed.
+  void free_memory();
+
+  [[nodiscard]] bool work(const BatchQueue::News& news, bool may_plan) override;
+  [[nodiscard]] std::size_t wake_below() const override { return wake_below_; }
+  void landed(const LoaderSet& set) noexcept override;
+  [[nodiscard]] bool idle() const override { return flying_ == 0; }
+
+ private:
+  // A batch that is being read.
+  struct Flight {
+    Batch batch = {};            // without one if batches are not delivered as they are read
+    std::byte* bytes = nullptr;  // where its samples go, one after the other
+    std::uint64_t left = 0;      // samples that have not landed, times their parts
+    std::exception_ptr error = nullptr;
+  };
+
+  [[nodiscard]] bool hand_over(const BatchQueue::News& news);
+  [[nodiscard]] bool submit();
+  [[nodiscard]] bool plan(const BatchQueue::News& news);
+  [[nodiscard]] std::uint64_t most_flying() const;
+  [[nodiscard]] bool gives_up();
+  void join(std::uint64_t turn);
+  void cut(LoaderSet* set);
+  [[nodiscard]] bool next_bin();
+  void make_ring();
+  void clear();
+
+  [[nodiscard]] std::uint64_t slot_of(std::uint64_t turn) const { return turn % ring_.size(); }
+  [[nodiscard]] Flight& front() { return ring_[slot_of(first_turn_)]; }
+
+  PlanContext& c_;
+  const std::uint64_t batch_rows_, parts_;
+  const unsigned sample_bits_, row_bits_;
+  std::vector<Flight> ring_;      // by turn
+  std::uint64_t first_turn_ = 0;  // the first one in flight
+  std::uint64_t flying_ = 0;      // flights
+  std::uint64_t complete_ = 0;    // of them, those of which everything has landed
+  std::uint64_t most_ = 0;        // batches that may fly; grows from sweep to sweep
+  std::uint64_t swept_ = 0;       // sets since the last moment at which none flew
+  bool joining_ = false;          // batches join until the room is used
+  bool resting_ = false;          // enough batches are ready
+  std::size_t wake_below_ = 0;
+  bool failed_ = false;       // a set failed; nothing more is cut
+  std::exception_ptr error_;  // of that set
+  std::uint64_t error_turn_ = 0;
+
+  unsigned place_bits_ = 1, bin_bits_ = 0;
+  std::vector<std::vector<std::uint64_t>> bins_;  // of keys: sample << place_bits_ | place
+  std::uint64_t uncut_ = 0;                       // samples in bins and in taken_, times parts left
+  std::uint64_t part_ = 0, bin_ = 0;              // where the sweep is
+  std::vector<std::uint64_t> taken_, scratch_;    // the keys of the bin that is being cut
+  std::size_t taken_at_ = 0;
+
+  Memory raw_;  // of samples as they are read, if they are not delivered so
+  std::vector<std::uint64_t> samples_;
+  std::vector<std::byte*> targets_;
+  std::vector<const std::byte*> staged_;
+  std::vector<Batch> ready_;
+};
+
+}  // namespace lowtide
