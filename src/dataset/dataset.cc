@@ -26,7 +26,12 @@ void Dataset::deliver(std::span<const std::uint64_t> /*samples*/,
   }
 }
 
-void Dataset::describe(std::uint64_t samples, const std::byte* /*batch*/,
+void Dataset::lengths(std::span<const std::uint64_t> /*samples*/,
+                      std::span<std::uint64_t> out) const {
+  std::ranges::fill(out, sample_bytes());
+}
+
+void Dataset::describe(std::uint64_t samples, std::span<const std::byte> /*batch*/,
                        std::vector<Column>* columns) const {
   columns->assign(1, {.size_bytes = samples * sample_bytes()});
 }

@@ -19,9 +19,10 @@ struct Column {
   std::uint64_t item_bytes = 1;  // at least 1
 };
 
-// All samples have the same size. A higher sample is never before a lower one in the list of
-// shards, so sorting samples sorts their reads. A sample is made of parts: a row in C order has one
-// part, a row in Fortran order has one per column.
+// Samples have the same size, unless the data set is ragged. A higher sample is never before a
+// lower one in the list of shards, so sorting samples sorts their reads. A sample is made of parts:
+// a row in C order has one part, a row in Fortran order has one per column, a sample of ragged data
+// has one.
 //
 // A batch is delivered as its samples were read, one after the other, or in a form that deliver()
 // makes from them.
@@ -29,8 +30,8 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;  // samples
-  [[nodiscard]] virtual std::uint64_t sample_bytes() const noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;          // samples
+  [[nodiscard]] virtual std::uint64_t sample_bytes() const noexcept = 0;  // of the largest
   [[nodiscard]] virtual std::uint64_t parts() const noexcept = 0;
   // The most reads that locate makes for one part of one sample.
   [[nodiscard]] virtual std::uint64_t reads_per_part() const noexcept = 0;
@@ -44,6 +45,13 @@ class Dataset {
   virtual void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
                       std::span<std::byte* const> targets, std::vector<Read>& out) const = 0;
 
+  // Whether samples differ in size. They are delivered as they were read, and a batch says where
+  // each begins, in units.
+  [[nodiscard]] virtual bool ragged() const noexcept { return false; }
+  [[nodiscard]] virtual std::uint64_t unit_bytes() const noexcept { return 1; }
+  // Writes how many units each sample of ragged data has. May throw if lengths must be looked up.
+  virtual void lengths(std::span<const std::uint64_t> samples, std::span<std::uint64_t> out) const;
+
   // Whether samples are delivered as they were read. Otherwise deliver() makes the batch.
   [[nodiscard]] virtual bool as_read() const noexcept { return true; }
   // The size of a delivered batch of this many samples, below 2^62. Requires samples * sample_bytes
@@ -56,7 +64,7 @@ class Dataset {
   virtual void deliver(std::span<const std::uint64_t> samples,
                        std::span<const std::byte* const> staged, std::byte* out) const;
   // Describes the columns of a batch of this many samples that has been delivered in `batch`.
-  virtual void describe(std::uint64_t samples, const std::byte* batch,
+  virtual void describe(std::uint64_t samples, std::span<const std::byte> batch,
                         std::vector<Column>* columns) const;
 };
 

@@ -189,7 +189,7 @@ void Rows::locate(std::uint64_t part, std::span<const std::uint64_t> samples,
   }
 }
 
-void Rows::describe(std::uint64_t samples, const std::byte* /*batch*/,
+void Rows::describe(std::uint64_t samples, std::span<const std::byte> /*batch*/,
                     std::vector<Column>* columns) const {
   columns->assign(1, {.size_bytes = samples * row_bytes_,
                       .kind = dtype_.byte_order == '>' ? 'V' : dtype_.kind,

@@ -43,7 +43,7 @@ class Rows final : public Dataset {
   }
   void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
               std::span<std::byte* const> targets, std::vector<Read>& out) const override;
-  void describe(std::uint64_t samples, const std::byte* batch,
+  void describe(std::uint64_t samples, std::span<const std::byte> batch,
                 std::vector<Column>* columns) const override;
 
   // Appends few long reads that bring rows first .. first + count - 1 to `target`. C order only.

@@ -91,7 +91,7 @@ void Windows::deliver(std::span<const std::uint64_t> samples,
   if (options_.separate) deliver_documents(samples, staged, out);
 }
 
-void Windows::describe(std::uint64_t samples, const std::byte* batch,
+void Windows::describe(std::uint64_t samples, std::span<const std::byte> batch,
                        std::vector<Column>* columns) const {
   const Shape shape = this->shape(samples);
   const std::uint64_t tokens = samples * options_.block_size;
@@ -100,7 +100,7 @@ void Windows::describe(std::uint64_t samples, const std::byte* batch,
   columns->assign({{0, tokens * item, kind, item}, {shape.y_bytes, tokens * item, kind, item}});
   if (!options_.separate) return;
   std::uint64_t entries = 0;
-  std::memcpy(&entries, batch + shape.cu_count_bytes, sizeof(entries));
+  std::memcpy(&entries, batch.data() + shape.cu_count_bytes, sizeof(entries));
   constexpr std::uint64_t kPlace = sizeof(std::int32_t);
   columns->push_back({shape.positions_bytes, tokens * kPlace, 'i', kPlace});
   columns->push_back({shape.cu_seqlens_bytes, entries * kPlace, 'i', kPlace});

@@ -69,7 +69,7 @@ class Windows final : public Dataset {
   void deliver(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,
                std::byte* out) const override;
   // x and y; if documents are separated, also positions and cu_seqlens.
-  void describe(std::uint64_t samples, const std::byte* batch,
+  void describe(std::uint64_t samples, std::span<const std::byte> batch,
                 std::vector<Column>* columns) const override;
 
   // Makes only x and y, for consecutive rows that need not be a whole batch.

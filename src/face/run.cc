@@ -46,7 +46,10 @@ std::optional<Batch> Run::next_for(std::chrono::milliseconds timeout) {
     if (ended()) live.end();  // its claims become free for others
     return Batch();
   }
-  live.store->count_delivered(batch->rows() * in_.dataset->sample_bytes(), waited);
+  const std::uint64_t units = batch->offsets().empty() ? 0 : batch->offsets().back();
+  live.store->count_delivered(in_.dataset->ragged() ? units * in_.dataset->unit_bytes()
+                                                    : batch->rows() * in_.dataset->sample_bytes(),
+                              waited);
   ++turn_;
   return batch;
 }

@@ -146,7 +146,7 @@ Batch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill, std::uin
     windows->widen_rows(piece, targets, x + first * row_bytes, y + first * row_bytes);
   }
   buffer.rows = rows;
-  windows->describe(rows, x, &buffer.columns);
+  windows->describe(rows, buffer.memory.bytes(), &buffer.columns);
   pool->deliver(batch);
   return batch;
 }

@@ -40,7 +40,7 @@ std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {
   std::optional<Batch> batch = queue_.next(timeout);
   if (batch && *batch) {
     Buffer& buffer = Buffer::of(*batch);
-    in_.dataset.describe(buffer.rows, buffer.memory.data(), &buffer.columns);
+    in_.dataset.describe(buffer.rows, buffer.delivered_bytes(in_.dataset), &buffer.columns);
     pool_->deliver(*batch);
   }
   return batch;

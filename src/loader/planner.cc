@@ -1,5 +1,7 @@
 #include "loader/planner.h"
 
+#include <numeric>
+#include <span>
 #include <stdexcept>
 
 #include "engine/outcome.h"
@@ -14,13 +16,17 @@ double PlanContext::merge_share() const {
 
 Batch PlanContext::make_batch(std::uint64_t turn, bool prefault) const {
   Batch batch = pool.take(prefault);
-  const Schedule::Turn at = schedule.at(turn);
   Buffer& buffer = Buffer::of(batch);
+  const Schedule::Turn at = schedule.at(turn);
   buffer.step = at.step;
   buffer.epoch = at.epoch;
   buffer.rows = schedule.count(turn);
   buffer.samples.resize(buffer.rows);
   schedule.fill(order, turn, dataset.size(), buffer.samples);
+  if (!dataset.ragged()) return batch;
+  buffer.offsets.assign(buffer.rows + 1, 0);
+  dataset.lengths(buffer.samples, std::span(buffer.offsets).subspan(1));
+  std::partial_sum(buffer.offsets.begin(), buffer.offsets.end(), buffer.offsets.begin());
   return batch;
 }
 

@@ -39,7 +39,8 @@ struct PlanContext {
   // The gap up to which reads are merged, as a share of the average distance of the samples of a
   // full sweep.
   [[nodiscard]] double merge_share() const;
-  // A batch with the samples of a turn; their bytes are to be read.
+  // A batch with the samples of a turn; their bytes are to be read. One of ragged data may need
+  // more memory than it has.
   [[nodiscard]] Batch make_batch(std::uint64_t turn, bool prefault = true) const;
   // Makes the bytes of a batch from its samples as they were read.
   void deliver(const Batch& batch, std::uint64_t turn,
@@ -47,7 +48,7 @@ struct PlanContext {
   // What the user is told about a set that failed; `turn` is that of the sample.
   [[nodiscard]] std::exception_ptr failure(const LoaderSet& set, std::uint64_t turn) const noexcept;
 
- private:
+  // "epoch 0, step 3"
   [[nodiscard]] std::string step_text(std::uint64_t turn) const;
 };
 

@@ -64,7 +64,7 @@ void Pool::give_back(std::unique_ptr<Buffer> buffer) noexcept {
   if (shelf == nullptr || buffer->shelf_ != shelf) return;  // of the parent; frees it
   const MutexLock lock(shelf->mutex);
   if (std::exchange(buffer->delivered_, false)) --shelf->delivered;
-  if (shelf->alive <= shelf->keep) {
+  if (shelf->alive <= shelf->keep && buffer->memory.size() == buffer_bytes_) {
     shelf->free.push_back(std::move(buffer));
   } else {
     --shelf->alive;

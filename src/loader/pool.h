@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/budget.h"
@@ -30,6 +31,12 @@ struct Batch::Buffer {
   std::uint64_t rows = 0;
   std::uint64_t step = 0;
   std::uint64_t epoch = 0;
+
+  // Without what a shorter ragged batch leaves unused.
+  [[nodiscard]] std::span<const std::byte> delivered_bytes(const Dataset& dataset) const {
+    const std::span<const std::byte> all = memory.bytes();
+    return offsets.empty() ? all : all.first(offsets.back() * dataset.unit_bytes());
+  }
 
  private:
   friend class Batch;
@@ -57,7 +64,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
 
   // A batch without samples and columns, of any contents. Its buffer returns when the last copy
   // goes, or is freed if the pool has enough.
-  // `prefault`: the pages of a new buffer are made here; otherwise by whoever writes to them.
+  // `prefault`: the pages of a new buffer are made here; otherwise by whoever writes to them. The
+  // user of a batch may give it more memory; then its buffer does not return.
   [[nodiscard]] Batch take(bool prefault = true);
   // Counts a batch as the user's.
   void deliver(const Batch& batch);

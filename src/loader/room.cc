@@ -30,6 +30,8 @@ constexpr std::uint64_t kPartSamples = 512;      // enough reads to be worth han
 constexpr std::uint64_t kSetSampleBytes = 3 * sizeof(std::uint64_t);  // bookkeeping, in one set
 constexpr std::uint64_t kMostSweep = std::uint64_t{1} << 20;          // batches
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
+// A buffer for ragged data has room for so many times the mean of its samples, and the longest one.
+constexpr std::uint64_t kRaggedShare = 2;
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
 
 // A set with few rows of many parts takes several parts together.
@@ -61,8 +63,12 @@ std::uint64_t steps_ahead(const Schedule& schedule) {
 // How many of the batches that there is room for fly in one sweep; 0 if sorting is useless.
 std::uint64_t plan_sweep(const Dataset& dataset, const Order& order, std::uint64_t rows,
                          std::uint64_t batches) {
-  const bool unsorted = !order.sequential() || dataset.parts() > 1;
-  if (!unsorted || dataset.sample_bytes() == 0 || batches < 2) return 0;
+  const bool sorts = !order.sequential() || dataset.parts() > 1;
+  if (dataset.ragged()) {
+    batches = std::max<std::uint64_t>(batches, 1);  // only a sweep reads them
+  } else if (!sorts || dataset.sample_bytes() == 0 || batches < 2) {
+    return 0;
+  }
   batches = std::min(batches, kMostSweep);
   return SweepPlanner::can_sort(dataset, rows, batches) ? batches : 0;
 }
@@ -90,6 +96,13 @@ std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
       bytes > kMostBufferBytes) {
     throw std::invalid_argument("batch_size: " + std::to_string(schedule.batch_size) +
                                 " rows exceed the address space; use a smaller batch_size");
+  }
+  if (dataset.ragged()) {
+    // What most batches need. A longer one gets a buffer of its own while no other batch is held.
+    const std::uint64_t mean =
+        dataset.data_bytes() / std::max<std::uint64_t>(dataset.size(), 1) + 1;
+    const std::uint64_t usual = dataset.sample_bytes() + kRaggedShare * batch_rows(schedule) * mean;
+    bytes = std::min(bytes, usual);
   }
   return round_up(std::max<std::uint64_t>(raw_offset_bytes(dataset, schedule) + bytes, 1), 4096);
 }
@@ -136,9 +149,11 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   // One that is ready goes to the consumer, who then has two for a moment.
   room.sweep =
       plan_sweep(dataset, order, rows, std::min(fit - std::min<std::uint64_t>(fit, 1), steps));
+  room.most_batch_bytes = buffer_bytes(dataset, schedule) + fit * flight;
   if (room.sweep > 0) {
     room.set_samples = sweep_samples;
-    room.elastic_bytes = std::max(room.elastic_bytes, beside + (room.sweep + 1) * flight);
+    room.elastic_bytes =
+        std::max(room.elastic_bytes, std::min(elastic, beside + (room.sweep + 1) * flight));
   }
 
   // Small sequential batches are read together, if the plans of longer sets cost little.

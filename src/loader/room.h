@@ -27,7 +27,8 @@ struct Room {
   std::uint64_t hot_ahead = 0;
   std::uint64_t sweep = 0;
   std::uint64_t hot_sweep = 0;
-  std::uint64_t elastic_bytes = 0;  // the cost of the most expensive of them
+  std::uint64_t most_batch_bytes = 0;  // of a batch of ragged data, if no other is held
+  std::uint64_t elastic_bytes = 0;     // the cost of the most expensive of them
 };
 
 // Rows in the largest batch that this schedule actually has; at least 1.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
 #include <utility>
 
 #include "loader/sort.h"
+#include "lowtide/bytes.h"
 
 namespace lowtide {
 namespace {
@@ -40,7 +42,7 @@ bool SweepPlanner::can_sort(const Dataset& dataset, std::uint64_t rows, std::uin
 
 bool SweepPlanner::pays() const {
   if (c_.room.sweep == 0) return false;
-  if (parts_ > 1) return true;
+  if (parts_ > 1 || c_.dataset.ragged()) return true;
   if (c_.prospect.held) return false;
   return c_.prospect.resident || c_.merge_share() > kLeastMergeShare;
 }
@@ -57,11 +59,10 @@ void SweepPlanner::landed(const LoaderSet& set) noexcept {
     if (set.outcome.cancelled || failed_) return;
     const std::byte* const into = set.storage[set.outcome.read].into;
     error_turn_ = first_turn_;
-    const std::uint64_t bytes = batch_rows_ * c_.dataset.sample_bytes();
-    while (into < ring_[slot_of(error_turn_)].bytes ||
-           into >= ring_[slot_of(error_turn_)].bytes + bytes) {
-      ++error_turn_;
-    }
+    const auto contains = [&](const Flight& flight) {
+      return into >= flight.bytes && into < flight.bytes + flight.size_bytes;
+    };
+    while (!contains(ring_[slot_of(error_turn_)])) ++error_turn_;
     error_ = c_.failure(set, error_turn_);
     failed_ = true;
     return;
@@ -119,7 +120,12 @@ bool SweepPlanner::submit() {
   if (set == nullptr) return false;
   cut(set);
   ++swept_;
-  c_.sets.submit(*set);
+  if (set->storage.empty()) {  // nothing but empty samples
+    set->outcome = {};
+    landed(*set);
+  } else {
+    c_.sets.submit(*set);
+  }
   return true;
 }
 
@@ -161,8 +167,31 @@ bool SweepPlanner::plan(const BatchQueue::News& news) {
     return false;
   }
   c_.pool.keep((c_.dataset.as_read() ? c_.room.sweep : c_.room.ahead) + 1);
+  if (!prepare(held)) return false;
   join(c_.next_turn);
   ++c_.next_turn;
+  return true;
+}
+
+// Makes the batch that joins next. False: it is so long that all others must have been taken first.
+bool SweepPlanner::prepare(std::uint64_t held) {
+  if (!c_.dataset.ragged()) return true;
+  if (!prepared_) prepared_ = c_.make_batch(c_.next_turn, /*prefault=*/false);
+  Buffer& buffer = Buffer::of(prepared_);
+  const std::uint64_t bytes = buffer.offsets.back() * c_.dataset.unit_bytes();
+  if (bytes <= buffer.memory.size()) return true;
+  if (held > 0) {
+    wake_below_ = std::max<std::size_t>(wake_below_, 1);
+    return false;
+  }
+  if (bytes > c_.room.most_batch_bytes) {
+    throw std::invalid_argument("memory: the batch of " + c_.step_text(c_.next_turn) + " has " +
+                                format_bytes(bytes) + ", but only " +
+                                format_bytes(c_.room.most_batch_bytes) +
+                                " are free for it; use more memory or a smaller batch_size");
+  }
+  buffer.memory = {};
+  buffer.memory = Memory(bytes, /*prefault=*/false, "a batch");
   return true;
 }
 
@@ -175,14 +204,18 @@ void SweepPlanner::join(std::uint64_t turn) {
   try {
     if (c_.dataset.as_read()) {
       // The threads that read make the pages of many new buffers faster than this one.
-      flight.batch = c_.make_batch(turn, /*prefault=*/false);
+      flight.batch =
+          prepared_ ? std::exchange(prepared_, {}) : c_.make_batch(turn, /*prefault=*/false);
       const Buffer& buffer = Buffer::of(flight.batch);
+      if (c_.dataset.ragged()) flight.offsets = buffer.offsets.data();
+      flight.size_bytes = buffer.memory.size();
       samples_.assign(buffer.samples.begin(), buffer.samples.end());
       flight.bytes = buffer.memory.data();
     } else {
       samples_.resize(c_.schedule.count(turn));
       c_.schedule.fill(c_.order, turn, c_.dataset.size(), samples_);
-      flight.bytes = raw_.data() + slot * batch_rows_ * c_.dataset.sample_bytes();
+      flight.size_bytes = batch_rows_ * c_.dataset.sample_bytes();
+      flight.bytes = raw_.data() + slot * flight.size_bytes;
     }
     std::uint64_t place = slot << row_bits_;
     if (c_.dataset.sample_bytes() == 0) samples_.clear();
@@ -207,6 +240,7 @@ void SweepPlanner::cut(LoaderSet* set) {
   set->storage.clear();
   set->slots.clear();
   const std::uint64_t sample_bytes = c_.dataset.sample_bytes();
+  const std::uint64_t unit_bytes = c_.dataset.unit_bytes();
   const std::uint64_t row_mask = (std::uint64_t{1} << row_bits_) - 1;
   const std::uint64_t slot_mask = (std::uint64_t{1} << (place_bits_ - row_bits_)) - 1;
   while (uncut_ > 0 && set->slots.size() < c_.room.set_samples) {
@@ -222,7 +256,10 @@ void SweepPlanner::cut(LoaderSet* set) {
       const std::uint64_t key = taken_[taken_at_ + i];
       const std::uint64_t slot = key >> row_bits_ & slot_mask;
       samples_[i] = key >> place_bits_;
-      targets_[i] = ring_[slot].bytes + (key & row_mask) * sample_bytes;
+      const Flight& flight = ring_[slot];
+      const std::uint64_t row = key & row_mask;
+      targets_[i] = flight.bytes + (flight.offsets != nullptr ? flight.offsets[row] * unit_bytes
+                                                              : row * sample_bytes);
       set->slots.push_back(static_cast<std::uint32_t>(slot));
     }
     c_.dataset.locate(part_, samples_, targets_, set->storage);
@@ -278,6 +315,7 @@ void SweepPlanner::clear() {
   flying_ = complete_ = most_ = 0;
   failed_ = false;
   error_ = nullptr;
+  prepared_ = {};
 }
 
 void SweepPlanner::free_memory() {

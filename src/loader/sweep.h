@@ -44,7 +44,9 @@ class SweepPlanner final : public Planner {
   struct Flight {
     Batch batch = {};            // without one if batches are not delivered as they are read
     std::byte* bytes = nullptr;  // where its samples go, one after the other
-    std::uint64_t left = 0;      // samples that have not landed, times their parts
+    std::uint64_t size_bytes = 0;
+    const std::uint64_t* offsets = nullptr;  // of ragged samples, in units
+    std::uint64_t left = 0;                  // samples that have not landed, times their parts
     std::exception_ptr error = nullptr;
   };
 
@@ -53,6 +55,7 @@ class SweepPlanner final : public Planner {
   [[nodiscard]] bool plan(const BatchQueue::News& news);
   [[nodiscard]] std::uint64_t most_flying() const;
   [[nodiscard]] bool gives_up();
+  [[nodiscard]] bool prepare(std::uint64_t held);
   void join(std::uint64_t turn);
   void cut(LoaderSet* set);
   [[nodiscard]] bool next_bin();
@@ -90,6 +93,7 @@ class SweepPlanner final : public Planner {
   std::vector<std::byte*> targets_;
   std::vector<const std::byte*> staged_;
   std::vector<Batch> ready_;
+  Batch prepared_;  // the one that joins next, if batches are delivered as they are read
 };
 
 }  // namespace lowtide

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 
+#include "dataset/ragged.h"
 #include "support/token_files.h"
 
 namespace lowtide::documents_test {
@@ -195,6 +196,32 @@ TEST(Documents, AreFoundByASearchIfManyLieBetweenTwoInTheTable) {
         first == 12'345 ? Offsets{first + 1, first + 3, first + 5} : Offsets{first + 2, first + 4};
     EXPECT_EQ(found, expected);
     EXPECT_LE(rig.calls, 2 * 7) << "log2(20000 / 512) steps and the last reads";
+  }
+}
+
+TEST(Ragged, HasEveryDocumentAsASample) {
+  const DocumentsRig rig({{{5, 3}, {0}, {7}}, {{1}, {2, 2, 2}}});
+  for (const std::uint64_t most_bytes : {std::uint64_t{1} << 20, std::uint64_t{16}}) {
+    const Ragged ragged(rig.stream, std::make_shared<const Documents>(rig.open(most_bytes)));
+    ASSERT_EQ(ragged.size(), 5U);
+    EXPECT_EQ(ragged.sample_bytes(), 8 * 2U) << "of the longest";
+    EXPECT_EQ(ragged.data_bytes(), 22 * 2U);
+    const Offsets samples{4, 1, 0, 3};
+    Offsets lengths(samples.size());
+    ragged.lengths(samples, lengths);
+    EXPECT_EQ(lengths, (Offsets{6, 0, 8, 1}));
+    std::vector<std::byte> memory(64);
+    const std::vector<std::byte*> targets{&memory[0], &memory[20], &memory[30], &memory[50]};
+    std::vector<Read> reads;
+    ragged.locate(0, samples, targets, reads);
+    ASSERT_EQ(reads.size(), 3U) << "an empty document needs no read";
+    EXPECT_EQ(reads[0].from.shard, 1U);
+    EXPECT_EQ(reads[0].from.offset_bytes, 2U);
+    EXPECT_EQ(reads[0].from.size_bytes, 12U);
+    EXPECT_EQ(reads[0].into, targets[0]);
+    EXPECT_EQ(reads[1].from.offset_bytes, 0U);
+    EXPECT_EQ(reads[1].from.size_bytes, 16U);
+    EXPECT_EQ(reads[1].into, targets[2]);
   }
 }
 
