@@ -1,5 +1,6 @@
 #include "report/markup.h"
 
+#include <chrono>
 #include <cmath>
 #include <vector>
 
@@ -17,6 +18,10 @@ std::string number(double value, int decimals) {
     if (text.ends_with('.')) text.pop_back();
   }
   return text == "-0" ? "0" : text;
+}
+
+std::string two_digits(unsigned value) {
+  return (value < 10 ? "0" : "") + std::to_string(value);
 }
 
 }  // namespace
@@ -93,6 +98,18 @@ std::string time_text(double seconds) {
   if (rest > 0) text += number(rest / 10, 1) + " s ";
   text.pop_back();
   return text;
+}
+
+std::string date_text(std::int64_t unix_ms) {
+  using namespace std::chrono;
+  const sys_time<minutes> moment{floor<minutes>(milliseconds(unix_ms))};
+  const sys_days day = floor<days>(moment);
+  const year_month_day date{day};
+  const auto minute = static_cast<unsigned>((moment - day).count());
+  return std::to_string(static_cast<int>(date.year())) + "-" +
+         two_digits(static_cast<unsigned>(date.month())) + "-" +
+         two_digits(static_cast<unsigned>(date.day())) + " " + two_digits(minute / 60) + ":" +
+         two_digits(minute % 60) + " UTC";
 }
 
 }  // namespace lowtide

@@ -29,5 +29,7 @@ namespace lowtide {
 
 // A span of time: "0.25 s", "1 min 30 s", "1 h 5 min".
 [[nodiscard]] std::string time_text(double seconds);
+// "2026-05-01 12:30 UTC", whatever the locale and time zone.
+[[nodiscard]] std::string date_text(std::int64_t unix_ms);
 
 }  // namespace lowtide
