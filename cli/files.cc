@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 #include "lowtide/bytes.h"
+#include "lowtide/command/build.h"
+#include "lowtide/command/terminal.h"
 #include "terminal.h"
 
 namespace lowtide::cli {
@@ -73,8 +75,7 @@ std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several) {
   app.add_option("--offset", words->offset, "Byte at which the data starts")->type_name("BYTES");
   app.add_option("--order", words->order, "Memory order: C (by rows) or F (by columns)")
       ->type_name("C|F");
-  app.add_option("--format", words->format, "npy, raw, nanogpt, llmc, megatron or olmo")
-      ->type_name("WORD");
+  app.add_option("--format", words->format, either(format_words()))->type_name("WORD");
   app.add_flag("--tokens", words->tokens, "Read the file as tokens, not as an array");
   app.add_flag("--json", words->json, "Print one JSON object instead of text");
   return words;
@@ -124,7 +125,7 @@ void write_info(JsonWriter* json, const Info& found) {
 }
 
 std::string shape_text(const Info& found) {
-  if (found.kind == FileKind::tokens) return count_text(found.shape.at(0));
+  if (found.kind == FileKind::tokens) return grouped(found.shape.at(0));
   std::string text = "(";
   for (const std::uint64_t axis : found.shape) {
     if (text.size() > 1) text += " ";

@@ -1,9 +1,12 @@
 #include "outputs.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <stdexcept>
+
+#include "terminal.h"
 
 namespace lowtide::cli {
 namespace {
@@ -31,14 +34,11 @@ bool can_write(const fs::path& folder) {
 
 }  // namespace
 
-void check_output(const std::string& output) {
+void check_output(const std::string& output, const std::vector<std::string>& suffixes) {
   const fs::path path(output);
-  const std::string suffix = path.extension().string();
-  const bool known = suffix == ".html" || suffix == ".svg" || suffix == ".json" ||
-                     suffix == ".dat" || suffix == ".trace";
-  if (!known) {
-    throw std::invalid_argument(
-        "-o " + output + ": expected a name that ends in .html, .svg, .json, .dat or .trace");
+  if (std::ranges::find(suffixes, path.extension().string()) == suffixes.end()) {
+    throw std::invalid_argument("-o " + output + ": expected a name that ends in " +
+                                either(suffixes));
   }
   std::error_code unknown;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");

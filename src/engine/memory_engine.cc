@@ -130,7 +130,7 @@ class MemoryEngine final : public Engine {
 
   void expect_all() noexcept override {
     std::call_once(started_, [this] {
-      const std::uint64_t wanted = std::min(kFillers, data_.blocks());
+      const std::uint64_t wanted = std::min(kFillers, data_.tiles());
       {
         const MutexLock lock(mutex_);
         race_.filling_starts(now_ns());
@@ -219,7 +219,7 @@ class MemoryEngine final : public Engine {
       return;
     }
     try {
-      // Blocks that were filled since they were counted are here too, so a half may be empty.
+      // Tiles that were filled since they were counted are here too, so a half may be empty.
       splits_.submit(
           set, [&](const Read& read) { return data_.has(read.from); },
           [&](ReadSet& held) { copiers_.submit(held); }, [&](ReadSet& rest) { fetch(rest); });
@@ -274,25 +274,25 @@ class MemoryEngine final : public Engine {
 
   void fill() noexcept {
     try {
-      fill_blocks();
+      fill_tiles();
     } catch (const std::bad_alloc&) {
       // The source continues to serve.
     }
     filling_ends(1);
   }
 
-  // Takes one block after the other, from the front: sorted sets of reads then find either all of
+  // Takes one tile after the other, from the front: sorted sets of reads then find either all of
   // their bytes here or none.
-  void fill_blocks() {
+  void fill_tiles() {
     std::vector<Read> reads;
     while (!stopping_) {
-      const std::uint64_t block = next_block_.fetch_add(1, std::memory_order_relaxed);
-      if (block >= data_.blocks()) return;
+      const std::uint64_t tile = next_tile_.fetch_add(1, std::memory_order_relaxed);
+      if (tile >= data_.tiles()) return;
       reads.clear();
-      data_.locate_block(block, reads);
+      data_.locate_tile(tile, reads);
       // The read that needs these bytes will meet the failure again and report it.
       if (!source_->read(reads).ok()) return;
-      data_.block_filled(block);
+      data_.tile_filled(tile);
       {
         const MutexLock lock(mutex_);
         race_.filled(size_of(reads), now_ns());
@@ -318,7 +318,7 @@ class MemoryEngine final : public Engine {
   std::atomic<std::uint64_t> asked_bytes_{0};  // until all of the data is here
   std::once_flag started_;
   std::vector<std::thread> fillers_;  // written once, by expect_all()
-  std::atomic<std::uint64_t> next_block_{0};
+  std::atomic<std::uint64_t> next_tile_{0};
   std::atomic<bool> stopping_{false};
   mutable Mutex mutex_;
   FillRace race_ LOWTIDE_GUARDED_BY(mutex_);

@@ -6,7 +6,6 @@
 
 #include "lowtide/bytes.h"
 #include "report/axis.h"
-#include "report/looks.h"
 #include "report/markup.h"
 #include "report/panel.h"
 
@@ -37,7 +36,7 @@ std::string path(const std::string& attributes, const std::string& d) {
 
 // The positions of the panels; a small picture has only one.
 struct Frame {
-  double width = 960, height = 520;
+  double width = kChartWidth, height = 520;
   Panel memory{76, 944, 44, 340, 0, 1};
   std::optional<Panel> read = Panel{76, 944, 386, 466, 0, 1};
   int most_times = 8;
@@ -204,13 +203,16 @@ std::string read_panel(const Panel& panel, const Series& series) {
 
 }  // namespace
 
+std::uint64_t chart_peak(const Series& series) {
+  return std::max(highest_total(series.tree),
+                  highest(band_above(series.tree, series.unmapped_cache).high));
+}
+
 std::string draw_chart(const Series& series, const std::vector<Mark>& marks,
                        const std::string& title, const std::string& description,
                        const PictureOptions& options) {
   const std::uint64_t limit = highest(series.limit);
-  const std::uint64_t peak =
-      std::max({highest_total(series.tree), options.memory_bytes, kLeastTop,
-                highest(band_above(series.tree, series.unmapped_cache).high)});
+  const std::uint64_t peak = std::max({chart_peak(series), options.memory_bytes, kLeastTop});
   const bool limit_fits = static_cast<double>(limit) <= kLimitInPicture * static_cast<double>(peak);
   const ByteTicks memory_ticks = byte_ticks(limit_fits ? std::max(peak, limit) : peak, 5);
   Frame frame = frame_of(options, series.end_seconds);

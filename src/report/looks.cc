@@ -1,5 +1,6 @@
 #include "report/looks.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "report/markup.h"
@@ -8,6 +9,17 @@ namespace lowtide {
 namespace {
 
 constexpr int kProcessLooks[] = {1, 2, 3, 4, 5, 7};
+
+// " (unknown)" if a column has no value at all, " (partly unknown)" if some are missing.
+std::string gaps(const Column& column) {
+  std::size_t known = 0;
+  for (const auto& value : column) known += value ? 1 : 0;
+  return known == 0 ? " (unknown)" : known < column.size() ? " (partly unknown)" : "";
+}
+
+bool always_zero(const Column& column) {
+  return std::ranges::all_of(column, [](const auto& value) { return value == 0U; });
+}
 
 }  // namespace
 
@@ -76,6 +88,26 @@ std::string layer_title(const Layer& layer) {
 std::string layer_name(const Layer& layer, std::size_t most_letters) {
   return layer.kind == LayerKind::file ? short_name(layer.name, most_letters)
                                        : short_text(layer.name, most_letters);
+}
+
+std::vector<LegendEntry> legend_of(const Series& series) {
+  std::vector<LegendEntry> entries;
+  if (!always_zero(series.unmapped_cache)) {
+    entries.push_back(
+        {"<rect class=\"cache\" width=\"22\" height=\"14\"/><path class=\"cached\" d=\"M0 1H22\"/>",
+         kUnmappedCache + gaps(series.unmapped_cache)});
+  }
+  const std::vector<int> looks = looks_of(series.tree);
+  for (std::size_t i = looks.size(); i-- > 0;) {
+    const Layer& layer = series.tree.layers[i];
+    entries.push_back({"<rect width=\"22\" height=\"14\" fill=\"url(#lt-look-" +
+                           std::to_string(looks[i]) + ")\"/>",
+                       layer_title(layer) + gaps(layer.bytes)});
+  }
+  if (highest(series.limit) > 0) {
+    entries.push_back({"<path class=\"limit\" d=\"M0 7H22\"/>", "memory limit"});
+  }
+  return entries;
 }
 
 }  // namespace lowtide

@@ -20,6 +20,13 @@ inline constexpr const char* kUnmappedCache = "page cache, not mapped";
 // The label on its area: for a file, the last part of its path.
 [[nodiscard]] std::string layer_name(const Layer& layer, std::size_t most_letters);
 
+// One line of a legend: a sign of 22 x 14 units, as SVG, and its words, not escaped yet.
+struct LegendEntry {
+  std::string sign, title;
+};
+// In drawing order: the top of the stack first; then the memory limit. Names what is unknown.
+[[nodiscard]] std::vector<LegendEntry> legend_of(const Series& series);
+
 // The `defs` element with `lt-look-0` and so on, and `lt-unknown`.
 [[nodiscard]] std::string pattern_definitions();
 

@@ -1,5 +1,6 @@
 #include "report/markup.h"
 
+#include <chrono>
 #include <cmath>
 #include <vector>
 
@@ -17,6 +18,10 @@ std::string number(double value, int decimals) {
     if (text.ends_with('.')) text.pop_back();
   }
   return text == "-0" ? "0" : text;
+}
+
+std::string two_digits(unsigned value) {
+  return (value < 10 ? "0" : "") + std::to_string(value);
 }
 
 }  // namespace
@@ -56,12 +61,6 @@ std::string svg_text(const char* look, double x, double y, const std::string& wo
          coordinate(y) + "\">" + escaped(words) + "</text>\n";
 }
 
-std::string grouped(std::uint64_t value) {
-  std::string text = std::to_string(value);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
-  return text;
-}
-
 std::string short_text(std::string_view bytes, std::size_t most) {
   const std::string name = shown(bytes);
   std::vector<std::string_view> characters;
@@ -93,6 +92,18 @@ std::string time_text(double seconds) {
   if (rest > 0) text += number(rest / 10, 1) + " s ";
   text.pop_back();
   return text;
+}
+
+std::string date_text(std::int64_t unix_ms) {
+  using namespace std::chrono;
+  const sys_time<minutes> moment{floor<minutes>(milliseconds(unix_ms))};
+  const sys_days day = floor<days>(moment);
+  const year_month_day date{day};
+  const auto minute = static_cast<unsigned>((moment - day).count());
+  return std::to_string(static_cast<int>(date.year())) + "-" +
+         two_digits(static_cast<unsigned>(date.month())) + "-" +
+         two_digits(static_cast<unsigned>(date.day())) + " " + two_digits(minute / 60) + ":" +
+         two_digits(minute % 60) + " UTC";
 }
 
 }  // namespace lowtide

@@ -41,7 +41,7 @@ std::string figure(const Trace& trace, const Series& series) {
          "<div class=\"stage\" id=\"stage\">\n" +
          draw_chart(series, trace.marks, "Memory of " + command_of(trace, kTitleLetters),
                     picture_in_words(trace)) +
-         "<div class=\"tip\" id=\"tip\" hidden></div>\n</div>\n" + page_legend(series) +
+         "<div class=\"tip\" id=\"tip\" hidden></div>\n</div>\n" + page_legend(legend_of(series)) +
          "<p class=\"unseen\" id=\"told\" aria-live=\"polite\"></p>\n</figure>\n";
 }
 
@@ -64,16 +64,21 @@ std::string picture_in_words(const Trace& trace) {
          ". " + judge(trace).headline;
 }
 
-std::string html_report(const Trace& trace) {
+std::string page_top(const std::string& title, std::initializer_list<std::string_view> styles) {
   std::string out =
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
-      "<link rel=\"icon\" href=\"data:,\">\n<title>Memory of " +
-      escaped(command_of(trace, kTitleLetters)) + "</title>\n<style>\n";
-  out += kChartCss;
-  out += kPageCss;
-  out += "</style>\n</head>\n<body>\n" + page_head(trace) + "<main>\n";
+      "<link rel=\"icon\" href=\"data:,\">\n<title>" +
+      escaped(title) + "</title>\n<style>\n";
+  for (const std::string_view style : styles) out += style;
+  return out + "</style>\n</head>\n<body>\n";
+}
+
+std::string html_report(const Trace& trace) {
+  std::string out =
+      page_top("Memory of " + command_of(trace, kTitleLetters), {kChartCss, kPageCss}) +
+      page_head(trace) + "<main>\n";
   const Verdict verdict = judge(trace);
   out += page_verdict(verdict) + figure(trace, series_of(trace, kStaticPoints));
   out += "<div class=\"pair\">\n" + section("levels", "Start, peak, end", page_levels(trace)) +

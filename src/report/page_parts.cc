@@ -1,31 +1,11 @@
-#include <algorithm>
-#include <chrono>
-
 #include "lowtide/bytes.h"
+#include "lowtide/command/terminal.h"
 #include "meter/sums.h"
-#include "report/looks.h"
 #include "report/markup.h"
 #include "report/page.h"
 
 namespace lowtide {
 namespace {
-
-std::string two_digits(unsigned value) {
-  return (value < 10 ? "0" : "") + std::to_string(value);
-}
-
-// "2026-05-01 12:30 UTC", whatever the locale and time zone.
-std::string date_text(std::int64_t unix_ms) {
-  using namespace std::chrono;
-  const sys_time<minutes> moment{floor<minutes>(milliseconds(unix_ms))};
-  const sys_days day = floor<days>(moment);
-  const year_month_day date{day};
-  const auto minute = static_cast<unsigned>((moment - day).count());
-  return std::to_string(static_cast<int>(date.year())) + "-" +
-         two_digits(static_cast<unsigned>(date.month())) + "-" +
-         two_digits(static_cast<unsigned>(date.day())) + " " + two_digits(minute / 60) + ":" +
-         two_digits(minute % 60) + " UTC";
-}
 
 std::string fact(const char* name, const std::string& value) {
   return value.empty()
@@ -67,27 +47,6 @@ const char* title_of(VerdictKind kind) {
   return "Too short to say";
 }
 
-std::string swatch(const std::string& inside) {
-  return "<svg class=\"swatch lt-chart\" width=\"22\" height=\"14\" aria-hidden=\"true\">" +
-         inside + "</svg>";
-}
-
-std::string legend_entry(const std::string& inside, const std::string& title) {
-  return "<li><span class=\"entry\">" + swatch(inside) + "<span>" + escaped(title) +
-         "</span></span></li>\n";
-}
-
-// " (unknown)" if a column has no value at all, " (partly unknown)" if some are missing.
-std::string gaps(const Column& column) {
-  std::size_t known = 0;
-  for (const auto& value : column) known += value ? 1 : 0;
-  return known == 0 ? " (unknown)" : known < column.size() ? " (partly unknown)" : "";
-}
-
-bool always_zero(const Column& column) {
-  return std::ranges::all_of(column, [](const auto& value) { return value == 0U; });
-}
-
 }  // namespace
 
 std::string page_head(const Trace& trace) {
@@ -119,24 +78,13 @@ std::string page_evidence(const Verdict& verdict) {
   return out;
 }
 
-std::string page_legend(const Series& series) {
-  const std::vector<int> looks = looks_of(series.tree);
+std::string page_legend(const std::vector<LegendEntry>& entries) {
   std::string out = "<ul class=\"legend\" id=\"legend\" aria-label=\"legend\">\n";
-  if (!always_zero(series.unmapped_cache)) {
-    out += legend_entry(
-        "<rect class=\"cache\" width=\"22\" height=\"14\"/><path class=\"cached\" "
-        "d=\"M0 1H22\"/>",
-        kUnmappedCache + gaps(series.unmapped_cache));
-  }
-  for (std::size_t i = series.tree.layers.size();
-       i-- > 0;) {  // in drawing order: the top layer first
-    const Layer& layer = series.tree.layers[i];
-    out += legend_entry("<rect width=\"22\" height=\"14\" fill=\"url(#lt-look-" +
-                            std::to_string(looks[i]) + ")\"/>",
-                        layer_title(layer) + gaps(layer.bytes));
-  }
-  if (gaps(series.limit) != " (unknown)") {
-    out += legend_entry("<path class=\"limit\" d=\"M0 7H22\"/>", "memory limit");
+  for (const LegendEntry& entry : entries) {
+    out +=
+        "<li><span class=\"entry\"><svg class=\"swatch lt-chart\" width=\"22\" height=\"14\" "
+        "aria-hidden=\"true\">" +
+        entry.sign + "</svg><span>" + escaped(entry.title) + "</span></span></li>\n";
   }
   return out + "</ul>\n";
 }

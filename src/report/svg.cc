@@ -2,7 +2,6 @@
 
 #include "report/assets.h"
 #include "report/chart.h"
-#include "report/looks.h"
 #include "report/markup.h"
 #include "report/page.h"
 #include "report/report.h"
@@ -11,8 +10,8 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kPoints = 400, kSmallPoints = 120;
-constexpr double kWidth = 960, kChartHeight = 520, kLineHeight = 20;
+constexpr std::size_t kPoints = 400;
+constexpr double kChartHeight = 520, kLineHeight = 20;
 constexpr std::size_t kLettersOfLine = 98;
 
 std::vector<std::string> wrapped(const std::string& words) {
@@ -29,37 +28,21 @@ std::vector<std::string> wrapped(const std::string& words) {
   return lines;
 }
 
-// Two columns below the picture; returns their height.
-double add_legend(const Series& series, double top, std::string& out) {
-  struct Entry {
-    std::string sign, title;
-  };
-  std::vector<Entry> entries;
-  const std::vector<int> looks = looks_of(series.tree);
-  for (std::size_t i = looks.size(); i-- > 0;) {
-    entries.push_back({"<rect width=\"22\" height=\"12\" fill=\"url(#lt-look-" +
-                           std::to_string(looks[i]) + ")\"/>",
-                       layer_title(series.tree.layers[i])});
-  }
-  if (highest(series.unmapped_cache) > 0) {
-    entries.insert(entries.begin(), {"<rect class=\"cache\" width=\"22\" height=\"12\"/><path "
-                                     "class=\"cached\" d=\"M0 1H22\"/>",
-                                     kUnmappedCache});
-  }
-  if (highest(series.limit) > 0) {
-    entries.push_back({"<path class=\"limit\" d=\"M0 6H22\"/>", "memory limit"});
-  }
+}  // namespace
+
+double svg_legend(const std::vector<LegendEntry>& entries, double width, double top,
+                  std::string& out) {
   const std::size_t rows = (entries.size() + 1) / 2;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const double x = i < rows ? 76 : 510;
+    const double x = i < rows ? 76 : width / 2 + 30;
     const double y = top + kLineHeight * static_cast<double>(i % rows);
     out += "<g transform=\"translate(" + coordinate(x) + " " + coordinate(y) + ")\">" +
-           entries[i].sign + "</g>\n" + svg_text("legend", x + 30, y + 10, entries[i].title);
+           entries[i].sign + "</g>\n" + svg_text("legend", x + 30, y + 11, entries[i].title);
   }
   return kLineHeight * static_cast<double>(rows);
 }
 
-std::string with_style(double width, double height, const std::string& body) {
+std::string svg_file(double width, double height, const std::string& body) {
   const std::string size = coordinate(width) + "\" height=\"" + coordinate(height);
   std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lt-chart\" viewBox=\"0 0 " +
                     coordinate(width) + " " + coordinate(height) + "\" width=\"" + size +
@@ -68,16 +51,12 @@ std::string with_style(double width, double height, const std::string& body) {
   return out + "</style>\n<rect class=\"ground\" width=\"" + size + "\"/>\n" + body + "</svg>\n";
 }
 
-std::string small_svg(const Trace& trace, const PictureOptions& options) {
-  return with_style(kSmallChartWidth, kSmallChartHeight,
-                    draw_chart(series_of(trace, kSmallPoints, FileSplit::data), {},
-                               "Memory over time", picture_in_words(trace), options));
-}
-
-}  // namespace
-
 std::string svg_report(const Trace& trace, const PictureOptions& options) {
-  if (options.small) return small_svg(trace, options);
+  if (options.small) {
+    return svg_file(kSmallChartWidth, kSmallChartHeight,
+                    draw_chart(series_of(trace, kSmallChartPoints, FileSplit::data), {},
+                               "Memory over time", picture_in_words(trace), options));
+  }
   const Series series = series_of(trace, kPoints);
   std::string body;
   double y = 26;
@@ -89,8 +68,8 @@ std::string svg_report(const Trace& trace, const PictureOptions& options) {
           draw_chart(series, trace.marks, "Memory over time", picture_in_words(trace), options) +
           "</g>\n";
   y += kChartHeight + 8;
-  y += add_legend(series, y, body) + 12;
-  return with_style(kWidth, y, body);
+  y += svg_legend(legend_of(series), kChartWidth, y, body) + 12;
+  return svg_file(kChartWidth, y, body);
 }
 
 }  // namespace lowtide

@@ -22,26 +22,26 @@
 namespace lowtide::memory_engine_test {
 namespace {
 
-constexpr std::uint64_t kBlock = HeldData::kBlockBytes;
+constexpr std::uint64_t kTile = HeldData::kTileBytes;
 constexpr std::uint32_t kRow = 648;
 
-// Serves sets at once from bytes in memory. A read that fills a block waits until the test allows
+// Serves sets at once from bytes in memory. A read that fills a tile waits until the test allows
 // it.
 class GatedSource final : public Engine {
  public:
   explicit GatedSource(std::string held) : held_(std::move(held)) {}
 
-  // Lets the first so many blocks be filled.
-  void allow(std::uint64_t blocks) {
+  // Lets the first so many tiles be filled.
+  void allow(std::uint64_t tiles) {
     const std::lock_guard lock(mutex_);
-    allowed_ = blocks;
+    allowed_ = tiles;
     changed_.notify_all();
   }
-  void fail_blocks() { fails_ = true; }
+  void fail_tiles() { fails_ = true; }
   // Rows that somebody else asked for.
   [[nodiscard]] std::uint64_t rows_read() const { return rows_; }
   // Reads of the filling that have begun.
-  [[nodiscard]] std::uint64_t blocks_begun() const { return begun_; }
+  [[nodiscard]] std::uint64_t tiles_begun() const { return begun_; }
 
   void submit(ReadSet& set) noexcept override {
     Outcome outcome;
@@ -49,7 +49,7 @@ class GatedSource final : public Engine {
     if (first.size_bytes > kRow) {
       std::unique_lock lock(mutex_);
       ++begun_;
-      changed_.wait(lock, [&] { return first.offset_bytes / kBlock < allowed_; });
+      changed_.wait(lock, [&] { return first.offset_bytes / kTile < allowed_; });
       if (fails_) outcome.err = EIO;
     } else {
       rows_ += set.reads.size();
@@ -82,11 +82,11 @@ class MemoryEngineTest : public testing::Test {
  protected:
   ~MemoryEngineTest() override { source_->allow(~std::uint64_t{0}); }
 
-  // One row at the start of each of these blocks.
-  [[nodiscard]] static CheckedReads rows_of(const std::vector<std::uint64_t>& blocks) {
+  // One row at the start of each of these tiles.
+  [[nodiscard]] static CheckedReads rows_of(const std::vector<std::uint64_t>& tiles) {
     std::vector<Extent> extents;
-    for (const std::uint64_t block : blocks) {
-      extents.push_back({.offset_bytes = block * kBlock + 7, .size_bytes = kRow, .shard = 0});
+    for (const std::uint64_t tile : tiles) {
+      extents.push_back({.offset_bytes = tile * kTile + 7, .size_bytes = kRow, .shard = 0});
     }
     return CheckedReads(std::move(extents));
   }
@@ -109,7 +109,7 @@ class MemoryEngineTest : public testing::Test {
   }
 
   const TempFolder folder_;
-  const std::string held_ = pattern(5 * kBlock + 777);
+  const std::string held_ = pattern(5 * kTile + 777);
   Budget budget_{64 << 20};
   GatedSource* source_ = new GatedSource(held_);
   const std::unique_ptr<Engine> engine_ = make_memory_engine(
@@ -118,7 +118,7 @@ class MemoryEngineTest : public testing::Test {
 
 TEST_F(MemoryEngineTest, NobodyWaitsForTheFilling) {
   engine_->expect_all();
-  while (source_->blocks_begun() < 2) std::this_thread::yield();
+  while (source_->tiles_begun() < 2) std::this_thread::yield();
   const CheckedReads rows = rows_of({4, 0, 2});
   EXPECT_EQ(asked_for(rows), 3U);
   EXPECT_TRUE(engine_->read(rows.reads()).ok());
@@ -143,9 +143,9 @@ TEST_F(MemoryEngineTest, FillsOnlyOnceMuchIsAskedFor) {
   const CheckedReads rows = rows_of({0, 1, 2, 3});
   const std::uint64_t enough = held_.size() / 8 / (4 * kRow);
   for (std::uint64_t i = 0; i < enough; ++i) expect_rows(rows);
-  EXPECT_EQ(source_->blocks_begun(), 0U);
+  EXPECT_EQ(source_->tiles_begun(), 0U);
   expect_rows(rows);
-  while (source_->blocks_begun() == 0) std::this_thread::yield();
+  while (source_->tiles_begun() == 0) std::this_thread::yield();
 }
 
 TEST_F(MemoryEngineTest, ReportsTheReadOfASplitSetThatFailed) {
@@ -162,8 +162,8 @@ TEST_F(MemoryEngineTest, ReportsTheReadOfASplitSetThatFailed) {
   EXPECT_EQ(outcome.read, 2U);
 }
 
-TEST_F(MemoryEngineTest, GoesOnWithoutABlockThatCannotBeRead) {
-  source_->fail_blocks();
+TEST_F(MemoryEngineTest, GoesOnWithoutATileThatCannotBeRead) {
+  source_->fail_tiles();
   engine_->expect_all();
   source_->allow(~std::uint64_t{0});
   EXPECT_EQ(asked_for(rows_of({0, 4})), 2U);
@@ -173,12 +173,12 @@ TEST_F(MemoryEngineTest, GoesOnWithoutABlockThatCannotBeRead) {
 // A source whose rows come so slowly that filling wins.
 class SlowRows final : public Engine {
  public:
-  SlowRows(std::string held, std::uint64_t fast_blocks)
-      : held_(std::move(held)), fast_blocks_(fast_blocks) {}
+  SlowRows(std::string held, std::uint64_t fast_tiles)
+      : held_(std::move(held)), fast_tiles_(fast_tiles) {}
 
   void allow() {
     const std::lock_guard lock(mutex_);
-    fast_blocks_ = ~std::uint64_t{0};
+    fast_tiles_ = ~std::uint64_t{0};
     changed_.notify_all();
   }
   [[nodiscard]] std::uint64_t sets_of_rows() const { return sets_of_rows_; }
@@ -187,7 +187,7 @@ class SlowRows final : public Engine {
     const Extent& first = set.reads.front().from;
     if (first.size_bytes > kRow) {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return first.offset_bytes / kBlock < fast_blocks_; });
+      changed_.wait(lock, [&] { return first.offset_bytes / kTile < fast_tiles_; });
     } else {
       ++sets_of_rows_;
       // As long as everything so far has taken: then these rows came slower than what was filled.
@@ -208,11 +208,11 @@ class SlowRows final : public Engine {
   const std::uint64_t started_ns_ = now_ns();
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t fast_blocks_;
+  std::uint64_t fast_tiles_;
   std::atomic<std::uint64_t> sets_of_rows_{0};
 };
 
-// Ten blocks are filled at once; the others wait for allow().
+// Ten tiles are filled at once; the others wait for allow().
 class WaitingTest : public testing::Test {
  protected:
   WaitingTest() {
@@ -220,7 +220,7 @@ class WaitingTest : public testing::Test {
     // More than FillRace needs to know.
     std::vector<Extent> extents;
     for (std::uint64_t i = 0; i < FillRace::kLeastFetchedBytes / kRow + 1; ++i) {
-      extents.push_back({.offset_bytes = 12 * kBlock + i, .size_bytes = kRow, .shard = 0});
+      extents.push_back({.offset_bytes = 12 * kTile + i, .size_bytes = kRow, .shard = 0});
     }
     CheckedReads many(std::move(extents));
     do {
@@ -233,7 +233,7 @@ class WaitingTest : public testing::Test {
   ~WaitingTest() override { source_->allow(); }
 
   const TempFolder folder_;
-  const std::string held_ = pattern(16 * kBlock);
+  const std::string held_ = pattern(16 * kTile);
   Budget budget_{64 << 20};
   SlowRows* source_ = new SlowRows(held_, 10);
   const std::unique_ptr<Engine> engine_ = make_memory_engine(
@@ -242,7 +242,7 @@ class WaitingTest : public testing::Test {
 };
 
 TEST_F(WaitingTest, ReadsWaitForTheFillingWhereTheSourceIsMuchSlower) {
-  const CheckedReads rows({{.offset_bytes = 13 * kBlock, .size_bytes = kRow, .shard = 0}});
+  const CheckedReads rows({{.offset_bytes = 13 * kTile, .size_bytes = kRow, .shard = 0}});
   WaitedSet set(rows.reads());
   engine_->submit(set);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -254,11 +254,11 @@ TEST_F(WaitingTest, ReadsWaitForTheFillingWhereTheSourceIsMuchSlower) {
 }
 
 TEST_F(WaitingTest, ASetThatWaitsIsCancelledBeforeTheFillingEnds) {
-  const CheckedReads rows({{.offset_bytes = 15 * kBlock, .size_bytes = kRow, .shard = 0}});
+  const CheckedReads rows({{.offset_bytes = 15 * kTile, .size_bytes = kRow, .shard = 0}});
   WaitedSet set(rows.reads());
   engine_->submit(set);
   set.cancel();
-  source_->allow();  // the next block that arrives wakes it
+  source_->allow();  // the next tile that arrives wakes it
   const Outcome outcome = set.wait();
   EXPECT_TRUE(outcome.cancelled || outcome.ok());
   EXPECT_EQ(set.times(), 1);
@@ -294,18 +294,18 @@ TEST(FillRace, DoesNotCountTheTimeOfASlowConsumer) {
 
 TEST(HeldData, LocatesEveryByteOfManyShardsOnce) {
   Shards shards;
-  const std::vector<std::uint64_t> sizes{0, 5, 3 * kBlock, 0, 0, kBlock - 5, 1, 700'000, 0};
+  const std::vector<std::uint64_t> sizes{0, 5, 3 * kTile, 0, 0, kTile - 5, 1, 700'000, 0};
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     shards.add({"/shard" + std::to_string(i), sizes[i], 0});
   }
   HeldData data(shards);
   std::vector<Read> reads;
-  for (std::uint64_t block = 0; block < data.blocks(); ++block) {
+  for (std::uint64_t tile = 0; tile < data.tiles(); ++tile) {
     const std::size_t before = reads.size();
-    data.locate_block(block, reads);
+    data.locate_tile(tile, reads);
     std::uint64_t bytes = 0;
     for (std::size_t i = before; i < reads.size(); ++i) bytes += reads[i].from.size_bytes;
-    EXPECT_EQ(bytes, std::min(kBlock, data.size_bytes() - block * kBlock)) << block;
+    EXPECT_EQ(bytes, std::min(kTile, data.size_bytes() - tile * kTile)) << tile;
   }
   std::vector<std::uint64_t> reached(sizes.size(), 0);
   for (const Read& read : reads) {
@@ -316,28 +316,28 @@ TEST(HeldData, LocatesEveryByteOfManyShardsOnce) {
   EXPECT_EQ(reached, sizes);
 }
 
-TEST(HeldData, HasAnExtentOnceAllOfItsBlocksAreFilled) {
+TEST(HeldData, HasAnExtentOnceAllOfItsTilesAreFilled) {
   Shards shards;
-  shards.add({"/a", 2 * kBlock + 100, 0});
+  shards.add({"/a", 2 * kTile + 100, 0});
   shards.add({"/b", 0, 0});
   HeldData data(shards);
-  ASSERT_EQ(data.blocks(), 3U);
+  ASSERT_EQ(data.tiles(), 3U);
   const auto has = [&](std::uint64_t offset, std::uint32_t size, std::uint32_t shard = 0) {
     return data.has({.offset_bytes = offset, .size_bytes = size, .shard = shard});
   };
   EXPECT_FALSE(has(0, 1));
   EXPECT_TRUE(has(0, 0, 1)) << "nothing is missing of an empty shard";
-  data.block_filled(1);
-  EXPECT_TRUE(has(kBlock, kBlock));
-  EXPECT_FALSE(has(kBlock - 1, 2));
-  EXPECT_FALSE(has(2 * kBlock - 1, 2));
-  data.block_filled(2);
-  EXPECT_TRUE(has(2 * kBlock - 1, 101));
-  EXPECT_FALSE(has(2 * kBlock - 1, 102)) << "beyond the end of the shard";
+  data.tile_filled(1);
+  EXPECT_TRUE(has(kTile, kTile));
+  EXPECT_FALSE(has(kTile - 1, 2));
+  EXPECT_FALSE(has(2 * kTile - 1, 2));
+  data.tile_filled(2);
+  EXPECT_TRUE(has(2 * kTile - 1, 101));
+  EXPECT_FALSE(has(2 * kTile - 1, 102)) << "beyond the end of the shard";
   EXPECT_FALSE(data.whole());
-  data.block_filled(0);
+  data.tile_filled(0);
   EXPECT_TRUE(data.whole());
-  EXPECT_TRUE(has(0, 2 * kBlock));
+  EXPECT_TRUE(has(0, 2 * kTile));
   EXPECT_FALSE(has(0, 1, 1));
 }
 
