@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -11,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "demo_results.h"
 #include "failure.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command/cache.h"
-#include "lowtide/command/json.h"
 #include "lowtide/command/run_command.h"
 #include "lowtide/profile.h"
 #include "outputs.h"
@@ -33,21 +32,14 @@ namespace fs = std::filesystem;
 
 constexpr double kReadingsEvery_s = 0.02;
 constexpr std::uint64_t kLeastBytes = 1 << 20;
+constexpr int kKilled = 128 + 9;  // by the kernel, for lack of memory
 
 struct DemoWords {
-  std::string size = "256MiB", folder, output;
+  std::string size = "256MiB", folder, group;
+  std::vector<std::string> outputs;
   double seconds = 3;
   bool json = false;
   std::string inside, method;  // passed by the demo to itself
-};
-
-// What one method did.
-struct Shown {
-  DemoMethod method;
-  int exit_code = 0;
-  DemoRate rate;
-  std::optional<Recording> recording;  // empty: it failed
-  std::optional<std::uint64_t> cache_grown_bytes;
 };
 
 class Removed {
@@ -84,7 +76,8 @@ int run_outside(const DemoWords& words) {
   std::vector<std::string> again{itself(), "demo",     "--inside",  folder,
                                  "--size", words.size, "--seconds", std::to_string(words.seconds)};
   if (words.json) again.push_back("--json");
-  if (!words.output.empty()) again.insert(again.end(), {"-o", words.output});
+  if (!words.group.empty()) again.insert(again.end(), {"--group", words.group});
+  for (const std::string& output : words.outputs) again.insert(again.end(), {"-o", output});
   return run_again(again);
 }
 
@@ -98,122 +91,39 @@ int run_method(const DemoWords& words) {
   const DemoRate rate =
       read_demo_matrix(path, words.method, words.seconds, [&] { profile.stop(kDone); });
   profile.recording().save(name + ".trace");
-  std::ofstream(name + ".rate") << rate.rows << " " << rate.seconds << " " << rate.bytes_read << " "
-                                << rate.bytes_asked << "\n";
+  std::ofstream out(name + ".rate");
+  out << rate.rows << " " << rate.seconds << " " << rate.bytes_read << " " << rate.bytes_asked;
+  if (rate.disk_bytes) out << " " << *rate.disk_bytes;
   return kDone;
 }
 
-std::optional<std::uint64_t> cached_bytes(const std::string& path) {
-  return cache_state(path, 1).cached_bytes;
+DemoRate load_rate(const std::string& path) {
+  DemoRate rate;
+  std::ifstream in(path);
+  in >> rate.rows >> rate.seconds >> rate.bytes_read >> rate.bytes_asked;
+  if (std::uint64_t disk_bytes = 0; in >> disk_bytes) rate.disk_bytes = disk_bytes;
+  return rate;
 }
 
-Shown show_method(const DemoWords& words, const DemoMethod& method) {
-  const std::string path = matrix_of(words);
-  Shown shown{.method = method, .rate = {}, .recording = {}, .cache_grown_bytes = {}};
+// In a memory group, if `group` is not empty.
+DemoResult measure(const DemoWords& words, const DemoMethod& method, const std::string& group) {
+  const std::string path = matrix_of(words), name = words.inside + "/" + method.word;
+  DemoResult result{.method = method, .rate = {}, .recording = {}, .cache_grown_bytes = {}};
   const std::optional<std::uint64_t> before = evict_file(path).after_bytes;
-  shown.exit_code = run_again({itself(), "demo", "--inside", words.inside, "--method", method.word,
-                               "--seconds", std::to_string(words.seconds)});
-  if (shown.exit_code != kDone) return shown;
-  const std::optional<std::uint64_t> after = cached_bytes(path);
-  if (before && after) shown.cache_grown_bytes = *after - std::min(*after, *before);
-  const std::string name = words.inside + "/" + method.word;
-  std::ifstream(name + ".rate") >> shown.rate.rows >> shown.rate.seconds >> shown.rate.bytes_read >>
-      shown.rate.bytes_asked;
-  shown.recording = Recording::load(name + ".trace");
-  return shown;
-}
-
-std::optional<double> rate_of(const Shown& shown) {
-  if (!shown.recording || shown.rate.seconds <= 0) return std::nullopt;
-  return static_cast<double>(shown.rate.rows) / shown.rate.seconds;
-}
-
-Peak peak_of(const Shown& shown) {
-  return shown.recording ? shown.recording->peak() : Peak{};
-}
-
-const Shown& shown_of(const std::vector<Shown>& all, const char* word) {
-  return *std::ranges::find(all, word, [](const Shown& shown) { return shown.method.word; });
-}
-
-// Bytes requested from the operating system per byte delivered; known for Lowtide's methods only.
-std::optional<double> read_per_byte(const Shown& shown) {
-  if (shown.rate.bytes_asked == 0) return std::nullopt;
-  return static_cast<double>(shown.rate.bytes_read) / static_cast<double>(shown.rate.bytes_asked);
-}
-
-std::string table_of(const std::vector<Shown>& all) {
-  using enum Table::Align;
-  Table table({{"method"},
-               {"rows/s", right},
-               {"peak heap", right},
-               {"peak mapped", right},
-               {"page cache growth", right}});
-  for (const Shown& shown : all) {
-    const Peak peak = peak_of(shown);
-    const std::optional<double> rate = rate_of(shown);
-    table.add_row({shown.method.title,
-                   rate ? count_text(static_cast<std::uint64_t>(std::llround(*rate))) : "unknown",
-                   bytes_text(peak.anon), bytes_text(peak.file),
-                   bytes_text(shown.cache_grown_bytes)});
+  std::vector<std::string> again{
+      itself(),   "demo",      "--inside",  words.inside,
+      "--method", method.word, "--seconds", std::to_string(words.seconds)};
+  if (!group.empty()) {
+    const char* const enter = "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"";
+    again.insert(again.begin(), {"/bin/sh", "-c", enter, group});
   }
-  return table.text();
-}
-
-std::string sentences_of(const std::vector<Shown>& all) {
-  const Shown &map = shown_of(all, "mmap"), &ours = shown_of(all, "lowtide");
-  const Shown& past = shown_of(all, "lowtide-drop");
-  const Peak held = peak_of(ours);
-  const std::optional<double> read = read_per_byte(past);
-  return wrapped(
-      "Read in shuffled order, the map grew to " + bytes_text(peak_of(map).file) +
-          " of mapped file pages. The usual workarounds left " +
-          bytes_text(shown_of(all, "mmap-dontneed").cache_grown_bytes) + " and " +
-          bytes_text(shown_of(all, "pread").cache_grown_bytes) +
-          " in the page cache. Lowtide held " + bytes_text(held.anon) + " of heap and " +
-          bytes_text(held.file) +
-          " of mapped file pages. By default it leaves a file that is small compared with memory "
-          "in the page cache (" +
-          bytes_text(ours.cache_grown_bytes) + "); with cache drop it left " +
-          bytes_text(past.cache_grown_bytes) + " there and read " +
-          (read ? format_fixed(*read, 1) : "unknown") +
-          " bytes per byte delivered, because rows that are close on disk share one request. The "
-          "other methods are fast only once the whole file is cached, which never happens with a "
-          "file larger than memory.",
-      output().columns, 0);
-}
-
-std::string json_of(const DemoWords& words, const std::vector<Shown>& all) {
-  const std::uint64_t bytes = fs::file_size(matrix_of(words));
-  JsonWriter json;
-  json.begin_object().field("bytes", bytes).field("rows", bytes / kDemoRowBytes);
-  json.field("row_bytes", kDemoRowBytes).field("memory", kDemoMemoryBytes);
-  json.key("methods").begin_array();
-  for (const Shown& shown : all) {
-    const Peak peak = peak_of(shown);
-    json.begin_object().field("method", shown.method.word).field("exit", shown.exit_code);
-    json.field("rows", shown.rate.rows).field("seconds", shown.rate.seconds);
-    json.field("rows_per_second", rate_of(shown));
-    json.field("read_per_byte", read_per_byte(shown));
-    json.key("peak").begin_object().field("rss", peak.rss).field("anon", peak.anon);
-    json.field("file", peak.file).field("page_tables", peak.page_tables).end_object();
-    json.field("page_cache_grown", shown.cache_grown_bytes).key("verdict");
-    shown.recording ? json.value(verdict_word(shown.recording->verdict().kind)) : json.null();
-    json.end_object();
-  }
-  json.end_array().end_object();
-  return json.text() + "\n";
-}
-
-// "m.html" -> "m-mmap.html" for the map, "m-lowtide.html" for Lowtide.
-void save_reports(const std::string& output, const std::vector<Shown>& all) {
-  for (const Shown* const shown : {&shown_of(all, "mmap"), &shown_of(all, "lowtide")}) {
-    if (!shown->recording) continue;
-    fs::path path(output);
-    path.replace_filename(path.stem().string() + "-" + shown->method.word +
-                          path.extension().string());
-    shown->recording->save(path.string());
-  }
+  result.exit_code = run_again(again);
+  if (result.exit_code != kDone) return result;
+  const std::optional<std::uint64_t> after = cache_state(path, 1).cached_bytes;
+  if (before && after) result.cache_grown_bytes = *after - std::min(*after, *before);
+  result.rate = load_rate(name + ".rate");
+  result.recording = Recording::load(name + ".trace");
+  return result;
 }
 
 // 0, or 128 + n if signal n ended it. Signals are held back only here: the processes that run the
@@ -232,25 +142,37 @@ int make_matrix(const DemoWords& words, Progress* progress) {
   return kDone;
 }
 
-int show_all(const DemoWords& words, std::vector<Shown>* all) {
+// 0, or 128 + n if signal n, such as Ctrl-C, ended one of them.
+int measure_all(const DemoWords& words, DemoResults* results) {
   Progress progress("demo");
   if (const int code = make_matrix(words, &progress); code != kDone) return code;
+  results->file_bytes = fs::file_size(matrix_of(words));
   const std::vector<DemoMethod>& methods = demo_methods();
-  for (std::size_t i = 0; i < methods.size(); ++i) {
-    progress.show_step(methods[i].title, i, methods.size());
-    all->push_back(show_method(words, methods[i]));
-    if (all->back().exit_code > 128) return all->back().exit_code;  // a signal, such as Ctrl-C
+  const std::size_t steps = words.group.empty() ? methods.size() : 2 * methods.size();
+  for (std::size_t i = 0; i < steps; ++i) {
+    const bool limited = i >= methods.size();
+    const DemoMethod& method = methods[i % methods.size()];
+    progress.show_step(method.title, i, steps);
+    std::vector<DemoResult>& into = limited ? results->limited : results->free;
+    into.push_back(measure(words, method, limited ? words.group : ""));
+    const int code = into.back().exit_code;
+    if (code > 128 && code != kKilled) return code;
   }
   return kDone;
 }
 
 int run_inside(const DemoWords& words) {
-  std::vector<Shown> all;
-  if (const int code = show_all(words, &all); code != kDone) return code;
-  if (!words.output.empty()) save_reports(words.output, all);
-  print(words.json ? json_of(words, all) : table_of(all) + "\n" + sentences_of(all) + "\n");
-  for (const Shown& shown : all) {
-    if (shown.exit_code != kDone) return kFailed;
+  DemoResults results{.seconds = words.seconds, .free = {}, .limited = {}};
+  if (!words.group.empty()) results.limit_bytes = demo_group_limit(words.group);
+  if (const int code = measure_all(words, &results); code != kDone) return code;
+  for (const std::string& output : words.outputs) {
+    save_comparison(demo_comparison(results), output);
+  }
+  print(words.json ? demo_json(results) : demo_text(results));
+  for (const auto& some : {results.free, results.limited}) {
+    for (const DemoResult& result : some) {
+      if (result.exit_code != kDone) return kFailed;
+    }
   }
   return kDone;
 }
@@ -265,10 +187,15 @@ Action add_demo(CLI::App& app) {
       ->type_name("S");
   app.add_option("--folder", words->folder, "Where to put the matrix; it is removed at the end")
       ->type_name("FOLDER");
-  app.add_option("-o,--output", words->output,
-                 "Write one report for the map and one for Lowtide: m.html gives m-mmap.html and "
-                 "m-lowtide.html; .svg, .json, .dat and .trace also work")
-      ->type_name("FILE");
+  app.add_option(
+         "--group", words->group,
+         "Run each method again inside this memory group, given as the folder of its cgroup")
+      ->type_name("FOLDER");
+  app.add_option("-o,--output", words->outputs,
+                 "Write a page with the memory of each method (.html), or four of its pictures "
+                 "(.svg); may be given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_flag("--json", words->json, "Print one JSON object instead of text");
   app.add_option("--inside", words->inside)->group("");
   app.add_option("--method", words->method)->group("");
@@ -281,7 +208,8 @@ Action add_demo(CLI::App& app) {
     if (!(words->seconds > 0 && words->seconds <= 3600)) {  // also refuses NaN
       throw std::invalid_argument("--seconds: expected a number above 0 and at most 3600");
     }
-    if (!words->output.empty()) check_output(words->output);
+    for (const std::string& output : words->outputs) check_output(output, {".html", ".svg"});
+    if (!words->group.empty()) (void)demo_group_limit(words->group);
     return run_outside(*words);
   };
 }

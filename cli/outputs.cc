@@ -1,5 +1,6 @@
 #include "outputs.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -31,14 +32,14 @@ bool can_write(const fs::path& folder) {
 
 }  // namespace
 
-void check_output(const std::string& output) {
+void check_output(const std::string& output, const std::vector<std::string>& suffixes) {
   const fs::path path(output);
-  const std::string suffix = path.extension().string();
-  const bool known = suffix == ".html" || suffix == ".svg" || suffix == ".json" ||
-                     suffix == ".dat" || suffix == ".trace";
-  if (!known) {
-    throw std::invalid_argument(
-        "-o " + output + ": expected a name that ends in .html, .svg, .json, .dat or .trace");
+  if (std::ranges::find(suffixes, path.extension().string()) == suffixes.end()) {
+    std::string list;
+    for (std::size_t i = 0; i < suffixes.size(); ++i) {
+      list += (i == 0 ? "" : i + 1 == suffixes.size() ? " or " : ", ") + suffixes[i];
+    }
+    throw std::invalid_argument("-o " + output + ": expected a name that ends in " + list);
   }
   std::error_code unknown;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");

@@ -101,7 +101,13 @@ class MemoryGroup:
 
     def command(self, argv: list[str]) -> list[str]:
         """Returns the command that enters the group and then becomes argv."""
-        return _enter(self._file("."), argv)
+        return _enter(self.folder, argv)
+
+    @property
+    def folder(self) -> str:
+        if self._path is None:
+            raise Unavailable("the cgroup has not been created")
+        return str(self._path)
 
     def oom_kills(self) -> int | None:
         name = "memory.oom_control" if self.version == 1 else "memory.events"
@@ -115,14 +121,9 @@ class MemoryGroup:
         text = self._read(name).strip()
         return int(text) if text else None
 
-    def _file(self, name: str) -> str:
-        if self._path is None:
-            raise Unavailable("the cgroup has not been created")
-        return str(self._path / name)
-
     def _read(self, name: str) -> str:
         try:
-            return Path(self._file(name)).read_text(encoding="ascii")
+            return Path(self.folder, name).read_text(encoding="ascii")
         except OSError:
             return ""
 

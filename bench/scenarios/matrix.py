@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import numpy as np
 import scratch
-from scratch import scratch_folder as scratch_folder  # for the demo
 
 COLUMNS = 162
 ROW_BYTES = COLUMNS * 4
 _BLOCK_ROWS = 65536
 
 
-def write(path: str, rows: int, progress: Callable[[float], None] | None = None) -> None:
+def write(path: str, rows: int) -> None:
     """Writes the matrix with row numbers in the first column and noise in the others."""
     noise = np.random.default_rng(0).random((_BLOCK_ROWS, COLUMNS), dtype=np.float32)
     with open(path, "wb", buffering=0) as file:
@@ -26,8 +24,6 @@ def write(path: str, rows: int, progress: Callable[[float], None] | None = None)
             view = noise[:count].data.cast("B")
             while view:
                 view = view[file.write(view) :]
-            if progress:
-                progress((first + count) / rows)
         os.fsync(file.fileno())
 
 

@@ -17,7 +17,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -36,7 +35,6 @@ class Task:
     chunk: int = 4096
     piece: int = 4096
     order: str = "permutation"  # "permutation" (NumPy's, seed 0) | "own" | "sequential"
-    epochs: int = 1
     memory: str = "64MiB"
     engine: str = "auto"
     cache: str = "auto"
@@ -114,7 +112,7 @@ def _work(task: Task) -> dict[str, Any]:
     job = Job(
         **{
             name: getattr(task, name)
-            for name in "path rows columns chunk piece epochs memory engine cache".split()
+            for name in "path rows columns chunk piece memory engine cache".split()
         },
         order=order,
     )
@@ -158,15 +156,13 @@ def serve(task: Any, work: Callable[[Any], dict[str, Any]]) -> int:
     return 0
 
 
-def _converse(
-    child: subprocess.Popen[str], outcome: Outcome, watching: AbstractContextManager[object]
-) -> None:
+def _converse(child: subprocess.Popen[str], outcome: Outcome, sampler: Sampler) -> None:
     assert child.stdin is not None and child.stdout is not None
     outcome.ready = json.loads(child.stdout.readline() or "{}")
     outcome.reason = str(outcome.ready.pop("error", ""))
     if outcome.reason or not outcome.ready:
         return
-    with watching:
+    with sampler:
         child.stdin.write("\n")
         child.stdin.flush()
         outcome.found = json.loads(child.stdout.readline() or "{}")
@@ -178,12 +174,10 @@ def run(
     group: MemoryGroup | None,
     interval_s: float,
     program: str = __file__,
-    watch: Callable[[int], AbstractContextManager[object]] | None = None,
 ) -> Outcome:
     """Starts a worker, samples it until its work is done, and kills it if it takes too long.
 
     `task` is a dataclass with path, seconds and forbid_io_uring, which `program` understands.
-    If `watch` is given, it gets the worker's pid and replaces the sampler; readings stay empty.
     """
     argv = [sys.executable, program, json.dumps(asdict(task))]
     outcome = Outcome()
@@ -199,7 +193,7 @@ def run(
         late.start()
         try:
             sampler = Sampler(child.pid, task.path, interval_s)
-            _converse(child, outcome, watch(child.pid) if watch else sampler)
+            _converse(child, outcome, sampler)
             end_s = outcome.found.get("worked_s", float("inf"))  # later readings show the teardown
             outcome.readings = [r for r in sampler.readings if r.at_s <= end_s]
         except OSError:

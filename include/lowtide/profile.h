@@ -119,6 +119,7 @@ class Recording {
 
   struct Impl;
   explicit Recording(std::shared_ptr<const Impl> impl);
+  [[nodiscard]] const Impl& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<const Impl> impl_;

@@ -8,6 +8,7 @@ namespace lowtide {
 
 extern const std::string_view kChartCss;  // for every picture, alone or in a page
 extern const std::string_view kChartJs;   // redraws it in a page
+extern const std::string_view kCompareCss;
 extern const std::string_view kPageCss;
 extern const std::string_view kPageJs;
 
