@@ -58,7 +58,7 @@ Ceiling::~Ceiling() {
 void Ceiling::close() noexcept {
   Registry& registry = Registry::of_process();
   {
-    const auto lock = registry.lock();
+    const MutexLock lock(registry.mutex());
     if (!impl_->open) return;
     impl_->open = false;
     // Once the map is gone, it is no longer known which pages it brought into the page cache.
@@ -69,23 +69,23 @@ void Ceiling::close() noexcept {
 
 void Ceiling::touch(const void* at, std::uint64_t size_bytes) noexcept {
   if (!impl_->listed) return;
-  const auto lock = Registry::of_process().lock();
+  const MutexLock lock(Registry::of_process().mutex());
   if (impl_->open) impl_->map.touch(at, size_bytes);
 }
 
 void Ceiling::touch_anywhere(std::uint64_t touches) noexcept {
   if (!impl_->listed) return;
-  const auto lock = Registry::of_process().lock();
+  const MutexLock lock(Registry::of_process().mutex());
   if (impl_->open) impl_->map.touch_anywhere(touches);
 }
 
 void Ceiling::lend(std::uint64_t bytes) noexcept {
-  const auto lock = Registry::of_process().lock();
+  const MutexLock lock(Registry::of_process().mutex());
   if (impl_->listed) impl_->map.lend(bytes);
 }
 
 int Ceiling::trim() noexcept {
-  const auto lock = Registry::of_process().lock();
+  const MutexLock lock(Registry::of_process().mutex());
   return impl_->open ? impl_->map.trim() : 0;
 }
 
@@ -94,12 +94,12 @@ bool Ceiling::limited() const noexcept {
 }
 
 std::uint64_t Ceiling::limit_bytes() const noexcept {
-  const auto lock = Registry::of_process().lock();
+  const MutexLock lock(Registry::of_process().mutex());
   return impl_->map.limit_bytes();
 }
 
 CeilingStats Ceiling::stats() const {
-  const auto lock = Registry::of_process().lock();
+  const MutexLock lock(Registry::of_process().mutex());
   const TrimmedMap& map = impl_->map;
   return {.memory_bytes = map.limit_bytes(),
           .entered_bytes = impl_->open ? map.entered_bytes() : 0,

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -16,6 +14,7 @@
 
 #include "ceiling/guard_watch.h"
 #include "ceiling/shim/page.h"
+#include "core/mutex.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command/run_command.h"
 #include "lowtide/error.h"
@@ -118,7 +117,7 @@ class Watching {
   }
   void stop() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       done_ = true;
     }
     changed_.notify_all();
@@ -131,8 +130,12 @@ class Watching {
     constexpr Clock::duration kBetween = std::chrono::milliseconds(100);
     constexpr int kShare = 20;  // looking takes at most a twentieth of the time
     Clock::duration pause = kBetween;
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, pause, [this] { return done_; })) {
+    MutexLock lock(mutex_);
+    for (;;) {
+      const Clock::time_point until = Clock::now() + pause;
+      while (!done_ && changed_.wait_until(mutex_, until)) {
+      }
+      if (done_) return;
       lock.unlock();
       const Clock::time_point start = Clock::now();
       try {
@@ -146,9 +149,9 @@ class Watching {
   }
 
   GuardWatch& watch_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  bool done_ LOWTIDE_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

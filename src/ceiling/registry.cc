@@ -39,7 +39,7 @@ void Registry::after_fork() {
 }
 
 void Registry::add(TrimmedMap& map) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // Both may throw and come first: a map in the list without a thread would never be trimmed.
   maps_.reserve(maps_.size() + 1);
   if (!running_locked()) start_locked();
@@ -49,19 +49,19 @@ void Registry::add(TrimmedMap& map) {
 }
 
 void Registry::remove(TrimmedMap& map) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (std::erase(maps_, &map) == 0) return;
   ++changes_;
 }
 
-std::unique_lock<std::mutex> Registry::lock() noexcept {
-  std::unique_lock held(mutex_);
-  if (stopped_ || running_locked() || maps_.empty()) return held;
+Mutex& Registry::mutex() noexcept {
+  const MutexLock lock(mutex_);
+  if (stopped_ || running_locked() || maps_.empty()) return mutex_;
   try {
     start_locked();
   } catch (const std::exception&) {  // without a thread, announced parts are still trimmed
   }
-  return held;
+  return mutex_;
 }
 
 bool Registry::running_locked() const noexcept {
@@ -81,7 +81,7 @@ void Registry::start_locked() {
 void Registry::stop() noexcept {
   std::thread ending;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
     ++stops_;
     Trimmer* const trimmer = trimmer_.find();
@@ -94,24 +94,24 @@ void Registry::stop() noexcept {
 
 void Registry::resume() noexcept {
   {
-    const std::lock_guard held(mutex_);
+    const MutexLock held(mutex_);
     stopped_ = false;
   }
-  (void)lock();  // starts the thread if there are maps
+  (void)mutex();  // starts the thread if there are maps
 }
 
 bool Registry::running() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return running_locked();
 }
 
 void Registry::run(Trimmer& trimmer, std::uint64_t stops) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   CountRule rule;
   std::optional<std::uint64_t> counted_at;  // the value of changes_ at the last count
   while (stops == stops_) {
     if (maps_.empty()) {
-      trimmer.changed.wait(lock, [&] { return stops != stops_ || !maps_.empty(); });
+      trimmer.changed.wait(mutex_);
       continue;
     }
     const std::optional<std::uint64_t> file_bytes = resident_file_bytes();
@@ -120,19 +120,21 @@ void Registry::run(Trimmer& trimmer, std::uint64_t stops) {
       account_locked();
       counted_at = changes_;
       // The process's growth could be in any map, so the one with the least room decides.
-      const auto least = [&](auto of) {
-        std::uint64_t found = std::numeric_limits<std::uint64_t>::max();
-        for (const TrimmedMap* map : maps_) found = std::min(found, of(*map));
-        return found;
-      };
+      std::uint64_t spare_bytes = std::numeric_limits<std::uint64_t>::max();
+      std::uint64_t limit_bytes = spare_bytes;
+      for (const TrimmedMap* const map : maps_) {
+        spare_bytes = std::min(spare_bytes, map->spare_bytes());
+        limit_bytes = std::min(limit_bytes, map->limit_bytes());
+      }
       // Read again: counting may have trimmed, and growth is measured from here.
-      rule.counted(file_bytes.value_or(0), resident_file_bytes().value_or(0),
-                   least([](const TrimmedMap& map) { return map.spare_bytes(); }),
-                   least([](const TrimmedMap& map) { return map.limit_bytes(); }), now);
+      rule.counted(file_bytes.value_or(0), resident_file_bytes().value_or(0), spare_bytes,
+                   limit_bytes, now);
     }
     const auto wait = file_bytes ? std::chrono::nanoseconds(rule.wait_ns()) : kBlindWait;
     const std::uint64_t before = changes_;
-    trimmer.changed.wait_for(lock, wait, [&] { return stops != stops_ || changes_ != before; });
+    const CondVar::Clock::time_point until = CondVar::Clock::now() + wait;
+    while (stops == stops_ && changes_ == before && trimmer.changed.wait_until(mutex_, until)) {
+    }
   }
 }
 

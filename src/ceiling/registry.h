@@ -7,13 +7,12 @@
 // Each process has one Registry, which is never destroyed.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "ceiling/trimmed_map.h"
+#include "core/mutex.h"
 #include "os/per_process.h"
 
 namespace lowtide {
@@ -30,7 +29,7 @@ class Registry {
   void remove(TrimmedMap& map) noexcept;
 
   // Hold this to use a map. It also starts the thread again after a fork.
-  [[nodiscard]] std::unique_lock<std::mutex> lock() noexcept;
+  [[nodiscard]] Mutex& mutex() noexcept LOWTIDE_EXCLUDES(mutex_);
 
   void stop() noexcept;    // ends the thread until add() or resume()
   void resume() noexcept;  // starts it if there is work, unless the system refuses a thread
@@ -40,24 +39,28 @@ class Registry {
   // The child of a fork needs its own: a thread of the parent can be neither joined nor destroyed
   // there, and the condition variable may still count it as a waiter.
   struct Trimmer {
-    std::condition_variable changed;
+    CondVar changed;
     std::thread thread;
   };
   Registry();
-  [[nodiscard]] bool running_locked() const noexcept;
-  void start_locked();
+  [[nodiscard]] bool running_locked() const noexcept LOWTIDE_REQUIRES(mutex_);
+  void start_locked() LOWTIDE_REQUIRES(mutex_);
   void run(Trimmer& trimmer, std::uint64_t stops);
-  void account_locked();
+  void account_locked() LOWTIDE_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::vector<TrimmedMap*> maps_;
-  PerProcess<Trimmer> trimmer_;
-  bool stopped_ = false;
-  std::uint64_t stops_ = 0;    // a thread ends when there were more than at its start
-  std::uint64_t changes_ = 0;  // incremented when maps_ changes: the thread must count again
+  mutable Mutex mutex_;
+  std::vector<TrimmedMap*> maps_ LOWTIDE_GUARDED_BY(mutex_);
+  PerProcess<Trimmer> trimmer_ LOWTIDE_GUARDED_BY(mutex_);
+  bool stopped_ LOWTIDE_GUARDED_BY(mutex_) = false;
+  // A thread ends when there were more than at its start.
+  std::uint64_t stops_ LOWTIDE_GUARDED_BY(mutex_) = 0;
+  // Incremented when maps_ changes: the thread must count again.
+  std::uint64_t changes_ LOWTIDE_GUARDED_BY(mutex_) = 0;
 
-  static void before_fork();
-  static void after_fork();  // in both processes
+  // They lock and unlock in turns.
+  static void before_fork() LOWTIDE_THREAD_ANNOTATION(no_thread_safety_analysis);
+  static void after_fork()
+      LOWTIDE_THREAD_ANNOTATION(no_thread_safety_analysis);  // in both processes
 };
 
 }  // namespace lowtide

@@ -92,7 +92,7 @@ std::vector<Claim> Budget::claim_all(const std::vector<Entry>& entries) {
   std::vector<Held> fresh;
   for (const Entry& entry : entries) fresh.push_back({0, entry});
 
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     std::uint64_t total_bytes = claimed_bytes_;
     bool fits = true;
@@ -132,10 +132,10 @@ std::vector<Claim> Budget::claim_all(const std::vector<Entry>& entries) {
 }
 
 void Budget::ask_shares(std::uint64_t most_bytes) {
-  const std::lock_guard asking(asking_);
+  const MutexLock asking(asking_);
   std::vector<Share*> shares;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     shares = shares_;
   }
   for (Share* const share : shares) {
@@ -144,17 +144,17 @@ void Budget::ask_shares(std::uint64_t most_bytes) {
 }
 
 std::uint64_t Budget::free_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return unused();
 }
 
 std::uint64_t Budget::claimable_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return limit_bytes_ - claimed_bytes_;
 }
 
 std::vector<Budget::Entry> Budget::claims() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Entry> alive;
   alive.reserve(held_.size() + shares_.size());
   for (const Held& held : held_) alive.push_back(held.entry);
@@ -165,7 +165,7 @@ std::vector<Budget::Entry> Budget::claims() const {
 }
 
 void Budget::release(std::uint64_t id) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto held =
       std::find_if(held_.begin(), held_.end(), [id](const Held& h) { return h.id == id; });
   if (held == held_.end()) return;
@@ -175,21 +175,21 @@ void Budget::release(std::uint64_t id) noexcept {
 
 Share::Share(Budget& budget, std::string what, GiveBack give_back)
     : budget_(budget), what_(std::move(what)), give_back_(std::move(give_back)) {
-  const std::lock_guard lock(budget_.mutex_);
+  const MutexLock lock(budget_.mutex_);
   budget_.shares_.push_back(this);
   ++budget_.without_size_;
 }
 
 Share::~Share() {
-  const std::lock_guard asking(budget_.asking_);
-  const std::lock_guard lock(budget_.mutex_);
+  const MutexLock asking(budget_.asking_);
+  const MutexLock lock(budget_.mutex_);
   budget_.shared_bytes_ -= bytes_;
   if (!has_size_) --budget_.without_size_;
   std::erase(budget_.shares_, this);
 }
 
 bool Share::resize(std::uint64_t bytes) {
-  const std::lock_guard lock(budget_.mutex_);
+  const MutexLock lock(budget_.mutex_);
   if (bytes > bytes_) {
     const bool others_wait =
         budget_.waiting_claims_ > 0 || (has_size_ && budget_.without_size_ > 0);
@@ -202,19 +202,19 @@ bool Share::resize(std::uint64_t bytes) {
 }
 
 std::uint64_t Share::bytes() const {
-  const std::lock_guard lock(budget_.mutex_);
+  const MutexLock lock(budget_.mutex_);
   return bytes_;
 }
 
 std::uint64_t Share::most_bytes() const {
-  const std::lock_guard lock(budget_.mutex_);
+  const MutexLock lock(budget_.mutex_);
   return budget_.unused() + bytes_;
 }
 
 void Share::ask_for_part() {
   std::uint64_t part = 0;
   {
-    const std::lock_guard lock(budget_.mutex_);
+    const MutexLock lock(budget_.mutex_);
     part = (budget_.limit_bytes_ - budget_.claimed_bytes_) / budget_.shares_.size();
     if (budget_.unused() + bytes_ >= part / kLittle) return;
   }

@@ -11,11 +11,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/mutex.h"
 
 namespace lowtide {
 
@@ -105,9 +106,8 @@ class Budget {
   friend class Claim;
   friend class Share;
   void release(std::uint64_t id) noexcept;
-  void ask_shares(std::uint64_t most_bytes);
-  // With the lock held.
-  [[nodiscard]] std::uint64_t unused() const {
+  void ask_shares(std::uint64_t most_bytes) LOWTIDE_EXCLUDES(asking_, mutex_);
+  [[nodiscard]] std::uint64_t unused() const LOWTIDE_REQUIRES(mutex_) {
     return limit_bytes_ - claimed_bytes_ - shared_bytes_;
   }
 
@@ -116,16 +116,16 @@ class Budget {
     Entry entry;
   };
   const std::uint64_t limit_bytes_;
-  mutable std::mutex mutex_;
-  std::uint64_t claimed_bytes_ = 0;  // without shares
-  std::uint64_t shared_bytes_ = 0;
-  std::uint64_t next_id_ = 1;
-  std::vector<Held> held_;
-  std::vector<Share*> shares_;
-  int waiting_claims_ = 0;
-  int without_size_ = 0;  // shares that have no size yet
-  std::mutex asking_;     // held while owners are asked, so that no share is destroyed meanwhile;
-                          // taken before mutex_
+  mutable Mutex mutex_;
+  std::uint64_t claimed_bytes_ LOWTIDE_GUARDED_BY(mutex_) = 0;  // without shares
+  std::uint64_t shared_bytes_ LOWTIDE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t next_id_ LOWTIDE_GUARDED_BY(mutex_) = 1;
+  std::vector<Held> held_ LOWTIDE_GUARDED_BY(mutex_);
+  std::vector<Share*> shares_ LOWTIDE_GUARDED_BY(mutex_);
+  int waiting_claims_ LOWTIDE_GUARDED_BY(mutex_) = 0;
+  int without_size_ LOWTIDE_GUARDED_BY(mutex_) = 0;  // shares that have no size yet
+  // Held while owners are asked, so that no share is destroyed meanwhile; taken before mutex_.
+  Mutex asking_;
 };
 
 }  // namespace lowtide

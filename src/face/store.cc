@@ -63,7 +63,7 @@ ReadOptions Store::decided() const {
 }
 
 std::shared_ptr<Engine> Store::engine() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!engine_) engine_ = open_engine(files_, decided(), budget_, /*allow_memory=*/false);
   return engine_;
 }
@@ -87,7 +87,7 @@ std::shared_ptr<Engine> Store::begin_run(const std::vector<Budget::Entry>& needs
 void Store::make_way() {
   std::weak_ptr<Engine> leaving;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!engine_ || !engine_->holds_data()) return;
     const Traffic traffic = engine_->traffic();
     past_.bytes_read += traffic.bytes_read;
@@ -117,7 +117,7 @@ void Store::count_delivered(std::uint64_t bytes, std::uint64_t wait_ns) {
 }
 
 void Store::watch(std::shared_ptr<const Pool> pool) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(pools_, [](const auto& known) { return known.expired(); });
   pools_.push_back(std::move(pool));
 }
@@ -125,7 +125,7 @@ void Store::watch(std::shared_ptr<const Pool> pool) {
 Stats Store::stats() {
   const std::shared_ptr<Engine> engine = this->engine();
   const Traffic traffic = engine->traffic();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Stats stats;
   stats.bytes_asked = bytes_asked_.load(std::memory_order_relaxed);
   stats.wait_ns = wait_ns_.load(std::memory_order_relaxed);
@@ -162,7 +162,7 @@ std::shared_ptr<Store> StoreHolder::make_store() const {
 
 std::shared_ptr<Store> StoreHolder::store() {
   Here& here = here_.get();
-  const std::lock_guard lock(here.mutex);
+  const MutexLock lock(here.mutex);
   if (closed_) throw std::invalid_argument(shards->path(0) + ": " + what_ + " is closed");
   if (!here.store) here.store = make_store();
   return here.store;
@@ -175,7 +175,7 @@ std::shared_ptr<Store> StoreHolder::store_of_run() {
 void StoreHolder::close() {
   std::shared_ptr<Store> last;  // shut down without the lock
   Here& here = here_.get();
-  const std::lock_guard lock(here.mutex);
+  const MutexLock lock(here.mutex);
   closed_ = true;
   last = std::move(here.store);
 }

@@ -5,13 +5,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/budget.h"
+#include "core/mutex.h"
 #include "engine/engine.h"
 #include "loader/pool.h"
 #include "lowtide/options.h"
@@ -61,10 +61,10 @@ class Store {
   Claim shards_claim_;
   CacheMode cache_ = CacheMode::keep;
   std::string cache_reason_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<Engine> engine_;
-  Traffic past_;  // of an engine that was replaced
-  std::vector<std::weak_ptr<const Pool>> pools_;
+  mutable Mutex mutex_;
+  std::shared_ptr<Engine> engine_ LOWTIDE_GUARDED_BY(mutex_);
+  Traffic past_ LOWTIDE_GUARDED_BY(mutex_);  // of an engine that was replaced
+  std::vector<std::weak_ptr<const Pool>> pools_ LOWTIDE_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> bytes_asked_{0}, wait_ns_{0};
   std::atomic<int> runs_{0};
 };
@@ -89,8 +89,9 @@ class StoreHolder {
 
  private:
   struct Here {
-    std::mutex mutex;
-    std::shared_ptr<Store> store;  // nullptr: closed, or a child that has not opened it yet
+    Mutex mutex;
+    // nullptr: closed, or a child that has not opened it yet.
+    std::shared_ptr<Store> store LOWTIDE_GUARDED_BY(mutex);
   };
   [[nodiscard]] std::shared_ptr<Store> make_store() const;
 

@@ -5,12 +5,12 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "dataset/documents.h"
 #include "dataset/token_stream.h"
 #include "dataset/windows.h"
@@ -88,10 +88,10 @@ class Tokens::Impl {
     std::optional<Buffers> buffers;  // of the last call of windows()
   };
   struct Here {
-    std::mutex mutex;
-    std::unique_ptr<Live> live;
+    Mutex mutex;
+    std::unique_ptr<Live> live LOWTIDE_GUARDED_BY(mutex);
   };
-  [[nodiscard]] Live& live(Here& here);  // with the lock held
+  [[nodiscard]] Live& live(Here& here) LOWTIDE_REQUIRES(here.mutex);
   [[nodiscard]] ReadOptions index_options() const;
   [[nodiscard]] Documents::ReadIndexes index_reader() const;
   [[nodiscard]] Buffers make_buffers(Store& store, const Call& call) const;

@@ -60,7 +60,7 @@ Documents::ReadIndexes Tokens::Impl::index_reader() const {
 std::shared_ptr<const Documents> Tokens::Impl::documents() {
   if (layouts.empty()) return nullptr;
   Here& here = here_.get();
-  const std::lock_guard lock(here.mutex);
+  const MutexLock lock(here.mutex);
   Live& live = this->live(here);
   if (!live.documents) {
     Budget& budget = live.store->budget();
@@ -107,7 +107,7 @@ Batch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill, std::uin
   std::uint64_t piece_rows = 0;
   {
     Here& here = here_.get();
-    const std::lock_guard lock(here.mutex);
+    const MutexLock lock(here.mutex);
     Live& live = this->live(here);
     if (!live.buffers || live.buffers->call != call) {
       live.buffers.reset();
@@ -174,7 +174,7 @@ void Tokens::Impl::close() {
   std::unique_ptr<Live> last;
   {
     Here& here = here_.get();
-    const std::lock_guard lock(here.mutex);
+    const MutexLock lock(here.mutex);
     last = std::move(here.live);
   }
   last.reset();

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 
+#include "core/mutex.h"
 #include "core/step_hook.h"
 #include "meter/recording.h"
 #include "meter/watch.h"
@@ -18,8 +18,8 @@ namespace {
 
 // The profiles that watch this very process.
 struct Watching {
-  std::mutex mutex;
-  std::vector<Watch*> watches;
+  Mutex mutex;
+  std::vector<Watch*> watches LOWTIDE_GUARDED_BY(mutex);
   std::atomic<bool> any = false;
 };
 
@@ -29,7 +29,7 @@ PerProcess<Watching>& watching = *new PerProcess<Watching>;
 
 void begin(Watch* watch) {
   Watching& all = watching.get();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   all.watches.push_back(watch);
   all.any = true;
   step_hook = &mark_step;
@@ -37,7 +37,7 @@ void begin(Watch* watch) {
 
 void end(const Watch* watch) {
   Watching& all = watching.get();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   std::erase(all.watches, watch);
   all.any = !all.watches.empty();
   if (!all.any) step_hook = nullptr;
@@ -112,14 +112,14 @@ Recording Profile::recording() const {
 void mark_profile(const std::string& text) {
   if (!profile_running()) return;
   Watching& all = watching.get();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   for (Watch* const watch : all.watches) watch->mark(text);
 }
 
 void mark_step(std::uint64_t epoch, std::uint64_t step) {
   if (!profile_running()) return;
   Watching& all = watching.get();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   for (Watch* const watch : all.watches) watch->mark_step(epoch, step);
 }
 

@@ -62,15 +62,15 @@ double Watch::cost_locked() const {
 }
 
 void Watch::run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_) {
-    const auto wait = std::chrono::duration<double>(sampler_.wait_s(seconds()));
-    // Waits on steady_clock with a predicate, so that only a stop ends the wait early.
-    if (wake_.wait_for(lock, wait, [this] { return stopping_; })) return;
-    if (sampler_.ended()) {
-      wake_.wait(lock, [this] { return stopping_; });
-      return;
+    const std::chrono::duration<double> wait(sampler_.wait_s(seconds()));
+    const auto until =
+        CondVar::Clock::now() + std::chrono::duration_cast<CondVar::Clock::duration>(wait);
+    while (!stopping_ && wake_.wait_until(mutex_, until)) {
     }
+    while (!stopping_ && sampler_.ended()) wake_.wait(mutex_);
+    if (stopping_) return;
     lock.unlock();
     try {
       step(false);
@@ -84,7 +84,7 @@ void Watch::step(bool last) {
   Reading reading = sampler_.take(seconds(), last);
   ended_ = sampler_.ended();
   if (on_reading_ && !reading.processes.empty()) tell(reading);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   sampling_cpu_s_ = sampler_.cost_cpu_s();
   // A tree that has ended has nothing to report; a reading of 0 would look like shrinking.
   if (!reading.processes.empty() || reading.files) add_locked(std::move(reading));
@@ -124,12 +124,12 @@ void Watch::write_locked(const std::string& line) {
 }
 
 void Watch::mark(const std::string& text) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   mark_locked(seconds(), text);
 }
 
 void Watch::mark_step(std::uint64_t epoch, std::uint64_t step) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const double now = seconds();
   if (marked_epoch_ != epoch) {
     marked_epoch_ = epoch;
@@ -149,14 +149,14 @@ void Watch::mark_locked(double now, std::string text) {
 
 void Watch::stop(std::optional<int> exit_code) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_) return;
     stopping_ = true;
   }
   wake_.notify_all();
   thread_.join();
   step(true);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   flush_locked();
   trace_.ending = Ending{seconds(), exit_code, cost_locked()};
   if (!file_) return;
@@ -167,7 +167,7 @@ void Watch::stop(std::optional<int> exit_code) {
 }
 
 Trace Watch::trace() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Trace trace = trace_;
   trace.readings = readings_.readings();
   return trace;

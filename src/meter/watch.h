@@ -5,14 +5,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "core/mutex.h"
 #include "lowtide/profile.h"
 #include "meter/sampler.h"
 #include "meter/thinned.h"
@@ -53,12 +52,12 @@ class Watch {
   void run();
   void step(bool last);
   void tell(const Reading& reading);
-  void add_locked(Reading reading);
-  void flush_locked();
-  void write_locked(const std::string& line);
-  void mark_locked(double now, std::string text);
+  void add_locked(Reading reading) LOWTIDE_REQUIRES(mutex_);
+  void flush_locked() LOWTIDE_REQUIRES(mutex_);
+  void write_locked(const std::string& line) LOWTIDE_REQUIRES(mutex_);
+  void mark_locked(double now, std::string text) LOWTIDE_REQUIRES(mutex_);
   [[nodiscard]] double seconds() const;
-  [[nodiscard]] double cost_locked() const;
+  [[nodiscard]] double cost_locked() const LOWTIDE_REQUIRES(mutex_);
 
   const std::uint64_t began_ns_;
   Sampler sampler_;  // used by the thread, and before and after it by the constructor and stop()
@@ -67,16 +66,17 @@ class Watch {
   Moment now_;  // used by the same thread as the sampler
   std::atomic<bool> ended_ = false;
 
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  Trace trace_;  // its readings are kept in readings_
-  Thinned readings_;
-  std::unique_ptr<AppendFile> file_;
-  int write_err_ = 0;
-  double writing_cpu_s_ = 0, sampling_cpu_s_ = 0;
-  std::optional<std::uint64_t> marked_epoch_;
-  double marked_step_s_ = 0;
+  mutable Mutex mutex_;
+  CondVar wake_;
+  bool stopping_ LOWTIDE_GUARDED_BY(mutex_) = false;
+  Trace trace_ LOWTIDE_GUARDED_BY(mutex_);  // its readings are kept in readings_
+  Thinned readings_ LOWTIDE_GUARDED_BY(mutex_);
+  std::unique_ptr<AppendFile> file_ LOWTIDE_GUARDED_BY(mutex_);
+  int write_err_ LOWTIDE_GUARDED_BY(mutex_) = 0;
+  double writing_cpu_s_ LOWTIDE_GUARDED_BY(mutex_) = 0;
+  double sampling_cpu_s_ LOWTIDE_GUARDED_BY(mutex_) = 0;
+  std::optional<std::uint64_t> marked_epoch_ LOWTIDE_GUARDED_BY(mutex_);
+  double marked_step_s_ LOWTIDE_GUARDED_BY(mutex_) = 0;
   std::thread thread_;
 };
 

@@ -41,7 +41,7 @@ std::uint64_t ceil_sqrt(std::uint64_t n) noexcept {
 
 }  // namespace
 
-TableShuffle::TableShuffle(std::uint64_t size, std::uint64_t seed) : seed_(seed) {
+TableShuffle::TableShuffle(std::uint64_t size, std::uint64_t seed) : size_(size), seed_(seed) {
   if (size > kLargestTable) {
     throw std::invalid_argument("shuffle: a table holds at most 65536 samples, not " +
                                 std::to_string(size));
@@ -79,7 +79,7 @@ void TableShuffle::invert() const noexcept {
 void TableShuffle::fill(std::uint64_t epoch, std::uint64_t first,
                         std::span<std::uint64_t> out) const noexcept {
   assert(first <= size() && out.size() <= size() - first);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   deal(epoch);
   std::copy_n(samples_.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
 }
@@ -87,7 +87,7 @@ void TableShuffle::fill(std::uint64_t epoch, std::uint64_t first,
 std::optional<std::uint64_t> TableShuffle::position_of(std::uint64_t epoch,
                                                        std::uint64_t sample) const noexcept {
   if (sample >= size()) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   deal(epoch);
   invert();
   return positions_[static_cast<std::size_t>(sample)];

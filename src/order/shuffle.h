@@ -7,11 +7,11 @@
 
 #include <array>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "core/mutex.h"
 #include "order/order.h"
 
 namespace lowtide {
@@ -31,22 +31,23 @@ class TableShuffle final : public Order {
   // Requires size <= kLargestTable; else std::invalid_argument.
   TableShuffle(std::uint64_t size, std::uint64_t seed);
 
-  [[nodiscard]] std::uint64_t size() const noexcept override { return samples_.size(); }
+  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
   void fill(std::uint64_t epoch, std::uint64_t first,
             std::span<std::uint64_t> out) const noexcept override;
   [[nodiscard]] std::optional<std::uint64_t> position_of(
       std::uint64_t epoch, std::uint64_t sample) const noexcept override;
 
  private:
-  void deal(std::uint64_t epoch) const noexcept;
-  void invert() const noexcept;
+  void deal(std::uint64_t epoch) const noexcept LOWTIDE_REQUIRES(mutex_);
+  void invert() const noexcept LOWTIDE_REQUIRES(mutex_);
 
-  std::uint64_t seed_;
-  mutable std::mutex mutex_;  // guards everything below
-  mutable std::vector<std::uint16_t> samples_;
-  mutable std::vector<std::uint16_t> positions_;
-  mutable std::optional<std::uint64_t> dealt_;     // the epoch of samples_
-  mutable std::optional<std::uint64_t> inverted_;  // the epoch of positions_
+  std::uint64_t size_, seed_;
+  mutable Mutex mutex_;
+  mutable std::vector<std::uint16_t> samples_ LOWTIDE_GUARDED_BY(mutex_);
+  mutable std::vector<std::uint16_t> positions_ LOWTIDE_GUARDED_BY(mutex_);
+  // The epochs of samples_ and of positions_.
+  mutable std::optional<std::uint64_t> dealt_ LOWTIDE_GUARDED_BY(mutex_);
+  mutable std::optional<std::uint64_t> inverted_ LOWTIDE_GUARDED_BY(mutex_);
 };
 
 // A generalised Feistel network on Z_a x Z_b, a = ceil(sqrt(size)), b = ceil(size / a), both below

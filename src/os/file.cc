@@ -216,7 +216,7 @@ std::shared_ptr<File> File::again() const {
 int File::direct_fd() const {
   const int known = direct_fd_.load(std::memory_order_acquire);
   if (known != kDirectUnknown) return known;
-  const std::lock_guard lock(direct_mutex_);
+  const MutexLock lock(direct_mutex_);
   if (direct_fd_.load(std::memory_order_relaxed) == kDirectUnknown) {
     direct_fd_.store(direct_alignment_ ? open_direct() : -1, std::memory_order_release);
   }

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "core/extent.h"
+#include "core/mutex.h"
 
 namespace lowtide {
 
@@ -91,7 +91,7 @@ class File {
   Identity identity_;
   std::optional<DirectAlignment> direct_alignment_;
   int fd_ = -1;
-  mutable std::mutex direct_mutex_;
+  mutable Mutex direct_mutex_;          // held while direct_fd_ is opened
   mutable std::atomic<int> direct_fd_;  // the descriptor, -1, or not requested yet
 };
 

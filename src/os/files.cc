@@ -52,7 +52,7 @@ std::uint64_t Files::total_bytes() const {
 std::shared_ptr<File> Files::open(std::uint32_t shard) {
   if (shard >= shards_->size()) throw std::out_of_range("no shard " + std::to_string(shard));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (std::shared_ptr<File> found = find_locked(shard)) return found;
   }
   const Shard expected = (*shards_)[shard];
@@ -64,13 +64,13 @@ std::shared_ptr<File> Files::open(std::uint32_t shard) {
     if (error.err != EMFILE) throw;
     {
       Entries closing;
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       closing = shrink_locked(recent_.size() / 2);
     }
     file = std::make_shared<File>(expected);
   }
   Entries closing;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (std::shared_ptr<File> found = find_locked(shard)) return found;
   closing = insert_locked(shard, file);
   return file;
@@ -80,7 +80,7 @@ std::shared_ptr<File> Files::open_own(std::uint32_t shard) {
   std::shared_ptr<File> shared = open(shard);
   std::shared_ptr<File> own = shared->again();
   if (own == nullptr) return shared;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (advice_ != Advice::normal) (void)own->advise(advice_);
   return own;
 }
@@ -90,7 +90,7 @@ void Files::adopt(std::uint32_t shard, std::shared_ptr<File> file) {
   const Shard expected = (*shards_)[shard];
   if (file->shard().version != expected.version) throw_stale(expected);
   Entries closing;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (find_locked(shard)) {
     recent_.front().file.swap(file);
   } else {
@@ -99,7 +99,7 @@ void Files::adopt(std::uint32_t shard, std::shared_ptr<File> file) {
 }
 
 void Files::advise_on_open(Advice advice) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   advice_ = advice;
   for (const Entry& entry : recent_) (void)entry.file->advise(advice);
 }
@@ -107,7 +107,7 @@ void Files::advise_on_open(Advice advice) {
 void Files::verify_open() const {
   std::vector<Entry> open;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     open.assign(recent_.begin(), recent_.end());
   }
   for (const Entry& entry : open) {

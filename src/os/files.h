@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "core/extent.h"
+#include "core/mutex.h"
 #include "core/shards.h"
 #include "os/file.h"
 
@@ -55,16 +55,18 @@ class Files {
     std::shared_ptr<File> file;
   };
   using Entries = std::list<Entry>;  // destruction closes the files; done without the lock
-  [[nodiscard]] std::shared_ptr<File> find_locked(std::uint32_t shard);
-  [[nodiscard]] Entries insert_locked(std::uint32_t shard, std::shared_ptr<File> file);
-  [[nodiscard]] Entries shrink_locked(std::size_t keep);
+  [[nodiscard]] std::shared_ptr<File> find_locked(std::uint32_t shard) LOWTIDE_REQUIRES(mutex_);
+  [[nodiscard]] Entries insert_locked(std::uint32_t shard, std::shared_ptr<File> file)
+      LOWTIDE_REQUIRES(mutex_);
+  [[nodiscard]] Entries shrink_locked(std::size_t keep) LOWTIDE_REQUIRES(mutex_);
 
   const std::shared_ptr<const Shards> shards_;
   const std::size_t max_open_;
-  mutable std::mutex mutex_;
-  Advice advice_ = Advice::normal;
-  Entries recent_;                        // most recently used first
-  std::vector<Entries::iterator> where_;  // by shard; end() if not open
+  mutable Mutex mutex_;
+  Advice advice_ LOWTIDE_GUARDED_BY(mutex_) = Advice::normal;
+  Entries recent_ LOWTIDE_GUARDED_BY(mutex_);  // most recently used first
+  // By shard; end() if not open.
+  std::vector<Entries::iterator> where_ LOWTIDE_GUARDED_BY(mutex_);
 };
 
 }  // namespace lowtide

@@ -79,7 +79,7 @@ TEST_F(RegistryTest, HasOneThreadForAllMapsAndNoneAfterStop) {
   }
   EXPECT_EQ(threads(), before);
   EXPECT_FALSE(registry_.running());
-  (void)registry_.lock();
+  (void)registry_.mutex();
   EXPECT_FALSE(registry_.running());  // only who asks for it gets it back
   registry_.resume();
   EXPECT_TRUE(registry_.running());
