@@ -56,22 +56,22 @@ bool alike_in_both_orders(const std::vector<std::uint64_t>& shape) {
 
 }  // namespace
 
-Rows::Rows(const std::vector<RowsPart>& parts) {
-  if (parts.empty()) throw std::invalid_argument("an array needs at least one file");
-  for (const RowsPart& part : parts) add(part);
+Rows::Rows(const std::vector<RowsFile>& files) {
+  if (files.empty()) throw std::invalid_argument("an array needs at least one file");
+  for (const RowsFile& file : files) add(file);
 }
 
-void Rows::add(const RowsPart& part) {
-  const Layout& layout = part.layout;
-  if (pieces_.empty()) {
+void Rows::add(const RowsFile& file) {
+  const Layout& layout = file.layout;
+  if (files_.empty()) {
     dtype_ = layout.dtype;
     shape_ = layout.shape;
     fortran_order_ = layout.fortran_order;
   }
-  check(part);
+  check(file);
   const std::uint64_t rows = layout.shape.empty() ? 1 : layout.shape[0];
-  shards_->add(part.shard);
-  pieces_.push_back({rows_, rows, layout.data_offset_bytes});
+  shards_->add(file.shard);
+  files_.push_back({rows_, rows, layout.data_offset_bytes});
   rows_ += rows;
   if (!shape_.empty()) shape_[0] = rows_;
   std::uint64_t elements = 1;
@@ -80,12 +80,12 @@ void Rows::add(const RowsPart& part) {
   columns_ = fortran_order_ && elements > 1 && row_bytes_ > 0 ? elements : 1;
 }
 
-// Throws FormatError unless the part fits those before it, if there are any.
-void Rows::check(const RowsPart& part) {
-  const Layout& layout = part.layout;
-  const bool is_first = pieces_.empty();
+// Throws FormatError unless the file fits those before it, if there are any.
+void Rows::check(const RowsFile& file) {
+  const Layout& layout = file.layout;
+  const bool is_first = files_.empty();
   const auto differs = [&](const std::string& what, std::size_t other, const std::string& has) {
-    throw FormatError(part.shard.path + ": " + what + ", but " +
+    throw FormatError(file.shard.path + ": " + what + ", but " +
                       path(static_cast<std::uint32_t>(other)) + " has " + has);
   };
   if (!(layout.dtype == dtype_)) {
@@ -96,14 +96,14 @@ void Rows::check(const RowsPart& part) {
                    std::equal(shape_.begin() + 1, shape_.end(), layout.shape.begin() + 1));
   if (!joinable) {
     std::vector<std::uint64_t> first_shape = shape_;
-    if (!first_shape.empty()) first_shape[0] = pieces_[0].rows;
+    if (!first_shape.empty()) first_shape[0] = files_[0].rows;
     differs("shape is " + shape_text(layout.shape), 0,
             shape_text(first_shape) +
                 "; files are joined along the first axis, so all others must be equal");
   }
   if (alike_in_both_orders(layout.shape)) return;
   if (!ordered_) {
-    ordered_ = pieces_.size();
+    ordered_ = files_.size();
     fortran_order_ = layout.fortran_order;
   }
   if (layout.fortran_order != fortran_order_) {
@@ -113,7 +113,7 @@ void Rows::check(const RowsPart& part) {
 }
 
 std::uint64_t Rows::held_bytes() const {
-  return shards_->held_bytes() + pieces_.capacity() * sizeof(Piece);
+  return shards_->held_bytes() + files_.capacity() * sizeof(FileRows);
 }
 
 std::uint64_t Rows::reads_per_part() const noexcept {
@@ -122,12 +122,12 @@ std::uint64_t Rows::reads_per_part() const noexcept {
              : std::max<std::uint64_t>(1, (row_bytes_ + kMostReadBytes - 1) / kMostReadBytes);
 }
 
-std::uint32_t Rows::piece_of(std::uint64_t row) const {
-  if (pieces_.size() == 1) return 0;
+std::uint32_t Rows::file_of(std::uint64_t row) const {
+  if (files_.size() == 1) return 0;
   const auto after =
-      std::upper_bound(pieces_.begin(), pieces_.end(), row,
-                       [](std::uint64_t r, const Piece& piece) { return r < piece.first_row; });
-  return static_cast<std::uint32_t>(after - pieces_.begin() - 1);
+      std::upper_bound(files_.begin(), files_.end(), row,
+                       [](std::uint64_t r, const FileRows& file) { return r < file.first_row; });
+  return static_cast<std::uint32_t>(after - files_.begin() - 1);
 }
 
 // Columns are in the file with the second axis varying fastest; in a delivered row the last axis
@@ -152,18 +152,18 @@ std::uint64_t Rows::layout_hash() const {
 
 std::vector<std::uint64_t> Rows::file_rows() const {
   std::vector<std::uint64_t> all;
-  for (const Piece& piece : pieces_) all.push_back(piece.rows);
+  for (const FileRows& file : files_) all.push_back(file.rows);
   return all;
 }
 
 Rows Rows::flat() const {
   Rows all;
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
     Layout layout;
     layout.dtype = dtype_;
-    layout.data_bytes = pieces_[i].rows * row_bytes_;
+    layout.data_bytes = files_[i].rows * row_bytes_;
     layout.shape = {dtype_.itemsize_bytes == 0 ? 0 : layout.data_bytes / dtype_.itemsize_bytes};
-    layout.data_offset_bytes = pieces_[i].data_offset_bytes;
+    layout.data_offset_bytes = files_[i].data_offset_bytes;
     all.add({std::move(layout), (*shards_)[i]});
   }
   return all;
@@ -182,10 +182,10 @@ void Rows::locate(std::uint64_t part, std::span<const std::uint64_t> samples,
   const std::uint64_t item = dtype_.itemsize_bytes;
   const std::uint64_t inside = column_target_bytes(part);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const std::uint32_t shard = piece_of(samples[i]);
-    const Piece& piece = pieces_[shard];
-    const std::uint64_t cell = part * piece.rows + (samples[i] - piece.first_row);
-    append(shard, piece.data_offset_bytes + cell * item, item, targets[i] + inside, out);
+    const std::uint32_t shard = file_of(samples[i]);
+    const FileRows& file = files_[shard];
+    const std::uint64_t cell = part * file.rows + (samples[i] - file.first_row);
+    append(shard, file.data_offset_bytes + cell * item, item, targets[i] + inside, out);
   }
 }
 
@@ -199,10 +199,10 @@ void Rows::describe(std::uint64_t samples, const std::byte* /*batch*/,
 void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* target,
                       std::vector<Read>& out) const {
   while (count > 0) {
-    const std::uint32_t shard = piece_of(first);
-    const Piece& piece = pieces_[shard];
-    const std::uint64_t here = std::min(count, piece.first_row + piece.rows - first);
-    std::uint64_t offset = piece.data_offset_bytes + (first - piece.first_row) * row_bytes_;
+    const std::uint32_t shard = file_of(first);
+    const FileRows& file = files_[shard];
+    const std::uint64_t here = std::min(count, file.first_row + file.rows - first);
+    std::uint64_t offset = file.data_offset_bytes + (first - file.first_row) * row_bytes_;
     for (std::uint64_t left = here * row_bytes_; left > 0;) {
       const std::uint64_t now = std::min(left, kJoinBytes);
       append(shard, offset, now, target, out);
@@ -222,10 +222,10 @@ void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
   for (std::size_t i = 0; i < samples.size(); ++i) {
     // Mostly in the same file as the sample before. For a row before that file the difference wraps
     // and fails the test too.
-    if (samples[i] - pieces_[shard].first_row >= pieces_[shard].rows) shard = piece_of(samples[i]);
-    const Piece& piece = pieces_[shard];
-    const std::uint64_t row_offset = (samples[i] - piece.first_row) * row_bytes_;
-    append(shard, piece.data_offset_bytes + row_offset + offset_bytes, size_bytes, targets[i], out);
+    if (samples[i] - files_[shard].first_row >= files_[shard].rows) shard = file_of(samples[i]);
+    const FileRows& file = files_[shard];
+    const std::uint64_t row_offset = (samples[i] - file.first_row) * row_bytes_;
+    append(shard, file.data_offset_bytes + row_offset + offset_bytes, size_bytes, targets[i], out);
   }
 }
 

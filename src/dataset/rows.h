@@ -15,8 +15,8 @@
 
 namespace lowtide {
 
-// One file's share of the rows.
-struct RowsPart {
+// One file of the array.
+struct RowsFile {
   Layout layout;
   Shard shard;
 };
@@ -28,10 +28,10 @@ class Rows final : public Dataset {
  public:
   // Starts without files; they must be added before the first use. A 0-d array is one row.
   Rows() = default;
-  // Parts must agree in dtype, order and all axes but the first. Throws FormatError, which names
+  // Files must agree in dtype, order and all axes but the first. Throws FormatError, which names
   // the first one that does not, and std::invalid_argument if their number exceeds 32 bits.
-  void add(const RowsPart& part);
-  explicit Rows(const std::vector<RowsPart>& parts);
+  void add(const RowsFile& file);
+  explicit Rows(const std::vector<RowsFile>& files);
 
   [[nodiscard]] std::uint64_t size() const noexcept override { return rows_; }
   [[nodiscard]] std::uint64_t sample_bytes() const noexcept override { return row_bytes_; }
@@ -71,11 +71,11 @@ class Rows final : public Dataset {
   [[nodiscard]] std::uint64_t held_bytes() const;
 
  private:
-  struct Piece {
+  struct FileRows {
     std::uint64_t first_row, rows, data_offset_bytes;
   };
-  void check(const RowsPart& part);
-  [[nodiscard]] std::uint32_t piece_of(std::uint64_t row) const;
+  void check(const RowsFile& file);
+  [[nodiscard]] std::uint32_t file_of(std::uint64_t row) const;
   [[nodiscard]] std::uint64_t column_target_bytes(std::uint64_t column) const;
 
   DType dtype_;
@@ -84,7 +84,7 @@ class Rows final : public Dataset {
   std::uint64_t rows_ = 0;
   std::uint64_t row_bytes_ = 0;
   std::uint64_t columns_ = 1;  // parts of a row: 1 in C order
-  std::vector<Piece> pieces_;
+  std::vector<FileRows> files_;
   std::shared_ptr<Shards> shards_ = std::make_shared<Shards>();
   std::optional<std::size_t> ordered_;  // the first file whose order matters
 };

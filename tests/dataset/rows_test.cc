@@ -35,7 +35,7 @@ std::uint64_t product(const Shape& shape, std::size_t from = 0) {
 // order.
 struct FakeFiles {
   std::vector<std::vector<std::uint64_t>> files;
-  std::vector<RowsPart> parts;
+  std::vector<RowsFile> parts;
   std::uint64_t rows = 0;
 
   FakeFiles(const std::vector<std::uint64_t>& row_counts, Shape inner, bool fortran_order) {
@@ -267,7 +267,7 @@ TEST(Rows, TakesRowsOfNoBytes) {
   EXPECT_EQ(fortran.parts(), 1U);
 }
 
-std::string refusal(std::vector<RowsPart> parts) {
+std::string refusal(std::vector<RowsFile> parts) {
   try {
     const Rows rows(std::move(parts));
   } catch (const FormatError& error) {
