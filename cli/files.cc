@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "lowtide/bytes.h"
+#include "lowtide/command/build.h"
 #include "terminal.h"
 
 namespace lowtide::cli {
@@ -73,8 +74,7 @@ std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several) {
   app.add_option("--offset", words->offset, "Byte at which the data starts")->type_name("BYTES");
   app.add_option("--order", words->order, "Memory order: C (by rows) or F (by columns)")
       ->type_name("C|F");
-  app.add_option("--format", words->format, "npy, raw, nanogpt, llmc, megatron or olmo")
-      ->type_name("WORD");
+  app.add_option("--format", words->format, either(format_words()))->type_name("WORD");
   app.add_flag("--tokens", words->tokens, "Read the file as tokens, not as an array");
   app.add_flag("--json", words->json, "Print one JSON object instead of text");
   return words;

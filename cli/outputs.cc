@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "terminal.h"
+
 namespace lowtide::cli {
 namespace {
 
@@ -35,11 +37,8 @@ bool can_write(const fs::path& folder) {
 void check_output(const std::string& output, const std::vector<std::string>& suffixes) {
   const fs::path path(output);
   if (std::ranges::find(suffixes, path.extension().string()) == suffixes.end()) {
-    std::string list;
-    for (std::size_t i = 0; i < suffixes.size(); ++i) {
-      list += (i == 0 ? "" : i + 1 == suffixes.size() ? " or " : ", ") + suffixes[i];
-    }
-    throw std::invalid_argument("-o " + output + ": expected a name that ends in " + list);
+    throw std::invalid_argument("-o " + output + ": expected a name that ends in " +
+                                either(suffixes));
   }
   std::error_code unknown;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");

@@ -40,6 +40,8 @@ enum class Tone { plain, bold, dim, good, warning, bad };
 // Broken at spaces to `columns` (0: not at all); further lines are indented by `indent` spaces.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent);
 
+// "a, b or c".
+[[nodiscard]] std::string either(const std::vector<std::string>& words);
 [[nodiscard]] std::string count_text(std::uint64_t count);  // "1,000,000"
 // "12.3 %"; "100 %" only if part == whole; "-" if whole is 0.
 [[nodiscard]] std::string percent_text(std::uint64_t part, std::uint64_t whole);

@@ -1,6 +1,10 @@
 #include "lowtide/command/build.h"
 
+#include <algorithm>
+
 #include "core/cpu.h"
+#include "format/registry.h"
+#include "format/tokens.h"
 #include "lowtide/version.h"
 #include "os/paths.h"
 #include "os/ring.h"
@@ -58,6 +62,16 @@ Build build(const std::optional<std::string>& folder) {
   found.command = if_there(where + "/lowtide");
   found.guard = if_there(where + "/../lib/lowtide/liblowtide_guard.so");
   return found;
+}
+
+std::vector<std::string> format_words() {
+  std::vector<std::string> words;
+  for (const auto& some : {array_words(), token_words()}) {
+    for (const std::string_view word : some) {
+      if (std::ranges::find(words, word) == words.end()) words.emplace_back(word);
+    }
+  }
+  return words;
 }
 
 }  // namespace lowtide

@@ -22,4 +22,7 @@ struct Build {
 // of guard in ../lib/lowtide beside that folder. Any thread.
 [[nodiscard]] Build build(const std::optional<std::string>& folder = std::nullopt);
 
+// The words of all formats: of arrays, then of tokens.
+[[nodiscard]] std::vector<std::string> format_words();
+
 }  // namespace lowtide
