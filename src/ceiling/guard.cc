@@ -19,11 +19,11 @@
 #include "lowtide/command/run_command.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
-#include "os/process_id.h"
 #include "os/quiet_thread.h"
 #include "os/shared_memory.h"
 #include "system/kernel.h"
 #include "system/plain_link.h"
+#include "system/process.h"
 #include "system/program.h"
 
 namespace lowtide {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lowtide/bytes.h"
-#include "os/process_id.h"
 #include "system/kernel.h"
 #include "system/maps.h"
 #include "system/process.h"

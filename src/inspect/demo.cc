@@ -18,7 +18,6 @@
 #include "os/file.h"
 #include "os/mapping.h"
 #include "os/output_file.h"
-#include "os/process_id.h"
 #include "os/residency.h"
 #include "system/mount.h"
 #include "system/process.h"

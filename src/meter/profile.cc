@@ -10,7 +10,6 @@
 #include "meter/recording.h"
 #include "meter/watch.h"
 #include "os/per_process.h"
-#include "os/process_id.h"
 #include "system/process.h"
 
 namespace lowtide {

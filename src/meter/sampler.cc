@@ -5,7 +5,6 @@
 
 #include "meter/files.h"
 #include "meter/group.h"
-#include "os/process_id.h"
 #include "system/process.h"
 
 namespace lowtide {

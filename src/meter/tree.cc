@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lowtide/error.h"
-#include "os/process_id.h"
+#include "system/process.h"
 
 namespace lowtide {
 namespace {

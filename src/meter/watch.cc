@@ -8,7 +8,6 @@
 #include "core/clock.h"
 #include "lowtide/error.h"
 #include "meter/sums.h"
-#include "os/process_id.h"
 #include "os/quiet_thread.h"
 #include "system/process.h"
 

@@ -199,6 +199,10 @@ Known<std::vector<int>> read_children(const SystemRoot& root, int pid) {
   return Children::unknown(proc_reason(root, pid, "task/TID/children", err));
 }
 
+int process_id() {
+  return ::getpid();
+}
+
 bool adopts_orphans() {
   int on = 0;
   return ::prctl(PR_GET_CHILD_SUBREAPER, &on, 0, 0, 0) == 0 && on != 0;

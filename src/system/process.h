@@ -57,6 +57,8 @@ struct ProcessIo {
 // (CONFIG_PROC_CHILDREN). Then only the parent ids of all processes show them.
 [[nodiscard]] Known<std::vector<int>> read_children(const SystemRoot& root, int pid);
 
+// Of this process.
+[[nodiscard]] int process_id();
 // Whether our orphaned descendants become our children (PR_SET_CHILD_SUBREAPER).
 [[nodiscard]] bool adopts_orphans();
 
