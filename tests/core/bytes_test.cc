@@ -7,15 +7,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "support/thrown.h"
+
 namespace lowtide::bytes_test {
 namespace {
 
 std::string refusal_of(const std::string& text) {
-  try {
-    return "accepted as " + std::to_string(parse_bytes(text));
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
+  return thrown<std::invalid_argument>([&] { (void)parse_bytes(text); });
 }
 
 TEST(ParseBytes, ReadsPowersOfTwoAndOfTen) {

@@ -8,17 +8,13 @@
 #include <vector>
 
 #include "lowtide/error.h"
+#include "support/thrown.h"
 
 namespace lowtide::dtype_test {
 namespace {
 
 std::string error_of(std::string_view text) {
-  try {
-    const DType type = DType::parse(text);
-    return "no error, but " + type.descr();
-  } catch (const FormatError& error) {
-    return error.what();
-  }
+  return thrown<FormatError>([&] { const DType type = DType::parse(text); });
 }
 
 std::string native(const std::string& code) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lowtide/error.h"
+#include "support/thrown.h"
 
 namespace lowtide::rows_test {
 namespace {
@@ -267,15 +268,8 @@ TEST(Rows, TakesRowsOfNoBytes) {
   EXPECT_EQ(fortran.parts(), 1U);
 }
 
-std::string refusal(std::vector<RowsFile> parts) {
-  try {
-    const Rows rows(std::move(parts));
-  } catch (const FormatError& error) {
-    return error.what();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal(const std::vector<RowsFile>& parts) {
+  return thrown([&] { const Rows rows(parts); });
 }
 
 TEST(Rows, RefusesFilesThatDoNotBelongTogether) {
@@ -285,11 +279,13 @@ TEST(Rows, RefusesFilesThatDoNotBelongTogether) {
   EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), {"a"}}, {layout_of("<f4", {5, 5}), {"b"}}}),
             "b: shape is (5, 5), but a has (3, 4); files are joined along the first axis, so all "
             "others must be equal");
-  EXPECT_NE(refusal({{layout_of("<f4", {3, 4}), {"a"}}, {layout_of("<f4", {3}), {"b"}}}), "");
-  EXPECT_NE(refusal({{layout_of("<f4", {}), {"a"}}, {layout_of("<f4", {}), {"b"}}}), "");
+  EXPECT_NE(refusal({{layout_of("<f4", {3, 4}), {"a"}}, {layout_of("<f4", {3}), {"b"}}}),
+            "no error");
+  EXPECT_NE(refusal({{layout_of("<f4", {}), {"a"}}, {layout_of("<f4", {}), {"b"}}}), "no error");
   EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), {"a"}}, {layout_of("<f4", {5, 4}, true), {"b"}}}),
             "b: order is F, but a has C");
-  EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), {"a"}}, {layout_of("<f4", {0, 4}), {"b"}}}), "");
+  EXPECT_EQ(refusal({{layout_of("<f4", {3, 4}), {"a"}}, {layout_of("<f4", {0, 4}), {"b"}}}),
+            "no error");
   const Rows one_row({{layout_of("<f4", {1, 4}), {"a"}}, {layout_of("<f4", {3, 4}, true), {"b"}}});
   EXPECT_TRUE(one_row.fortran_order()) << "a single row is what NumPy calls C order";
 }

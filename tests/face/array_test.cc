@@ -16,6 +16,7 @@
 
 #include "support/data_file.h"
 #include "support/npy_file.h"
+#include "support/thrown.h"
 
 namespace lowtide::array_test {
 namespace {
@@ -169,12 +170,7 @@ TEST_F(ArrayTest, RefusesRowsThatAreNotThere) {
   std::string out(2 * kRowBytes, '\0');
   const auto text_of = [&](std::int64_t index) -> std::string {
     const std::vector<std::int64_t> some{0, index};
-    try {
-      array.take(some, bytes_of(out));
-    } catch (const std::out_of_range& error) {
-      return error.what();
-    }
-    return "";
+    return thrown<std::out_of_range>([&] { array.take(some, bytes_of(out)); });
   };
   EXPECT_EQ(text_of(1003), "index 1003 is out of bounds for axis 0 with size 1003");
   EXPECT_EQ(text_of(-1), "index -1 is out of bounds for axis 0 with size 1003");
@@ -299,12 +295,8 @@ TEST_F(ArrayTest, IsClosedForAllCopiesWhileBatchesGoOn) {
   EXPECT_TRUE(copy.closed());
   EXPECT_EQ(copy.rows(), kRows) << "what the header says stays known";
   std::string out(kRowBytes, '\0');
-  try {
-    copy.read(0, 1, bytes_of(out));
-    FAIL() << "read";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_EQ(std::string(error.what()), npy_ + ": the array is closed");
-  }
+  EXPECT_EQ(thrown<std::invalid_argument>([&] { copy.read(0, 1, bytes_of(out)); }),
+            npy_ + ": the array is closed");
   EXPECT_THROW((void)copy.stats(), std::invalid_argument);
   EXPECT_THROW((void)copy.batches({}), std::invalid_argument);
   std::uint64_t rows = 0;

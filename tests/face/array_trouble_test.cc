@@ -13,6 +13,7 @@
 #include "support/data_file.h"
 #include "support/forked.h"
 #include "support/npy_file.h"
+#include "support/thrown.h"
 
 namespace lowtide::array_trouble_test {
 namespace {
@@ -21,12 +22,7 @@ constexpr std::uint64_t kMiB = 1024 * 1024;
 constexpr std::uint64_t kRows = 40'000, kColumns = 162, kRowBytes = kColumns * 4;  // 24.7 MiB
 
 std::string text_of(const std::string& path, const OpenOptions& options = {}) {
-  try {
-    const Array array = Array::open(path, options);
-    return "opened";
-  } catch (const std::exception& error) {
-    return error.what();
-  }
+  return thrown([&] { const Array array = Array::open(path, options); });
 }
 
 std::span<std::byte> bytes_of(std::string& text) {
@@ -57,14 +53,9 @@ class ArrayTrouble : public testing::Test {
 TEST_F(ArrayTrouble, RefusesToLeaveOutAllBatches) {
   const Array array = Array::open(path_, {});
   BatchOptions options{.batch_size = kRows, .world_size = 2, .drop_last = true};
-  try {
-    const Batches batches = array.batches(options);
-    ADD_FAILURE() << batches.steps() << " steps";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(),
-                 "drop_last leaves no batch: one step needs batch_size * world_size = 40000 * 2 "
-                 "rows, but there are 40000");
-  }
+  EXPECT_EQ(thrown<std::invalid_argument>([&] { const Batches batches = array.batches(options); }),
+            "drop_last leaves no batch: one step needs batch_size * world_size = 40000 * 2 "
+            "rows, but there are 40000");
   options.world_size = 1;
   EXPECT_EQ(array.batches(options).steps(), 1U);
 }
@@ -75,7 +66,7 @@ TEST_F(ArrayTrouble, NamesWhatIsWrongWithAPath) {
       << text_of(missing);
   EXPECT_NE(text_of(folder_.path()).find("Is a directory"), std::string::npos);
   EXPECT_NE(text_of(folder_.write("empty.npy", "")).find("found an empty file"), std::string::npos);
-  EXPECT_NE(text_of(folder_.write("cut.npy", npy_text("<f4", {10, 10}, "short"))), "opened");
+  EXPECT_NE(text_of(folder_.write("cut.npy", npy_text("<f4", {10, 10}, "short"))), "no error");
   EXPECT_THROW((void)Array::open(std::vector<std::string>{}), std::invalid_argument);
 }
 
@@ -83,31 +74,22 @@ TEST_F(ArrayTrouble, NamesWhatABudgetIsTooSmallFor) {
   EXPECT_EQ(text_of(path_, {.read = {.memory_bytes = 1024}}),
             "memory: 1 KiB is too small: 648 B for one row + 32 KiB for read buffers = 32.6 KiB; "
             "use at least 33 KiB");
-  EXPECT_EQ(text_of(path_, {.read = {.memory_bytes = 33 * 1024}}), "opened");
+  EXPECT_EQ(text_of(path_, {.read = {.memory_bytes = 33 * 1024}}), "no error");
   const std::string memory =
       text_of(path_, {.read = {.memory_bytes = kMiB, .engine = EngineKind::memory}});
   EXPECT_EQ(memory.find("engine memory: the data takes 24.7 MiB, but a memory of 1 MiB leaves "),
             0U)
       << memory;
   const Array array = Array::open(path_, {.read = {.memory_bytes = kMiB}});
-  try {
-    (void)array.batches({.batch_size = 10'000});
-    FAIL() << "made";
-  } catch (const std::invalid_argument& error) {
-    const std::string text = error.what();
-    EXPECT_EQ(text.find("memory: 1 MiB is too small: 128 KiB for read buffers + "), 0U) << text;
-    EXPECT_NE(text.find(" for a batch of 10000 rows"), std::string::npos) << text;
-  }
+  const std::string text =
+      thrown<std::invalid_argument>([&] { (void)array.batches({.batch_size = 10'000}); });
+  EXPECT_EQ(text.find("memory: 1 MiB is too small: 128 KiB for read buffers + "), 0U) << text;
+  EXPECT_NE(text.find(" for a batch of 10000 rows"), std::string::npos) << text;
 }
 
 TEST_F(ArrayTrouble, ListsTheWordsThatItKnows) {
   const auto refused = [](auto parse, const char* word) -> std::string {
-    try {
-      (void)parse(word);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
+    return thrown<std::invalid_argument>([&] { (void)parse(word); });
   };
   EXPECT_EQ(refused(parse_engine, "warp"),
             "engine: unknown value \"warp\"; use one of \"auto\", \"pread\", \"uring\", "
@@ -204,14 +186,11 @@ TEST_F(ArrayTrouble, NamesStepAndPathWhenTheFileIsTruncatedInTheMiddle) {
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(right(batches.next()));
     std::filesystem::resize_file(path, kMiB);
     for (int round = 0; round < 2; ++round) {
-      try {
+      const std::string text = thrown<FormatError>([&] {
         while (const auto batch = batches.next()) ASSERT_TRUE(right(batch));
-        FAIL() << "the epoch ended";
-      } catch (const FormatError& error) {
-        const std::string text = error.what();
-        EXPECT_EQ(text.find(path + ": the file was truncated since it was opened"), 0U) << text;
-        EXPECT_NE(text.find("it ends at byte 1048576 (epoch 3, step "), std::string::npos) << text;
-      }
+      });
+      EXPECT_EQ(text.find(path + ": the file was truncated since it was opened"), 0U) << text;
+      EXPECT_NE(text.find("it ends at byte 1048576 (epoch 3, step "), std::string::npos) << text;
     }
     EXPECT_THROW(batches.seek(0), FormatError);
     std::string out(kRowBytes, '\0');

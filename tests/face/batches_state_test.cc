@@ -6,6 +6,7 @@
 
 #include "lowtide/array.h"
 #include "os/temp_folder.h"
+#include "support/thrown.h"
 #include "support/token_stream.h"
 
 namespace lowtide::batches_state_test {
@@ -62,16 +63,15 @@ TEST_F(BatchesState, IsThatOfItsDataAndOfNoOther) {
     changed[at] = 'b';
     const Array other = open("other.u8", changed);
     EXPECT_NE(other.fingerprint(), array.fingerprint());
-    EXPECT_EQ(error_of([&] {
-                other.batches({.seed = 2}).restore(state);
-              }).find("state: the data differs"),
-              0U);
+    EXPECT_EQ(
+        thrown([&] { other.batches({.seed = 2}).restore(state); }).find("state: the data differs"),
+        0U);
   }
-  EXPECT_EQ(error_of([&] { array.batches({.seed = 3}).restore(state); }),
+  EXPECT_EQ(thrown([&] { array.batches({.seed = 3}).restore(state); }),
             "state: seed differs: the state has 2, these batches have 3");
   State old = state;
   old.fingerprint.reset();
-  EXPECT_EQ(error_of([&] { array.batches({.seed = 2}).restore(old); }), "no error");
+  EXPECT_EQ(thrown([&] { array.batches({.seed = 2}).restore(old); }), "no error");
 }
 
 TEST_F(BatchesState, CountsTheRowsThatWereListed) {

@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "order/mixture.h"
 #include "support/loader_rig.h"
+#include "support/thrown.h"
 
 namespace lowtide::loader_limits_test {
 namespace {
@@ -42,7 +43,7 @@ TEST(LoaderLimits, ReadAWindowOfAsManyPiecesAsAreReadTogether) {
     }
   }
   options.block_size = Engine::kMaxReads;
-  EXPECT_EQ(error_of([&] { const Loader one_more(tokens, options); }),
+  EXPECT_EQ(thrown([&] { const Loader one_more(tokens, options); }),
             "block_size: a window of 16384 + 1 tokens can span 16385 separate places in files, but "
             "at most 16384 can be read together; use a smaller block_size");
 }
@@ -108,7 +109,7 @@ TEST(LoaderLimits, GoOnFromTheLastPlacesOfAMixture) {
   }
   EXPECT_GT(loader.state().base, kMost);
   state.base = kMost + 1;
-  EXPECT_EQ(error_of([&] { loader.restore(state); }),
+  EXPECT_EQ(thrown([&] { loader.restore(state); }),
             "state: " + std::to_string(kMost + 1) + " windows before this epoch exceed the " +
                 std::to_string(kMost) + " that a mixture can have");
 }
@@ -121,7 +122,7 @@ TEST(LoaderLimits, SeekNoEpochThatAMixtureDoesNotHave) {
   EXPECT_EQ(loader.epoch(), kLast);
   EXPECT_TRUE(loader.next());
   for (const std::uint64_t epoch : {kLast + 1, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
-    EXPECT_EQ(error_of([&] { loader.seek(0, epoch); }),
+    EXPECT_EQ(thrown([&] { loader.seek(0, epoch); }),
               "seek: a mixture of this size has no epoch " + std::to_string(epoch) +
                   "; its last epoch is " + std::to_string(kLast));
   }

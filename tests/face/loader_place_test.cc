@@ -7,6 +7,7 @@
 
 #include "lowtide/error.h"
 #include "support/loader_rig.h"
+#include "support/thrown.h"
 
 namespace lowtide::loader_place_test {
 namespace {
@@ -234,7 +235,7 @@ TEST(LoaderPlace, TellsWhenATokenIsATargetOnlyAndRefusesWhatIsNotThere) {
   EXPECT_EQ(last->step, 9U);
   EXPECT_EQ(last->row, 9U);
   EXPECT_FALSE(loader.when(1001, 0)) << "behind the last window";
-  EXPECT_EQ(error_of([&] { (void)loader.when(1003, 0); }),
+  EXPECT_EQ(thrown([&] { (void)loader.when(1003, 0); }),
             "when: token 1003 is outside the stream of 1003 tokens");
   EXPECT_THROW((void)loader.when(1003, 0), std::out_of_range);
   EXPECT_THROW((void)loader.when(0, 0, 1), std::out_of_range);

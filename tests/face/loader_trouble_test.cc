@@ -11,6 +11,7 @@
 #include "lowtide/tokens.h"
 #include "support/forked.h"
 #include "support/loader_rig.h"
+#include "support/thrown.h"
 
 namespace lowtide::loader_trouble_test {
 namespace {
@@ -19,7 +20,7 @@ template <typename Change>
 std::string refused(const Tokens& tokens, const Change& change) {
   LoaderOptions options = kSmall;
   change(options);
-  return error_of([&] { const Loader loader(tokens, options); });
+  return thrown([&] { const Loader loader(tokens, options); });
 }
 
 TEST(LoaderTrouble, RefusesBadOptionsAndSaysWhy) {
@@ -61,7 +62,7 @@ TEST(LoaderTrouble, RefusesSourcesAndWeightsThatAreNone) {
   const TokenRig rig(1003);
   using Sources = std::vector<std::pair<Tokens, double>>;
   const auto with = [&](const Sources& sources) {
-    return error_of([&] { const Loader loader(sources, kSmall); });
+    return thrown([&] { const Loader loader(sources, kSmall); });
   };
   EXPECT_EQ(with({}), "the list of sources is empty; give one");
   for (const double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
@@ -85,7 +86,7 @@ TEST(LoaderTrouble, RefusesAStateOfSomethingElse) {
   const auto with = [&](const auto& change) {
     State state = good;
     change(state);
-    return error_of([&] { loader.restore(state); });
+    return thrown([&] { loader.restore(state); });
   };
   EXPECT_EQ(with([](auto&) {}), "no error");
   EXPECT_EQ(with([](auto& s) { s.block_size = 11; }),
@@ -115,12 +116,12 @@ TEST(LoaderTrouble, RefusesAStateOfSomethingElse) {
   EXPECT_EQ(loader.state().skipped.front().epoch, 1U) << "that of an epoch that is over made way";
   auto other = rig.held;
   other.back() = 1;
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(thrown([&] {
               Loader(rig.open("changed.bin", other), kSmall).restore(good);
             }).find("state: the data differs"),
             0U)
       << "the last token";
-  EXPECT_EQ(error_of([&] { Loader(rig.open("copy.bin", rig.held), kSmall).restore(good); }),
+  EXPECT_EQ(thrown([&] { Loader(rig.open("copy.bin", rig.held), kSmall).restore(good); }),
             "no error")
       << "a copy under another name";
   EXPECT_TRUE(loader.next()) << "a refused state changes nothing";
@@ -132,13 +133,13 @@ TEST(LoaderTrouble, RefusesSkipsThatAreBehindOrOutside) {
   options.epochs = 2;
   Loader loader(rig.tokens, options);
   for (int i = 0; i < 3; ++i) (void)loader.next();
-  EXPECT_EQ(error_of([&] { loader.skip(2, 5); }),
+  EXPECT_EQ(thrown([&] { loader.skip(2, 5); }),
             "skip: step 2 of epoch 0 has passed; the next is step 3 of epoch 0");
-  EXPECT_EQ(error_of([&] { loader.skip(5, 5); }),
+  EXPECT_EQ(thrown([&] { loader.skip(5, 5); }),
             "skip: 5 to 5 is not a range within the 33 steps of the epoch");
-  EXPECT_EQ(error_of([&] { loader.skip(5, 34); }),
+  EXPECT_EQ(thrown([&] { loader.skip(5, 34); }),
             "skip: 5 to 34 is not a range within the 33 steps of the epoch");
-  EXPECT_EQ(error_of([&] { loader.skip(0, 1, 2); }),
+  EXPECT_EQ(thrown([&] { loader.skip(0, 1, 2); }),
             "skip: epoch 2 is beyond the 2 epochs of this loader");
   loader.skip(3, 33);
   EXPECT_EQ(loader.epoch(), 1U);
@@ -154,11 +155,11 @@ TEST(LoaderTrouble, HasABudgetOfItsOwnOrThatOfItsTokens) {
   EXPECT_EQ(own.stats().memory_limit_bytes, std::uint64_t{2} << 20);
   EXPECT_EQ(hear(own), hear(shared));
   options.memory_bytes = 4096;
-  EXPECT_EQ(error_of([&] { const Loader tiny(rig.tokens, options); }).find("memory: 4 KiB is too "),
+  EXPECT_EQ(thrown([&] { const Loader tiny(rig.tokens, options); }).find("memory: 4 KiB is too "),
             0U);
   const TokenRig long_one(1 << 20, 1 << 20);
   LoaderOptions wide{.batch_size = 200, .block_size = 1024};
-  EXPECT_EQ(error_of([&] { const Loader big(long_one.tokens, wide); }).find("memory: "), 0U);
+  EXPECT_EQ(thrown([&] { const Loader big(long_one.tokens, wide); }).find("memory: "), 0U);
   wide.batch_size = 4;
   Loader fits(long_one.tokens, wide);
   for (int i = 0; i < 200; ++i) long_one.expect_windows(fits.next());
@@ -178,7 +179,7 @@ TEST(LoaderTrouble, NamesATokenThatDoesNotFit) {
                            .memory_bytes = separate_budget ? 2U << 20 : 0U});
     std::string first;
     for (int i = 0; i < 60; ++i) {
-      const std::string now = error_of([&] { (void)loader.next(); });
+      const std::string now = thrown([&] { (void)loader.next(); });
       if (first.empty() && now != "no error") first = now;
       if (!first.empty()) {
         EXPECT_EQ(now, first) << "again and again";

@@ -10,6 +10,7 @@
 #include "lowtide/error.h"
 #include "support/forked.h"
 #include "support/golden.h"
+#include "support/thrown.h"
 #include "support/token_files.h"
 #include "support/token_stream.h"
 
@@ -85,7 +86,7 @@ TEST(Tokens, GivesWindowsInEveryTypeThatHoldsTheTokens) {
   as("uint32", std::uint32_t{});
   as("int64", std::int64_t{});
   as("uint64", std::uint64_t{});
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(thrown([&] {
               (void)rig.tokens.windows(Starts{5}, 33, "uint8");
             }).find(" does not fit dtype uint8; use a wider dtype"),
             std::string::npos);
@@ -93,19 +94,19 @@ TEST(Tokens, GivesWindowsInEveryTypeThatHoldsTheTokens) {
 
 TEST(Tokens, RefusesWindowsThatAreNotAllInside) {
   const TokenRig rig(100);
-  EXPECT_EQ(error_of([&] { (void)rig.tokens.windows(Starts{3, 90}, 10); }),
+  EXPECT_EQ(thrown([&] { (void)rig.tokens.windows(Starts{3, 90}, 10); }),
             "starts: entry 1 is 90; a window of 10 + 1 tokens can start at 0 to 89");
   EXPECT_THROW((void)rig.tokens.windows(Starts{-1}, 10), std::out_of_range);
-  EXPECT_EQ(error_of([&] { (void)rig.tokens.windows(Starts{0}, 100); }),
+  EXPECT_EQ(thrown([&] { (void)rig.tokens.windows(Starts{0}, 100); }),
             "block_size: a window of 100 + 1 tokens does not fit into a stream of 100 tokens");
-  EXPECT_EQ(error_of([&] { (void)rig.tokens.batch(0, 10, 1); }),
+  EXPECT_EQ(thrown([&] { (void)rig.tokens.batch(0, 10, 1); }),
             "batch_size must be at least 1, not 0");
   EXPECT_THROW((void)rig.tokens.windows(Starts{0}, 0), std::invalid_argument);
   std::vector<std::uint16_t> out(2);
   EXPECT_THROW(rig.tokens.read(99, 2, bytes_of(out)), std::out_of_range);
   EXPECT_THROW(rig.tokens.read(101, 0, {}), std::out_of_range);
   EXPECT_NO_THROW(rig.tokens.read(100, 0, {}));
-  EXPECT_EQ(error_of([&] { rig.tokens.read(0, 3, bytes_of(out)); }),
+  EXPECT_EQ(thrown([&] { rig.tokens.read(0, 3, bytes_of(out)); }),
             "out has 4 bytes, which is not 3 rows of 2 bytes");
   EXPECT_THROW(rig.tokens.take(Starts{0}, bytes_of(out)), std::invalid_argument);
 }
@@ -157,8 +158,7 @@ TEST(Tokens, RefusesToTakeATokenThatIsNotThere) {
   std::vector<std::uint16_t> found(2);
   const auto error = [&](std::int64_t place) {
     const std::vector<std::int64_t> places{0, place};
-    return error_of(
-        [&] { rig.tokens.take(std::span<const std::int64_t>(places), bytes_of(found)); });
+    return thrown([&] { rig.tokens.take(std::span<const std::int64_t>(places), bytes_of(found)); });
   };
   EXPECT_EQ(error(100), "index 100 is out of bounds for axis 0 with size 100");
   EXPECT_EQ(error(-1), "index -1 is out of bounds for axis 0 with size 100");
@@ -297,7 +297,7 @@ TEST(Tokens, FindsDocumentsInAChildOfAForkAmidReads) {
 
 TEST(Tokens, SaysWhatAFolderHasThatItCannotRead) {
   const TempFolder folder;
-  const auto error = [&] { return error_of([&] { (void)Tokens::open(folder.path()); }); };
+  const auto error = [&] { return thrown([&] { (void)Tokens::open(folder.path()); }); };
   EXPECT_EQ(error(), folder.path() + ": this folder contains no token files (.bin or .npy)");
   folder.write("a.bin", little_endian(made_tokens(10)));
   EXPECT_EQ(error(), "no error");

@@ -6,17 +6,13 @@
 #include <string_view>
 
 #include "lowtide/error.h"
+#include "support/thrown.h"
 
 namespace lowtide::descr_test {
 namespace {
 
 std::string error_of(std::string_view text) {
-  try {
-    const DType type = parse_descr(text);
-    return "no error, but " + type.descr();
-  } catch (const FormatError& error) {
-    return error.what();
-  }
+  return thrown<FormatError>([&] { const DType type = parse_descr(text); });
 }
 
 TEST(Descr, ReadsPlainTypesQuotedOrNot) {

@@ -14,6 +14,7 @@
 #include "format/tokens.h"
 #include "lowtide/error.h"
 #include "support/golden.h"
+#include "support/thrown.h"
 
 namespace lowtide::foreign_test {
 namespace {
@@ -42,21 +43,16 @@ std::string found_in(const std::string& bytes) {
 }
 
 std::string error_as_array(const std::string& bytes, const raw::Description& given = {}) {
-  try {
-    return "no error, but " + open_layout("f.x", bytes.size(), reader(bytes), given).format;
-  } catch (const FormatError& error) {
-    return error.what();
-  }
+  return thrown<FormatError>(
+      [&] { return open_layout("f.x", bytes.size(), reader(bytes), given).format; });
 }
 
 std::string error_as_tokens(const std::string& bytes, const TokenGiven& given = {}) {
   const OpenBeside nothing = [](const std::string&) { return std::nullopt; };
-  try {
+  return thrown<FormatError>([&] {
     const TokenFile file{"f.x", bytes.size(), reader(bytes)};
-    return "no error, but " + open_token_layout(file, nothing, given).format;
-  } catch (const FormatError& error) {
-    return error.what();
-  }
+    return open_token_layout(file, nothing, given).format;
+  });
 }
 
 struct Golden {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lowtide/error.h"
+#include "support/thrown.h"
 
 namespace lowtide::python_literal_test {
 namespace {
@@ -17,12 +18,7 @@ Literal parse(std::string_view text) {
 }
 
 std::string error_of(std::string_view text, Dialect dialect = Dialect::python3) {
-  try {
-    const Literal literal = parse_literal(text, dialect);
-    return "no error";
-  } catch (const FormatError& error) {
-    return error.what();
-  }
+  return thrown<FormatError>([&] { const Literal literal = parse_literal(text, dialect); });
 }
 
 TEST(PythonLiteral, ReadsAtoms) {

@@ -10,6 +10,7 @@
 
 #include "format/npy.h"
 #include "lowtide/error.h"
+#include "support/thrown.h"
 
 namespace lowtide::registry_test {
 namespace {
@@ -36,12 +37,7 @@ struct FakeFile {
   }
 
   std::string error(const raw::Description& given = {}, const std::string& path = "m.npy") {
-    try {
-      const Layout layout = open(given, path);
-      return "no error, but " + layout.format;
-    } catch (const FormatError& found) {
-      return found.what();
-    }
+    return thrown<FormatError>([&] { return open(given, path).format; });
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "format/descr.h"
 #include "support/npy_file.h"
+#include "support/thrown.h"
 #include "support/token_files.h"
 
 namespace lowtide::tokens_test {
@@ -33,11 +34,7 @@ std::string error_of(const std::string& path, const std::string& bytes,
 std::string word_error(const std::string& word) {
   TokenFolder folder;
   folder.write("t.bin", kTokens);
-  try {
-    return "no error, but " + folder.open("t.bin", given_format(word)).format;
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
+  return thrown<std::invalid_argument>([&] { (void)folder.open("t.bin", given_format(word)); });
 }
 
 MegatronIndex small_index() {

@@ -14,6 +14,7 @@
 #include "support/data_file.h"
 #include "support/npy_file.h"
 #include "support/pinned_pages.h"
+#include "support/thrown.h"
 
 namespace lowtide::bench_test {
 namespace {
@@ -255,12 +256,7 @@ TEST_F(BenchTest, SaysThatASmallFileTellsNothing) {
 }
 
 std::string refusal(const std::string& path) {
-  try {
-    (void)bench(path, {.seconds = 0.01});
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "measured";
+  return thrown([&] { (void)bench(path, {.seconds = 0.01}); });
 }
 
 TEST_F(BenchTest, RefusesWhatCannotBeMeasured) {

@@ -7,6 +7,7 @@
 
 #include "lowtide/error.h"
 #include "os/temp_folder.h"
+#include "support/thrown.h"
 
 namespace lowtide::demo_test {
 namespace {
@@ -62,12 +63,8 @@ TEST_F(DemoTest, FoldersAreNewAndTheirParentMustBeThere) {
   const std::string one = make_demo_folder(folder_.path());
   EXPECT_NE(one, make_demo_folder(folder_.path()));
   EXPECT_TRUE(std::filesystem::is_directory(one));
-  try {
-    (void)make_demo_folder(folder_.path() + "/none");
-    FAIL();
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.err, ENOENT);
-  }
+  EXPECT_EQ(caught<IoError>([&] { (void)make_demo_folder(folder_.path() + "/none"); }).value().err,
+            ENOENT);
   EXPECT_THROW((void)read_demo_matrix(path_, "telepathy", 1), std::invalid_argument);
 }
 

@@ -13,6 +13,7 @@
 #include "meter/fake_proc.h"
 #include "os/sys.h"
 #include "support/forked.h"
+#include "support/thrown.h"
 
 namespace lowtide::tree_test {
 namespace {
@@ -176,13 +177,9 @@ TEST_P(TreeTest, AsksAgainForWhomItCouldNotReadNow) {
 
 TEST(Tree, OfNoProcessIsAnError) {
   const FakeProc proc;
-  try {
-    const Tree tree(proc.root(), kBase);
-    FAIL();
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.err, ESRCH);
-    EXPECT_NE(std::string(error.what()).find("the process has ended"), std::string::npos);
-  }
+  const IoError error = caught<IoError>([&] { const Tree tree(proc.root(), kBase); }).value();
+  EXPECT_EQ(error.err, ESRCH);
+  EXPECT_NE(std::string(error.what()).find("the process has ended"), std::string::npos);
 }
 
 TEST(Tree, SeesRealChildrenComeAndGo) {

@@ -11,6 +11,7 @@
 #include "lowtide/error.h"
 #include "os/file.h"
 #include "os/temp_folder.h"
+#include "support/thrown.h"
 
 namespace lowtide::file_change_test {
 namespace {
@@ -56,16 +57,12 @@ TEST(ChangedFile, ReplacedByRenameGivesOldBytesAndEstaleWhenOpenedAgain) {
   std::filesystem::rename(folder.write("b", pattern(1000, 2)), folder / "a");
   EXPECT_EQ(read_back(file, 1000), old_bytes);
   EXPECT_EQ(file.stat_now().version, file.shard().version);
-  try {
-    const File again(file.shard());
-    FAIL() << "another file was taken for the old one";
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.err, ESTALE);
-    EXPECT_EQ(std::string(error.what()),
-              "open " + (folder / "a") +
-                  ": Stale file handle; the file was replaced or rewritten since it was first "
-                  "opened (then 1000 bytes, now 1000)");
-  }
+  const IoError error = caught<IoError>([&] { const File again(file.shard()); }).value();
+  EXPECT_EQ(error.err, ESTALE);
+  EXPECT_EQ(std::string(error.what()),
+            "open " + (folder / "a") +
+                ": Stale file handle; the file was replaced or rewritten since it was first "
+                "opened (then 1000 bytes, now 1000)");
 }
 
 TEST(ChangedFile, RewrittenInPlaceIsNoticedByItsTime) {

@@ -23,6 +23,7 @@
 #include "os/memory.h"
 #include "os/sys.h"
 #include "os/temp_folder.h"
+#include "support/thrown.h"
 
 namespace lowtide::file_test {
 namespace {
@@ -69,14 +70,10 @@ TEST(File, SaysWhereAFileEndedEarly) {
   const TempFolder folder;
   const File file(folder.write("a", pattern(100)));
   std::vector<std::byte> out(20);
-  try {
-    file.read_exact(90, out);
-    FAIL() << "read past the end";
-  } catch (const FormatError& error) {
-    EXPECT_EQ(std::string(error.what()), folder / "a" +
-                                             ": the file ends early: expected 20 bytes at byte 90, "
-                                             "found 10");
-  }
+  EXPECT_EQ(thrown<FormatError>([&] { file.read_exact(90, out); }),
+            folder / "a" +
+                ": the file ends early: expected 20 bytes at byte 90, "
+                "found 10");
 }
 
 TEST(File, RefusesOffsetsThatNoFileHas) {
@@ -203,14 +200,10 @@ TEST(File, SaysWhereTheDiskFailed) {
   const ReadResult result = file.read(1000, out);
   EXPECT_EQ(result.err, EIO);
   EXPECT_EQ(result.placed_bytes, 4000u);
-  try {
-    file.read_exact(1000, out);
-    FAIL() << "no error";
-  } catch (const IoError& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "pread " + (folder / "a") + " at byte 5000: Input/output error");
-    EXPECT_EQ(error.offset_bytes, 5000u);
-  }
+  const IoError error = caught<IoError>([&] { file.read_exact(1000, out); }).value();
+  EXPECT_EQ(std::string(error.what()),
+            "pread " + (folder / "a") + " at byte 5000: Input/output error");
+  EXPECT_EQ(error.offset_bytes, 5000u);
 }
 
 TEST(File, ClosesItsDescriptorWhenStatxFails) {

@@ -16,6 +16,7 @@
 #include "lowtide/error.h"
 #include "os/sys.h"
 #include "os/temp_folder.h"
+#include "support/thrown.h"
 
 namespace lowtide::files_test {
 namespace {
@@ -141,13 +142,9 @@ TEST(Files, GivesUpWhenDescriptorsRunOutTwice) {
         errno = EMFILE;
         return -1;
       });
-  try {
-    (void)files.open(0);
-    FAIL() << "opened";
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.err, EMFILE);
-    EXPECT_NE(std::string(error.what()).find("ulimit -n"), std::string::npos);
-  }
+  const IoError error = caught<IoError>([&] { (void)files.open(0); }).value();
+  EXPECT_EQ(error.err, EMFILE);
+  EXPECT_NE(std::string(error.what()).find("ulimit -n"), std::string::npos);
 }
 
 TEST(Files, GivesAnErrorAndNeverTheBytesOfAReplacedFile) {
@@ -157,12 +154,7 @@ TEST(Files, GivesAnErrorAndNeverTheBytesOfAReplacedFile) {
   std::filesystem::rename(folder.write("new", "9"), folder / "s0");
   EXPECT_EQ(first_bytes(*files.open(0)), "0");
   (void)files.open(1);
-  try {
-    (void)files.open(0);
-    FAIL() << "took the new file";
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.err, ESTALE);
-  }
+  EXPECT_EQ(caught<IoError>([&] { (void)files.open(0); }).value().err, ESTALE);
 }
 
 TEST(Files, ReadsOnInTheFileThatWasAdopted) {
@@ -210,14 +202,9 @@ TEST(Files, NoticesTruncationAndRewritingOfOpenFiles) {
 
   (void)files.open(10);
   std::filesystem::resize_file(folder / "s10", 1);
-  try {
-    files.verify_open();
-    FAIL() << "not noticed";
-  } catch (const FormatError& error) {
-    EXPECT_EQ(std::string(error.what()),
-              (folder / "s10") +
-                  ": the file was truncated since it was opened: expected 2 bytes, found 1");
-  }
+  EXPECT_EQ(
+      thrown<FormatError>([&] { files.verify_open(); }),
+      (folder / "s10") + ": the file was truncated since it was opened: expected 2 bytes, found 1");
 }
 
 TEST(Files, ServesManyThreadsWithFewDescriptors) {

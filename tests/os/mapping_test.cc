@@ -9,6 +9,7 @@
 #include "os/file.h"
 #include "os/sys.h"
 #include "os/temp_folder.h"
+#include "support/thrown.h"
 
 namespace lowtide::mapping_test {
 namespace {
@@ -46,13 +47,9 @@ TEST(Mapping, RefusalsNameTheCallAndTheFile) {
         errno = ENOMEM;
         return reinterpret_cast<void*>(-1);
       });
-  try {
-    (void)Mapping(file);
-    FAIL();
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.op, "mmap");
-    EXPECT_EQ(error.path, file.shard().path);
-  }
+  const IoError error = caught<IoError>([&] { (void)Mapping(file); }).value();
+  EXPECT_EQ(error.op, "mmap");
+  EXPECT_EQ(error.path, file.shard().path);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "lowtide/error.h"
 #include "os/residency.h"
 #include "os/sys.h"
+#include "support/thrown.h"
 
 namespace lowtide::memory_test {
 namespace {
@@ -108,13 +109,9 @@ TEST(Memory, TouchesPagesWhereTheKernelCannotPopulate) {
 
 TEST(Memory, SaysHowMuchCannotBeHad) {
   EXPECT_THROW(const Memory all(std::numeric_limits<std::size_t>::max()), std::bad_alloc);
-  try {
-    const Memory too_much(std::size_t{1} << 62, false, "a batch");
-    FAIL() << "there are 4 EiB";
-  } catch (const NoMemory& error) {
-    EXPECT_NE(std::string(error.what()).find("4194304 TiB for a batch"), std::string::npos)
-        << error.what();
-  }
+  const std::string text =
+      thrown<NoMemory>([&] { const Memory too_much(std::size_t{1} << 62, false, "a batch"); });
+  EXPECT_NE(text.find("4194304 TiB for a batch"), std::string::npos) << text;
   const sys::Fault fault(
       sys::table.madvise, +[](void*, std::size_t, int) {
         errno = ENOMEM;

@@ -10,6 +10,7 @@
 #include "lowtide/error.h"
 #include "os/sys.h"
 #include "os/temp_folder.h"
+#include "support/thrown.h"
 
 namespace lowtide::output_file_test {
 namespace {
@@ -74,13 +75,9 @@ TEST(AppendFile, TellsThatThereIsNoSpaceOrNoFolder) {
   AppendFile full("/dev/full");
   EXPECT_EQ(full.append("x"), ENOSPC);
   const TempFolder folder;
-  try {
-    const AppendFile file(folder / "none/a");
-    FAIL();
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.err, ENOENT);
-    EXPECT_EQ(error.path, folder / "none/a");
-  }
+  const IoError error = caught<IoError>([&] { const AppendFile file(folder / "none/a"); }).value();
+  EXPECT_EQ(error.err, ENOENT);
+  EXPECT_EQ(error.path, folder / "none/a");
 }
 
 TEST(WholeFile, ReplacesWhatWasThere) {
@@ -120,15 +117,11 @@ TEST(WholeFile, LeavesNothingWhenItCannotBeRenamed) {
 
 TEST(WholeFile, NamesAMissingFolder) {
   const TempFolder folder;
-  try {
-    write_whole(folder / "none/x", "new");
-    FAIL();
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.err, ENOENT);
-    EXPECT_NE(std::string(error.what()).find("create the folder first: " + (folder / "none")),
-              std::string::npos)
-        << error.what();
-  }
+  const IoError error = caught<IoError>([&] { write_whole(folder / "none/x", "new"); }).value();
+  EXPECT_EQ(error.err, ENOENT);
+  EXPECT_NE(std::string(error.what()).find("create the folder first: " + (folder / "none")),
+            std::string::npos)
+      << error.what();
   EXPECT_EQ(error_of(folder.path(), "new"), EISDIR);
   EXPECT_EQ(error_of(folder.write("file", "") + "/x", "new"), ENOTDIR);
 }

@@ -18,6 +18,7 @@
 #include "os/memory.h"
 #include "os/sys.h"
 #include "os/temp_folder.h"
+#include "support/thrown.h"
 
 namespace lowtide::ring_test {
 namespace {
@@ -308,17 +309,13 @@ TEST(Ring, SaysWhyThereIsNone) {
   if (built) {
     EXPECT_EQ(Ring::probe(), "io_uring_setup: Operation not permitted");
   }
-  try {
-    const Ring ring(8);
-    FAIL() << "made";
-  } catch (const IoError& error) {
-    EXPECT_EQ(error.err, built ? EPERM : ENOSYS);
-    EXPECT_EQ(error.op, "io_uring_setup");
-    EXPECT_STREQ(error.what(),
-                 built ? "io_uring_setup: Operation not permitted; forbidden by a seccomp filter "
-                         "or the sysctl kernel.io_uring_disabled"
-                       : "io_uring_setup: Function not implemented; built without liburing");
-  }
+  const IoError error = caught<IoError>([&] { const Ring ring(8); }).value();
+  EXPECT_EQ(error.err, built ? EPERM : ENOSYS);
+  EXPECT_EQ(error.op, "io_uring_setup");
+  EXPECT_STREQ(error.what(),
+               built ? "io_uring_setup: Operation not permitted; forbidden by a seccomp filter "
+                       "or the sysctl kernel.io_uring_disabled"
+                     : "io_uring_setup: Function not implemented; built without liburing");
 }
 
 TEST_F(RingTest, IsProbedByUseAndNotOnlyByMaking) {

@@ -10,6 +10,7 @@
 #include "meter/sums.h"
 #include "report/report.h"
 #include "support/golden.h"
+#include "support/thrown.h"
 #include "verdict/summary.h"
 #include "verdict/traces.h"
 #include "verdict/verdict.h"
@@ -25,12 +26,7 @@ std::string read(const std::string& name) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    (void)parse_dat(text, "x.dat");
-  } catch (const FormatError& error) {
-    return error.what();
-  }
-  return "read";
+  return thrown<FormatError>([&] { (void)parse_dat(text, "x.dat"); });
 }
 
 TEST(Dat, OfMprofIsReadAsMprofReadsIt) {
@@ -114,7 +110,7 @@ TEST(Dat, NamesTheBadLine) {
   }
   EXPECT_EQ(error_of("CMDLINE a\n"),
             "x.dat: expected lines \"MEM <MiB> <seconds>\" as mprof writes them, found none");
-  EXPECT_EQ(error_of("MEM 1 1\nNEWS of another kind\n\n"), "read");
+  EXPECT_EQ(error_of("MEM 1 1\nNEWS of another kind\n\n"), "no error");
 }
 
 TEST(Dat, HasACommandOfOneLine) {

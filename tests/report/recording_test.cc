@@ -11,6 +11,7 @@
 #include "os/sys.h"
 #include "os/temp_folder.h"
 #include "report/report.h"
+#include "support/thrown.h"
 #include "verdict/traces.h"
 
 namespace lowtide::recording_test {
@@ -77,14 +78,9 @@ TEST(Recording, RefusesWhatItCannotLoad) {
 TEST(Recording, NamesTheSuffixesItKnows) {
   const TempFolder folder;
   for (const char* name : {"x.png", "x", "html", "x.html/y"}) {
-    try {
-      recording_of(Trace{}).save(folder / name);
-      FAIL() << name;
-    } catch (const std::invalid_argument& error) {
-      EXPECT_NE(std::string(error.what()).find(".html, .svg, .json, .dat, .trace"),
-                std::string::npos)
-          << error.what();
-    }
+    const std::string text =
+        thrown<std::invalid_argument>([&] { recording_of(Trace{}).save(folder / name); });
+    EXPECT_NE(text.find(".html, .svg, .json, .dat, .trace"), std::string::npos) << text;
   }
 }
 

@@ -15,6 +15,7 @@
 
 #include "format/tokens.h"
 #include "lowtide/error.h"
+#include "support/thrown.h"
 
 namespace lowtide {
 
@@ -82,12 +83,7 @@ class TokenFolder {
 
   // The text of the FormatError.
   std::string error(const std::string& path, const TokenGiven& given = {}) {
-    try {
-      const TokenLayout layout = open(path, given);
-      return "no error, but " + layout.format;
-    } catch (const FormatError& found) {
-      return found.what();
-    }
+    return thrown<FormatError>([&] { return open(path, given).format; });
   }
 
   std::uint64_t most_read_bytes = 0;  // in one call

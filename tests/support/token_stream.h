@@ -73,15 +73,4 @@ inline Heard hear(Loader& loader) {
           std::string(reinterpret_cast<const char*>(x.data()), x.size())};
 }
 
-// What a call throws, whatever it is.
-template <typename Call>
-std::string error_of(const Call& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 }  // namespace lowtide

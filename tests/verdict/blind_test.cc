@@ -15,6 +15,7 @@
 #include "os/temp_folder.h"
 #include "report/report.h"
 #include "support/forked.h"
+#include "support/thrown.h"
 #include "verdict/summary.h"
 #include "verdict/verdict.h"
 
@@ -148,14 +149,8 @@ TEST(Blind, ToAHiddenProcessItSaysSo) {
     const Hiding hiding({"/proc/" + std::to_string(child) + "/"}, ENOENT);
     SamplerOptions options;
     options.pid = child;
-    try {
-      const Sampler sampler(options);
-      ADD_FAILURE();
-    } catch (const IoError& error) {
-      EXPECT_NE(std::string(error.what()).find("/proc hides the process (hidepid)"),
-                std::string::npos)
-          << error.what();
-    }
+    const std::string text = thrown<IoError>([&] { const Sampler sampler(options); });
+    EXPECT_NE(text.find("/proc hides the process (hidepid)"), std::string::npos) << text;
     for (const Reading& reading : look().readings) EXPECT_EQ(reading.processes.size(), 1u);
   }
   ::kill(child, SIGKILL);
