@@ -14,6 +14,7 @@
 #include "files.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command/json.h"
+#include "lowtide/command/terminal.h"
 #include "stop.h"
 #include "terminal.h"
 #include "verb.h"
@@ -28,7 +29,7 @@ struct BenchWords {
 
 std::string rate_of(const std::optional<double>& rate) {
   if (!rate) return "-";
-  return count_text(static_cast<std::uint64_t>(std::llround(*rate)));
+  return grouped(static_cast<std::uint64_t>(std::llround(*rate)));
 }
 
 // In millions of bytes per second, the unit that disk vendors use.
@@ -49,10 +50,10 @@ std::string bytes_of(const std::optional<std::uint64_t>& bytes) {
 std::string head_of(const BenchReport& report) {
   Fields fields;
   fields.add("format", report.format + ", " + format_bytes(report.bytes));
-  fields.add("samples", count_text(report.samples) + " " + report.unit + "s of " +
-                            count_text(report.sample_bytes) + " bytes");
+  fields.add("samples", grouped(report.samples) + " " + report.unit + "s of " +
+                            grouped(report.sample_bytes) + " bytes");
   fields.add("memory",
-             format_bytes(report.memory_bytes) + ", batches of " + count_text(report.batch_size));
+             format_bytes(report.memory_bytes) + ", batches of " + grouped(report.batch_size));
   fields.add("cached", report.cached_before_bytes
                            ? bytes_of(report.cached_before_bytes) + " before, " +
                                  bytes_of(report.cached_after_bytes) + " after"

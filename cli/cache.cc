@@ -10,6 +10,7 @@
 #include "failure.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command/json.h"
+#include "lowtide/command/terminal.h"
 #include "stop.h"
 #include "terminal.h"
 #include "verb.h"
@@ -113,8 +114,8 @@ std::string total_of(const std::vector<CacheState>& states) {
     bytes += state.bytes;
   }
   if (!known) return "";
-  return count_text(states.size()) + " files: " + format_bytes(cached) + " of " +
-         format_bytes(bytes) + " cached (" + percent_text(cached, bytes) + ")\n";
+  return grouped(states.size()) + " files: " + format_bytes(cached) + " of " + format_bytes(bytes) +
+         " cached (" + percent_text(cached, bytes) + ")\n";
 }
 
 class FileList {
@@ -199,7 +200,7 @@ int change_files(const std::vector<Named>& files, const CacheWords& words) {
     }
     const std::size_t left = files.size() - i - 1;
     if (stop.came() && left > 0) {
-      tell("cache", "stopped: " + count_text(left) + " of " + count_text(files.size()) +
+      tell("cache", "stopped: " + grouped(left) + " of " + grouped(files.size()) +
                         " files were not touched");
     }
   }

@@ -8,6 +8,7 @@
 #include "files.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command/json.h"
+#include "lowtide/command/terminal.h"
 #include "lowtide/info.h"
 #include "stop.h"
 #include "terminal.h"
@@ -28,10 +29,10 @@ std::string text_of(const CheckResult& result) {
   fields.add(found.kind == FileKind::tokens ? "tokens" : "shape", shape_text(found));
   fields.add("dtype", shown(found.dtype));
   fields.add("format", found.format);
-  if (found.documents) fields.add("documents", count_text(*found.documents));
-  if (result.highest_token) fields.add("highest", count_text(*result.highest_token));
-  if (result.nan) fields.add("NaN", count_text(*result.nan));
-  if (result.infinite) fields.add("infinite", count_text(*result.infinite));
+  if (found.documents) fields.add("documents", grouped(*found.documents));
+  if (result.highest_token) fields.add("highest", grouped(*result.highest_token));
+  if (result.nan) fields.add("NaN", grouped(*result.nan));
+  if (result.infinite) fields.add("infinite", grouped(*result.infinite));
   fields.add("read", format_bytes(result.read_bytes) + " in " + format_fixed(result.seconds, 2) +
                          " s (" + rate_text(result.read_bytes, result.seconds) + ")");
   for (const std::string& note : result.notes) fields.add("note", shown(note));
@@ -113,7 +114,7 @@ class Checking {
       tell("check", "stopped after " + format_bytes(at.done_bytes) + " of " +
                         format_bytes(at.all_bytes) + (several_ ? " of " + file : "") +
                         ": no fault found so far" +
-                        (left == 0 ? "" : "; files not checked: " + count_text(left)));
+                        (left == 0 ? "" : "; files not checked: " + grouped(left)));
     } catch (...) {
       tell_fault(file);
     }
@@ -135,8 +136,8 @@ class Checking {
   }
 
   [[nodiscard]] std::string total() const {
-    return count_text(good_ + bad_) + (good_ + bad_ == 1 ? " file: " : " files: ") +
-           count_text(good_) + " good, " + count_text(bad_) + " bad\n";
+    return grouped(good_ + bad_) + (good_ + bad_ == 1 ? " file: " : " files: ") + grouped(good_) +
+           " good, " + grouped(bad_) + " bad\n";
   }
 
   const FileWords& words_;

@@ -5,6 +5,7 @@
 
 #include "lowtide/bytes.h"
 #include "lowtide/command/json.h"
+#include "lowtide/command/terminal.h"
 #include "terminal.h"
 
 namespace lowtide::cli {
@@ -44,7 +45,7 @@ std::optional<double> read_per_byte(const DemoResult& result) {
 
 std::string rows_text(const DemoResult& result) {
   const std::optional<double> rate = rate_of(result);
-  return rate ? count_text(static_cast<std::uint64_t>(std::llround(*rate))) : "unknown";
+  return rate ? grouped(static_cast<std::uint64_t>(std::llround(*rate))) : "unknown";
 }
 
 std::string times_text(std::optional<double> ratio) {

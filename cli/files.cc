@@ -7,6 +7,7 @@
 
 #include "lowtide/bytes.h"
 #include "lowtide/command/build.h"
+#include "lowtide/command/terminal.h"
 #include "terminal.h"
 
 namespace lowtide::cli {
@@ -124,7 +125,7 @@ void write_info(JsonWriter* json, const Info& found) {
 }
 
 std::string shape_text(const Info& found) {
-  if (found.kind == FileKind::tokens) return count_text(found.shape.at(0));
+  if (found.kind == FileKind::tokens) return grouped(found.shape.at(0));
   std::string text = "(";
   for (const std::uint64_t axis : found.shape) {
     if (text.size() > 1) text += " ";

@@ -9,6 +9,7 @@
 #include "files.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command/json.h"
+#include "lowtide/command/terminal.h"
 #include "terminal.h"
 #include "verb.h"
 
@@ -24,7 +25,7 @@ struct GuardWords {
 };
 
 std::string count_of(std::uint64_t count, const std::string& one, const std::string& many) {
-  return count_text(count) + " " + (count == 1 ? one : many);
+  return grouped(count) + " " + (count == 1 ? one : many);
 }
 
 std::string summary_of(const GuardEnd& end, bool tree) {

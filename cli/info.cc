@@ -9,6 +9,7 @@
 #include "failure.h"
 #include "files.h"
 #include "lowtide/bytes.h"
+#include "lowtide/command/terminal.h"
 #include "terminal.h"
 #include "verb.h"
 
@@ -34,9 +35,9 @@ std::string facts_of(const Info& found) {
   fields.add("dtype", shown(found.dtype));
   fields.add(tokens ? "tokens" : "shape", shape_text(found));
   if (found.fortran_order) fields.add("order", "F (column by column)");
-  if (found.documents) fields.add("documents", count_text(*found.documents));
-  fields.add("size", format_bytes(found.bytes) + " (" + count_text(found.bytes) + " bytes)");
-  if (found.shards > 1) fields.add("shards", count_text(found.shards));
+  if (found.documents) fields.add("documents", grouped(*found.documents));
+  fields.add("size", format_bytes(found.bytes) + " (" + grouped(found.bytes) + " bytes)");
+  if (found.shards > 1) fields.add("shards", grouped(found.shards));
   fields.add("cached", found.cached_bytes
                            ? format_bytes(*found.cached_bytes) + " (" + cached_words(found) + ")"
                            : "unknown: " + found.cached_unknown);

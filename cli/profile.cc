@@ -16,6 +16,7 @@
 #include "lowtide/bytes.h"
 #include "lowtide/command/json.h"
 #include "lowtide/command/run_command.h"
+#include "lowtide/command/terminal.h"
 #include "lowtide/error.h"
 #include "outputs.h"
 #include "stop.h"
@@ -85,7 +86,7 @@ std::string text_of(const Recording& recording, const ProfileWords& words, const
   for (const std::string& fact : verdict.evidence) text += line(fact);
   for (const std::string& fact : verdict.unknown) text += line("unknown: " + fact);
   for (const std::string& step : verdict.advice) text += line("try: " + step);
-  text += "\n" + count_text(recording.readings()) +
+  text += "\n" + grouped(recording.readings()) +
           (recording.readings() == 1 ? " reading in " : " readings in ") +
           format_fixed(recording.seconds(), 1) + " s";
   if (recording.cost() > 0) {  // a .dat file does not record it
@@ -160,8 +161,7 @@ std::string live_text(const Moment& now) {
                      bytes_text(now.level.file);
   if (now.group_page_cache)
     text += "   page cache of the group " + bytes_text(now.group_page_cache);
-  return text + "   " + count_text(now.processes) +
-         (now.processes == 1 ? " process" : " processes");
+  return text + "   " + grouped(now.processes) + (now.processes == 1 ? " process" : " processes");
 }
 
 ProfileOptions profile_options(const ProfileWords& words, int pid, LiveLine* line) {

@@ -9,7 +9,6 @@
 
 #include "lowtide/bytes.h"
 #include "lowtide/command/terminal.h"
-#include "text.h"
 
 namespace lowtide::cli {
 namespace {

@@ -42,7 +42,6 @@ enum class Tone { plain, bold, dim, good, warning, bad };
 
 // "a, b or c".
 [[nodiscard]] std::string either(const std::vector<std::string>& words);
-[[nodiscard]] std::string count_text(std::uint64_t count);  // "1,000,000"
 // "12.3 %"; "100 %" only if part == whole; "-" if whole is 0.
 [[nodiscard]] std::string percent_text(std::uint64_t part, std::uint64_t whole);
 [[nodiscard]] std::string bytes_text(const std::optional<std::uint64_t>& bytes);  // or "unknown"

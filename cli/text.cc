@@ -1,5 +1,3 @@
-#include "text.h"
-
 #include <algorithm>
 #include <string>
 
@@ -11,7 +9,7 @@ namespace lowtide::cli {
 namespace {
 
 struct Range {
-  std::uint32_t first, last;
+  char32_t first, last;
 };
 
 // Whole blocks instead of a full table of widths: enough to keep columns aligned for common names.
@@ -22,7 +20,7 @@ constexpr Range kWide[] = {{0x1100, 0x115f}, {0x2e80, 0x303e},   {0x3041, 0xa4cf
                            {0xff00, 0xff60}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}};
 
 template <std::size_t N>
-bool inside(std::uint32_t code, const Range (&ranges)[N]) {
+bool inside(char32_t code, const Range (&ranges)[N]) {
   return std::ranges::any_of(
       ranges, [&](const Range& range) { return code >= range.first && code <= range.last; });
 }
@@ -34,28 +32,12 @@ std::size_t sequence_bytes(std::string_view text) {
   return end == std::string_view::npos ? text.size() : end + 1;
 }
 
-}  // namespace
-
-Character first_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {.code = first, .bytes = 1, .valid = true};
-  const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < bytes) return {.code = first};
-  std::uint32_t code = first & (0x7fu >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {.code = first};
-    code = code << 6 | (byte(i) & 0x3fu);
-  }
-  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  if (code < kLeast[bytes] || code > 0x10ffff || surrogate) return {.code = first};
-  return {.code = code, .bytes = bytes, .valid = true};
-}
-
-std::size_t columns_of(std::uint32_t code) {
+// Terminal columns: 0 for combining marks, 2 for wide characters, else 1.
+std::size_t columns_of(char32_t code) {
   return inside(code, kMarks) ? 0 : inside(code, kWide) ? 2 : 1;
 }
+
+}  // namespace
 
 std::string shown(std::string_view text, const Terminal& on) {
   return visible_text(text, !on.unicode);
@@ -66,9 +48,9 @@ std::size_t width_of(std::string_view text) {
   while (!text.empty()) {
     std::size_t bytes = sequence_bytes(text);
     if (bytes == 0) {
-      const Character next = first_character(text);
+      const Utf8Character next = first_utf8(text);
       width += columns_of(next.code);
-      bytes = next.bytes;
+      bytes = std::max<std::size_t>(next.bytes, 1);
     }
     text.remove_prefix(std::min(bytes, text.size()));
   }
@@ -81,9 +63,9 @@ std::string cut_start(std::string_view text, std::size_t columns, const Terminal
   const std::string mark = on.unicode ? "…" : "...";
   const std::size_t most = columns - std::min(columns, width_of(mark));
   while (width > most && !text.empty()) {
-    const Character next = first_character(text);
+    const Utf8Character next = first_utf8(text);
     width -= columns_of(next.code);
-    text.remove_prefix(next.bytes);
+    text.remove_prefix(std::max<std::size_t>(next.bytes, 1));
   }
   return mark + std::string(text);
 }
@@ -115,12 +97,6 @@ std::string either(const std::vector<std::string>& words) {
     list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
   }
   return list;
-}
-
-std::string count_text(std::uint64_t count) {
-  std::string digits = std::to_string(count);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
-  return digits;
 }
 
 std::string bytes_text(const std::optional<std::uint64_t>& bytes) {

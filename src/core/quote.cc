@@ -70,6 +70,12 @@ std::string shown(std::string_view bytes) {
   return std::string(bytes);
 }
 
+std::string grouped(std::uint64_t count) {
+  std::string text = std::to_string(count);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
 std::string visible_text(std::string_view bytes, bool ascii_only) {
   std::string out;
   while (!bytes.empty()) {

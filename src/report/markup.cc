@@ -61,12 +61,6 @@ std::string svg_text(const char* look, double x, double y, const std::string& wo
          coordinate(y) + "\">" + escaped(words) + "</text>\n";
 }
 
-std::string grouped(std::uint64_t value) {
-  std::string text = std::to_string(value);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
-  return text;
-}
-
 std::string short_text(std::string_view bytes, std::size_t most) {
   const std::string name = shown(bytes);
   std::vector<std::string_view> characters;

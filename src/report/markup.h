@@ -18,9 +18,6 @@ namespace lowtide {
 // A <text> of that class with its start, middle or end at (x, y), as the class says.
 [[nodiscard]] std::string svg_text(const char* look, double x, double y, const std::string& words);
 
-// 1234567 -> "1,234,567".
-[[nodiscard]] std::string grouped(std::uint64_t value);
-
 // At most `most` characters, with the middle left out if it is longer. Unprintable bytes are shown
 // as `escaped` would show them, but markup is not escaped yet.
 [[nodiscard]] std::string short_text(std::string_view bytes, std::size_t most);

@@ -1,4 +1,5 @@
 #include "lowtide/bytes.h"
+#include "lowtide/command/terminal.h"
 #include "meter/sums.h"
 #include "report/markup.h"
 #include "report/page.h"

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "lowtide/bytes.h"
+#include "lowtide/command/terminal.h"
 #include "meter/sums.h"
 #include "report/markup.h"
 #include "report/page.h"

@@ -4,6 +4,7 @@
 
 #include <regex>
 
+#include "lowtide/command/terminal.h"
 #include "report/markup.h"
 #include "report/report.h"
 #include "verdict/file_rows.h"

@@ -2,6 +2,7 @@
 // on it. For programs that print; the library itself never does. Any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,5 +21,16 @@ namespace lowtide {
 // bidirectional overrides, zero-width characters) become escapes such as \n, \x1b or \xe2\x80\xae.
 // With `ascii_only`, so does everything beyond ASCII.
 [[nodiscard]] std::string visible_text(std::string_view bytes, bool ascii_only = false);
+
+struct Utf8Character {
+  char32_t code = 0;
+  std::size_t bytes = 0;  // 0: not a character
+};
+// The character that `bytes` begins with. Its size is 0 if there is none: the sequence is stray,
+// cut off or overlong, encodes a surrogate or exceeds U+10FFFF, or `bytes` is empty.
+[[nodiscard]] Utf8Character first_utf8(std::string_view bytes) noexcept;
+
+// 1234567 -> "1,234,567".
+[[nodiscard]] std::string grouped(std::uint64_t count);
 
 }  // namespace lowtide
