@@ -17,8 +17,6 @@
 
 namespace lowtide {
 
-inline constexpr std::size_t kMostFileRows = 60;
-
 // The command that was run, cut to `most` letters: a script on the command line can be long.
 [[nodiscard]] std::string command_of(const Trace& trace, std::size_t most);
 
@@ -31,14 +29,13 @@ inline constexpr std::size_t kMostFileRows = 60;
 [[nodiscard]] std::string page_legend(const std::vector<LegendEntry>& entries);
 [[nodiscard]] std::string page_levels(const Trace& trace);     // start, peak, end of each kind
 [[nodiscard]] std::string page_processes(const Trace& trace);  // empty if there is only one
-// At most kMostFileRows; libraries share one row, which unfolds.
+// At most 60; libraries share one row, which unfolds.
 [[nodiscard]] std::string page_files(const Trace& trace);
 [[nodiscard]] std::string page_marks(const Trace& trace);  // at most 100; empty without marks
 [[nodiscard]] std::string page_cost(const Trace& trace);   // of the measurement
 [[nodiscard]] std::string page_words();                    // explains the terms
 
-// The data that the script draws and that the tables show, as JSON that is safe inside a script
-// element.
+// The data that the script draws, as JSON that is safe inside a script element.
 [[nodiscard]] std::string page_data(const Trace& trace, const Series& series);
 
 // One sentence for readers who cannot see the picture.

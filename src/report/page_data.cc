@@ -1,13 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/quote.h"
 #include "lowtide/command/json.h"
 #include "report/looks.h"
 #include "report/markup.h"
 #include "report/page.h"
-#include "verdict/file_rows.h"
-#include "verdict/summary.h"
 
 namespace lowtide {
 namespace {
@@ -37,33 +34,6 @@ void add_limit(JsonWriter& json, const Column& limit) {
   }
 }
 
-void add_page_level(JsonWriter& json, const char* name, const Level& level) {
-  json.key(name).begin_object().field("rss", level.rss).field("anon", level.anon);
-  json.field("file", level.file).field("shmem", level.shmem);
-  json.field("page_tables", level.page_tables).field("page_cache", level.page_cache);
-  json.field("group_usage", level.group_usage).end_object();
-}
-
-void add_file(JsonWriter& json, const FileRow& row) {
-  json.begin_object();
-  if (!row.path.empty()) json.field("path", shown(row.path));
-  json.field("size", row.size).field("peak_mapped", row.peak_mapped);
-  json.field("peak_cached", row.peak_cached).field("mapped_now", row.mapped_now).end_object();
-}
-
-void add_tables(JsonWriter& json, const Trace& trace) {
-  add_page_level(json, "start", start_of(trace));
-  add_page_level(json, "peak", peak_of(trace));
-  add_page_level(json, "end", end_of(trace));
-  std::vector<FileRow> rows = file_rows(trace);
-  std::erase_if(rows, [](const FileRow& row) { return row.library; });
-  if (rows.size() > kMostFileRows) rows.resize(kMostFileRows);
-  json.key("files").begin_array();
-  for (const FileRow& row : rows) add_file(json, row);
-  json.end_array().key("libraries");
-  add_file(json, libraries_row(trace));
-}
-
 }  // namespace
 
 std::string page_data(const Trace& trace, const Series& series) {
@@ -90,7 +60,6 @@ std::string page_data(const Trace& trace, const Series& series) {
     json.field("text", short_text(trace.marks[i].text, 16)).end_object();
   }
   json.end_array();
-  add_tables(json, trace);
   json.end_object();
   // "<" occurs only inside texts, where it could begin or end a script element.
   std::string safe;

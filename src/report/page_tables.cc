@@ -15,11 +15,11 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kMostMarkRows = 100, kMostProcessRows = 30;
+constexpr std::size_t kMostFileRows = 60, kMostMarkRows = 100, kMostProcessRows = 30;
 
 using Bytes = std::optional<std::uint64_t>;
 
-// `key` locates the number in the page's data; empty if it is not there.
+// `key` locates the number in the JSON report; empty if it is not there.
 std::string bytes_cell(const std::string& key, const Bytes& bytes) {
   const std::string place = key.empty() ? "\"" : "\" data-key=\"" + key + "\"";
   if (!bytes) return "<td class=\"number open" + place + ">unknown</td>";
