@@ -1,11 +1,10 @@
-#include "verdict/file_layers.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "meter/sums.h"
 #include "verdict/courses.h"
+#include "verdict/series_parts.h"
 
 namespace lowtide {
 namespace {

@@ -1,10 +1,9 @@
-#include "verdict/process_layers.h"
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "meter/sums.h"
+#include "verdict/series_parts.h"
 
 namespace lowtide {
 namespace {

@@ -6,10 +6,7 @@
 #include <utility>
 
 #include "meter/sums.h"
-#include "verdict/file_layers.h"
-#include "verdict/process_layers.h"
-#include "verdict/thin.h"
-#include "verdict/trend_line.h"
+#include "verdict/series_parts.h"
 
 namespace lowtide {
 namespace {

@@ -1,7 +1,7 @@
-#include "verdict/thin.h"
-
 #include <algorithm>
 #include <set>
+
+#include "verdict/series_parts.h"
 
 namespace lowtide {
 namespace {

@@ -1,5 +1,3 @@
-#include "verdict/trend_line.h"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -8,6 +6,7 @@
 #include "verdict/courses.h"
 #include "verdict/evidence.h"
 #include "verdict/lives.h"
+#include "verdict/series_parts.h"
 #include "verdict/verdict.h"
 
 namespace lowtide {
