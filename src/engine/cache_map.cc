@@ -28,13 +28,13 @@ constexpr std::uint64_t kCachedIsFasterBy = 4;
 // in the cache.
 std::uint64_t median_read_ns(const File& file, bool direct) {
   Memory buffer(kTimedBytes);
-  const std::uint64_t blocks = file.shard().size_bytes / kTimedBytes;
-  if (blocks == 0) return 0;
+  const std::uint64_t offsets = file.shard().size_bytes / kTimedBytes;
+  if (offsets == 0) return 0;
   std::array<std::uint64_t, kTimedReads> took{};
   for (std::size_t i = 0; i < kTimedReads; ++i) {
     // The two kinds read different offsets, so that pages from the first cannot serve the second.
     const std::uint64_t at =
-        (blocks * (2 * i + (direct ? 1 : 0)) / (2 * kTimedReads)) * kTimedBytes;
+        (offsets * (2 * i + (direct ? 1 : 0)) / (2 * kTimedReads)) * kTimedBytes;
     const std::uint64_t before = now_ns();
     const ReadResult result =
         direct ? file.read_direct(at, buffer.bytes()) : file.read(at, buffer.bytes());
@@ -55,20 +55,20 @@ bool looks_cached(const File& file) {
 }  // namespace
 
 struct CacheMap::ShardMap {
-  explicit ShardMap(std::uint64_t size) : size_bytes(size), block_bytes(kBlockBytes), hot() {
-    while (size / block_bytes >= kMostBlocks) block_bytes *= 2;
-    blocks = (size + block_bytes - 1) / block_bytes;
-    hot = std::vector<std::atomic<char>>(blocks);
+  explicit ShardMap(std::uint64_t size) : size_bytes(size), zone_bytes(kZoneBytes), hot() {
+    while (size / zone_bytes >= kMostZones) zone_bytes *= 2;
+    zones = (size + zone_bytes - 1) / zone_bytes;
+    hot = std::vector<std::atomic<char>>(zones);
   }
 
-  // Where a block begins; for the number of blocks, where the shard ends.
-  [[nodiscard]] std::uint64_t offset_of(std::uint64_t block) const {
-    return std::min(size_bytes, block * block_bytes);
+  // Where a zone begins; for the number of zones, where the shard ends.
+  [[nodiscard]] std::uint64_t offset_of(std::uint64_t zone) const {
+    return std::min(size_bytes, zone * zone_bytes);
   }
 
   std::uint64_t size_bytes;
-  std::uint64_t block_bytes;
-  std::uint64_t blocks = 0;
+  std::uint64_t zone_bytes;
+  std::uint64_t zones = 0;
   std::vector<std::atomic<char>> hot;  // 1: served from the page cache
   std::atomic<std::uint64_t> cached_bytes{0};
   std::atomic<std::uint64_t> asked_ns{0};
@@ -101,28 +101,28 @@ CacheMap::ShardMap* CacheMap::ask(std::uint32_t shard) noexcept try {
 
 void CacheMap::update(ShardMap& map, std::uint32_t shard) noexcept try {
   map.asked_ns = now_ns();
-  if (map.blocks == 0) return;
+  if (map.zones == 0) return;
   const std::shared_ptr<File> file = files_->open(shard);
   if (unknown_why_.empty()) {
     const auto whole = residency(*file, 0, 0, &unknown_why_);
     if (whole) {
-      update_blocks(map, *file, whole->cached_bytes);
+      update_zones(map, *file, whole->cached_bytes);
       return;
     }
   }
   const bool cached = looks_cached(*file);
   map.cached_bytes = cached ? map.size_bytes : 0;
-  for (auto& block : map.hot) block.store(cached ? 1 : 0, std::memory_order_relaxed);
+  for (auto& zone : map.hot) zone.store(cached ? 1 : 0, std::memory_order_relaxed);
 } catch (...) {
   // If a shard cannot be opened, the reads that need its bytes report it.
-  for (auto& block : map.hot) block.store(0, std::memory_order_relaxed);
+  for (auto& zone : map.hot) zone.store(0, std::memory_order_relaxed);
 }
 
 // Asks about halves, so that a file of which little is cached, or little is not, costs few calls
-// however long it is. Stores 1 in `hot` for each of the blocks first .. last - 1 that is cached
+// however long it is. Stores 1 in `hot` for each of the zones first .. last - 1 that is cached
 // completely; `cached_bytes` of them are cached.
-void CacheMap::find_whole_blocks(ShardMap& map, const File& file, std::uint64_t first,
-                                 std::uint64_t last, std::uint64_t cached_bytes) {
+void CacheMap::find_whole_zones(ShardMap& map, const File& file, std::uint64_t first,
+                                std::uint64_t last, std::uint64_t cached_bytes) {
   const std::uint64_t begin = map.offset_of(first), end = map.offset_of(last);
   if (cached_bytes == 0 || cached_bytes >= end - begin || last - first == 1) {
     const char whole = cached_bytes >= end - begin ? 1 : 0;
@@ -139,18 +139,18 @@ void CacheMap::find_whole_blocks(ShardMap& map, const File& file, std::uint64_t 
   // half that seems to be complete is asked about.
   std::uint64_t right = cached_bytes - std::min(cached_bytes, left);
   if (right >= end - middle) right = cached(middle, end);
-  find_whole_blocks(map, file, first, half, left);
-  find_whole_blocks(map, file, half, last, right);
+  find_whole_zones(map, file, first, half, left);
+  find_whole_zones(map, file, half, last, right);
 }
 
-void CacheMap::update_blocks(ShardMap& map, const File& file, std::uint64_t cached_bytes) {
+void CacheMap::update_zones(ShardMap& map, const File& file, std::uint64_t cached_bytes) {
   map.cached_bytes = cached_bytes;
-  find_whole_blocks(map, file, 0, map.blocks, cached_bytes);
+  find_whole_zones(map, file, 0, map.zones, cached_bytes);
   if (cached_bytes == 0 || cached_bytes >= map.size_bytes) return;
-  // From the end, so that each block knows how much of what follows it is cached.
+  // From the end, so that each zone knows how much of what follows it is cached.
   std::uint64_t cached_behind =
       kReadAheadBytes;  // read-ahead never goes beyond the end of the file
-  for (std::uint64_t i = map.blocks; i-- > 0;) {
+  for (std::uint64_t i = map.zones; i-- > 0;) {
     const bool whole = map.hot[i].load(std::memory_order_relaxed) != 0;
     if (cached_behind < kReadAheadBytes) map.hot[i].store(0, std::memory_order_relaxed);
     cached_behind = whole ? cached_behind + map.offset_of(i + 1) - map.offset_of(i) : 0;
@@ -161,11 +161,11 @@ bool CacheMap::resident(const Extent& extent) noexcept {
   ShardMap* map = maps_[extent.shard].load(std::memory_order_acquire);
   if (map == nullptr) map = ask(extent.shard);
   if (map == nullptr) return false;
-  if (map->blocks == 0 || extent.size_bytes == 0) return true;
-  const std::uint64_t first = extent.offset_bytes / map->block_bytes;
-  const std::uint64_t last = (extent.end_bytes() - 1) / map->block_bytes;
+  if (map->zones == 0 || extent.size_bytes == 0) return true;
+  const std::uint64_t first = extent.offset_bytes / map->zone_bytes;
+  const std::uint64_t last = (extent.end_bytes() - 1) / map->zone_bytes;
   for (std::uint64_t i = first; i <= last; ++i) {
-    if (i >= map->blocks || map->hot[i].load(std::memory_order_relaxed) == 0) return false;
+    if (i >= map->zones || map->hot[i].load(std::memory_order_relaxed) == 0) return false;
   }
   return true;
 }

@@ -1,8 +1,8 @@
-// cache_map.h - which parts of the shards are in the page cache, by blocks of 4 MiB or more.
+// cache_map.h - which parts of the shards are in the page cache, by zones of 4 MiB or more.
 //
 // It decides for each read whether the page cache or the disk will serve it. It asks the kernel
 // when a shard is first used and again from time to time, never per batch. A shard has at most
-// 16384 blocks, so asking stays cheap for any file. If the kernel does not answer (cachestat is
+// 16384 zones, so asking stays cheap for any file. If the kernel does not answer (cachestat is
 // missing or forbidden), a few reads of both kinds are timed instead. Any thread.
 #pragma once
 
@@ -20,9 +20,9 @@ namespace lowtide {
 
 class CacheMap {
  public:
-  static constexpr std::uint64_t kBlockBytes = 4 * 1024 * 1024;
-  static constexpr std::uint64_t kMostBlocks = 16384;
-  // What it holds per shard that was used and is no longer than a few blocks.
+  static constexpr std::uint64_t kZoneBytes = 4 * 1024 * 1024;
+  static constexpr std::uint64_t kMostZones = 16384;
+  // What it holds per shard that was used and is no longer than a few zones.
   static constexpr std::uint64_t kShardBytes = 128;
   static constexpr double kHotShare = 0.98;
   static constexpr double kColdShare = 0.02;
@@ -30,7 +30,7 @@ class CacheMap {
   explicit CacheMap(std::shared_ptr<Files> files);
   ~CacheMap();
 
-  // Whether every block of the extent is completely cached, and also the next ones within the reach
+  // Whether every zone of the extent is completely cached, and also the next ones within the reach
   // of the kernel's read-ahead: a hit near the end of the cached part would make the kernel fetch
   // what follows it.
   [[nodiscard]] bool resident(const Extent& extent) noexcept;
@@ -50,9 +50,9 @@ class CacheMap {
   [[nodiscard]] ShardMap* ask(std::uint32_t shard) noexcept LOWTIDE_EXCLUDES(mutex_);
   void ask_again(std::uint64_t now) noexcept LOWTIDE_REQUIRES(mutex_);
   void update(ShardMap& map, std::uint32_t shard) noexcept LOWTIDE_REQUIRES(mutex_);
-  static void update_blocks(ShardMap& map, const File& file, std::uint64_t cached_bytes);
-  static void find_whole_blocks(ShardMap& map, const File& file, std::uint64_t first,
-                                std::uint64_t last, std::uint64_t cached_bytes);
+  static void update_zones(ShardMap& map, const File& file, std::uint64_t cached_bytes);
+  static void find_whole_zones(ShardMap& map, const File& file, std::uint64_t first,
+                               std::uint64_t last, std::uint64_t cached_bytes);
 
   std::shared_ptr<Files> files_;
   std::vector<std::atomic<ShardMap*>> maps_;  // by shard; nullptr until used

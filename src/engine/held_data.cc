@@ -6,7 +6,7 @@
 namespace lowtide {
 namespace {
 
-// The longest request that lanes send to a disk as it is, so that a block needs few of them and no
+// The longest request that lanes send to a disk as it is, so that a tile needs few of them and no
 // bounce buffer.
 constexpr std::uint64_t kReadBytes = 512 * 1024;
 // The next rows are fetched into the processor's cache while this one is copied: measured at 8.7
@@ -26,13 +26,13 @@ HeldData::HeldData(const Shards& shards) {
   const std::uint64_t bytes = starts_bytes_.back();
   if (bytes == 0) return;
   memory_ = Memory(bytes, /*prefault=*/false, "the data that is held");
-  filled_ = std::vector<std::atomic<char>>((bytes + kBlockBytes - 1) / kBlockBytes);
-  blocks_left_ = filled_.size();
+  filled_ = std::vector<std::atomic<char>>((bytes + kTileBytes - 1) / kTileBytes);
+  tiles_left_ = filled_.size();
 }
 
-void HeldData::locate_block(std::uint64_t block, std::vector<Read>& out) const {
-  std::uint64_t at = block * kBlockBytes;
-  const std::uint64_t end = std::min(size_bytes(), at + kBlockBytes);
+void HeldData::locate_tile(std::uint64_t tile, std::vector<Read>& out) const {
+  std::uint64_t at = tile * kTileBytes;
+  const std::uint64_t end = std::min(size_bytes(), at + kTileBytes);
   const auto after = std::upper_bound(starts_bytes_.begin(), starts_bytes_.end(), at);
   auto shard = static_cast<std::uint32_t>(after - starts_bytes_.begin() - 1);
   while (at < end) {
@@ -47,17 +47,17 @@ void HeldData::locate_block(std::uint64_t block, std::vector<Read>& out) const {
   }
 }
 
-void HeldData::block_filled(std::uint64_t block) noexcept {
-  filled_[block].store(1, std::memory_order_release);
-  blocks_left_.fetch_sub(1, std::memory_order_acq_rel);
+void HeldData::tile_filled(std::uint64_t tile) noexcept {
+  filled_[tile].store(1, std::memory_order_release);
+  tiles_left_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 bool HeldData::has(const Extent& extent) const noexcept {
   const std::uint64_t begin = begin_bytes(extent), end = begin + extent.size_bytes;
   if (end > starts_bytes_[extent.shard + 1]) return false;
   if (whole() || begin == end) return true;
-  for (std::uint64_t block = begin / kBlockBytes; block * kBlockBytes < end; ++block) {
-    if (filled_[block].load(std::memory_order_acquire) == 0) return false;
+  for (std::uint64_t tile = begin / kTileBytes; tile * kTileBytes < end; ++tile) {
+    if (filled_[tile].load(std::memory_order_acquire) == 0) return false;
   }
   return true;
 }

@@ -1,5 +1,5 @@
-// held_data.h - all bytes of the shards in one stretch of anonymous memory, which is filled block
-// by block, in any order and by several threads.
+// held_data.h - all bytes of the shards in one stretch of anonymous memory, which is filled tile
+// by tile, in any order and by several threads.
 #pragma once
 
 #include <atomic>
@@ -14,27 +14,27 @@
 
 namespace lowtide {
 
-// Has as many bytes of memory as the shards have together, plus one byte per block. Pages appear
-// when a block is filled. Any thread.
+// Has as many bytes of memory as the shards have together, plus one byte per tile. Pages appear
+// when a tile is filled. Any thread.
 class HeldData {
  public:
   // One huge page: the first byte that is written to it costs as much as all of them.
-  static constexpr std::uint64_t kBlockBytes = 2 * 1024 * 1024;
+  static constexpr std::uint64_t kTileBytes = 2 * 1024 * 1024;
 
   // Throws NoMemory.
   explicit HeldData(const Shards& shards);
 
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return memory_.size(); }
-  [[nodiscard]] std::uint64_t blocks() const noexcept { return filled_.size(); }
+  [[nodiscard]] std::uint64_t tiles() const noexcept { return filled_.size(); }
 
-  // Appends the reads that bring a block into this memory. Only one thread may fill a block.
-  void locate_block(std::uint64_t block, std::vector<Read>& out) const;
+  // Appends the reads that bring a tile into this memory. Only one thread may fill a tile.
+  void locate_tile(std::uint64_t tile, std::vector<Read>& out) const;
   // Reports that these reads have ended well.
-  void block_filled(std::uint64_t block) noexcept;
+  void tile_filled(std::uint64_t tile) noexcept;
 
-  // Whether every block is filled.
+  // Whether every tile is filled.
   [[nodiscard]] bool whole() const noexcept {
-    return blocks_left_.load(std::memory_order_acquire) == 0;
+    return tiles_left_.load(std::memory_order_acquire) == 0;
   }
   // Whether all bytes of the extent are here. False for one that ends beyond its shard: a reader of
   // the shard will report what is wrong with it.
@@ -50,8 +50,8 @@ class HeldData {
 
   std::vector<std::uint64_t> starts_bytes_;  // of each shard in the memory, and the end
   Memory memory_;
-  std::vector<std::atomic<char>> filled_;  // by block
-  std::atomic<std::uint64_t> blocks_left_{0};
+  std::vector<std::atomic<char>> filled_;  // by tile
+  std::atomic<std::uint64_t> tiles_left_{0};
 };
 
 }  // namespace lowtide

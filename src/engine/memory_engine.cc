@@ -108,7 +108,7 @@ class MemoryEngine final : public Engine {
     for (std::thread& filler : fillers_) filler.join();
   }
 
-  // Nobody waits for the filling: a block that is not here yet comes from the source.
+  // Nobody waits for the filling: a tile that is not here yet comes from the source.
   void submit(ReadSet& set) noexcept override {
     const std::size_t here = count_here(set.reads);
     if (here == set.reads.size()) {
@@ -117,7 +117,7 @@ class MemoryEngine final : public Engine {
       source_->submit(set);
     } else {
       try {
-        // Blocks that were filled since they were counted are here too, so a half may be empty.
+        // Tiles that were filled since they were counted are here too, so a half may be empty.
         splits_.submit(
             set, [&](const Read& read) { return data_.has(read.from); },
             [&](ReadSet& held) { copiers_.submit(held); },
@@ -137,7 +137,7 @@ class MemoryEngine final : public Engine {
   void expect_all() noexcept override {
     std::call_once(started_, [this] {
       try {
-        while (fillers_.size() < std::min(kFillers, data_.blocks())) {
+        while (fillers_.size() < std::min(kFillers, data_.tiles())) {
           fillers_.push_back(start_thread("a thread that fills the memory", [this] { fill(); }));
         }
       } catch (const std::exception&) {
@@ -171,18 +171,18 @@ class MemoryEngine final : public Engine {
         reads.begin(), reads.end(), [&](const Read& read) { return data_.has(read.from); }));
   }
 
-  // Takes one block after the other, from the front: sorted sets of reads then find either all of
+  // Takes one tile after the other, from the front: sorted sets of reads then find either all of
   // their bytes here or none.
   void fill() noexcept try {
     std::vector<Read> reads;
     while (!stopping_) {
-      const std::uint64_t block = next_block_.fetch_add(1, std::memory_order_relaxed);
-      if (block >= data_.blocks()) return;
+      const std::uint64_t tile = next_tile_.fetch_add(1, std::memory_order_relaxed);
+      if (tile >= data_.tiles()) return;
       reads.clear();
-      data_.locate_block(block, reads);
+      data_.locate_tile(tile, reads);
       // The read that needs these bytes will meet the failure again and report it.
       if (!source_->read(reads).ok()) return;
-      data_.block_filled(block);
+      data_.tile_filled(tile);
     }
   } catch (const std::bad_alloc&) {
     // The source continues to serve.
@@ -197,7 +197,7 @@ class MemoryEngine final : public Engine {
   std::atomic<std::uint64_t> asked_bytes_{0};  // until all of the data is here
   std::once_flag started_;
   std::vector<std::thread> fillers_;  // written once, by expect_all()
-  std::atomic<std::uint64_t> next_block_{0};
+  std::atomic<std::uint64_t> next_tile_{0};
   std::atomic<bool> stopping_{false};
 };
 

@@ -21,7 +21,7 @@ struct ByteRange {
 [[nodiscard]] ByteRange find_hot_range(const File& file);
 
 // Loads the start of a file into the page cache by reading it. The destructor evicts what was not
-// cached before, in blocks of 4 MiB of which nothing was cached; all blocks if the whole file was
+// cached before, in zones of 4 MiB of which nothing was cached; all zones if the whole file was
 // `cold`. If the kernel does not report what was cached before, everything stays.
 class WarmRange {
  public:
@@ -39,7 +39,7 @@ class WarmRange {
   std::shared_ptr<const File> file_;
   ByteRange range_;
   bool stays_ = false;
-  std::vector<std::uint64_t> brought_in_bytes_;  // the offsets of the blocks
+  std::vector<std::uint64_t> brought_in_bytes_;  // the offsets of the zones
 };
 
 }  // namespace lowtide

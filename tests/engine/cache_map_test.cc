@@ -63,7 +63,7 @@ TEST_F(CacheMapTest, TellsAColdFileFromAHotOne) {
   EXPECT_EQ(questions, 2) << "one for each map";
 }
 
-TEST_F(CacheMapTest, CallsABlockCachedOnlyFarFromTheBorder) {
+TEST_F(CacheMapTest, CallsAZoneCachedOnlyFarFromTheBorder) {
   cached_to = 32 * kMiB;
   CacheMap map(files());
   EXPECT_TRUE(map.resident(at(0)));
@@ -87,11 +87,11 @@ int answer_by_page(int, const sys::CachestatRange* range, sys::Cachestat* out) {
   return 0;
 }
 
-TEST_F(CacheMapTest, FindsTheSameBlocksAsAskingAboutEachOfThem) {
+TEST_F(CacheMapTest, FindsTheSameZonesAsAskingAboutEachOfThem) {
   const sys::Fault fault(sys::table.cachestat, &answer_by_page);
-  constexpr std::uint64_t kBlock = CacheMap::kBlockBytes;
+  constexpr std::uint64_t kZone = CacheMap::kZoneBytes;
   constexpr std::uint64_t kPages = (kFileBytes + kPageBytes - 1) / kPageBytes;
-  constexpr std::uint64_t kBlocks = (kFileBytes + kBlock - 1) / kBlock;
+  constexpr std::uint64_t kZones = (kFileBytes + kZone - 1) / kZone;
   for (std::uint64_t holes = 0; holes < 12; ++holes) {
     cached_pages.assign(kPages, true);
     std::uint64_t chance = holes + 1;
@@ -99,18 +99,18 @@ TEST_F(CacheMapTest, FindsTheSameBlocksAsAskingAboutEachOfThem) {
       chance = chance * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
       cached_pages[(chance >> 33) % kPages] = false;
     }
-    const auto whole = [&](std::uint64_t block) {
-      const std::uint64_t last = std::min(kPages, (block + 1) * kBlock / kPageBytes);
-      return std::all_of(cached_pages.begin() + static_cast<long>(block * kBlock / kPageBytes),
+    const auto whole = [&](std::uint64_t zone) {
+      const std::uint64_t last = std::min(kPages, (zone + 1) * kZone / kPageBytes);
+      return std::all_of(cached_pages.begin() + static_cast<long>(zone * kZone / kPageBytes),
                          cached_pages.begin() + static_cast<long>(last),
                          [](bool cached) { return cached; });
     };
     CacheMap map(files());
-    for (std::uint64_t block = 0; block < kBlocks; ++block) {
-      // The two blocks behind it are within the reach of the read-ahead.
+    for (std::uint64_t zone = 0; zone < kZones; ++zone) {
+      // The two zones behind it are within the reach of the read-ahead.
       bool expected = true;
-      for (std::uint64_t i = block; i < std::min(kBlocks, block + 3); ++i) expected &= whole(i);
-      EXPECT_EQ(map.resident(at(block * kBlock, 1)), expected) << holes << ", block " << block;
+      for (std::uint64_t i = zone; i < std::min(kZones, zone + 3); ++i) expected &= whole(i);
+      EXPECT_EQ(map.resident(at(zone * kZone, 1)), expected) << holes << ", zone " << zone;
     }
   }
 }
@@ -121,7 +121,7 @@ TEST_F(CacheMapTest, AsksLittleAboutALongFileOfWhichLittleIsCached) {
   cached_to = cached_from + kPageBytes;
   CacheMap map(files());
   EXPECT_FALSE(map.resident(at(cached_from)));
-  EXPECT_LE(questions, 32) << "not one for each of 16384 blocks";
+  EXPECT_LE(questions, 32) << "not one for each of 16384 zones";
 }
 
 TEST_F(CacheMapTest, HasNoBorderAtTheEndOfTheFile) {

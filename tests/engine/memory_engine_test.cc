@@ -20,26 +20,26 @@
 namespace lowtide::memory_engine_test {
 namespace {
 
-constexpr std::uint64_t kBlock = HeldData::kBlockBytes;
+constexpr std::uint64_t kTile = HeldData::kTileBytes;
 constexpr std::uint32_t kRow = 648;
 
-// Serves sets at once from bytes in memory. A read that fills a block waits until the test allows
+// Serves sets at once from bytes in memory. A read that fills a tile waits until the test allows
 // it.
 class GatedSource final : public Engine {
  public:
   explicit GatedSource(std::string held) : held_(std::move(held)) {}
 
-  // Lets the first so many blocks be filled.
-  void allow(std::uint64_t blocks) {
+  // Lets the first so many tiles be filled.
+  void allow(std::uint64_t tiles) {
     const std::lock_guard lock(mutex_);
-    allowed_ = blocks;
+    allowed_ = tiles;
     changed_.notify_all();
   }
-  void fail_blocks() { fails_ = true; }
+  void fail_tiles() { fails_ = true; }
   // Rows that somebody else asked for.
   [[nodiscard]] std::uint64_t rows_read() const { return rows_; }
   // Reads of the filling that have begun.
-  [[nodiscard]] std::uint64_t blocks_begun() const { return begun_; }
+  [[nodiscard]] std::uint64_t tiles_begun() const { return begun_; }
 
   void submit(ReadSet& set) noexcept override {
     Outcome outcome;
@@ -47,7 +47,7 @@ class GatedSource final : public Engine {
     if (first.size_bytes > kRow) {
       std::unique_lock lock(mutex_);
       ++begun_;
-      changed_.wait(lock, [&] { return first.offset_bytes / kBlock < allowed_; });
+      changed_.wait(lock, [&] { return first.offset_bytes / kTile < allowed_; });
       if (fails_) outcome.err = EIO;
     } else {
       rows_ += set.reads.size();
@@ -80,11 +80,11 @@ class MemoryEngineTest : public testing::Test {
  protected:
   ~MemoryEngineTest() override { source_->allow(~std::uint64_t{0}); }
 
-  // One row at the start of each of these blocks.
-  [[nodiscard]] static CheckedReads rows_of(const std::vector<std::uint64_t>& blocks) {
+  // One row at the start of each of these tiles.
+  [[nodiscard]] static CheckedReads rows_of(const std::vector<std::uint64_t>& tiles) {
     std::vector<Extent> extents;
-    for (const std::uint64_t block : blocks) {
-      extents.push_back({.offset_bytes = block * kBlock + 7, .size_bytes = kRow, .shard = 0});
+    for (const std::uint64_t tile : tiles) {
+      extents.push_back({.offset_bytes = tile * kTile + 7, .size_bytes = kRow, .shard = 0});
     }
     return CheckedReads(std::move(extents));
   }
@@ -107,7 +107,7 @@ class MemoryEngineTest : public testing::Test {
   }
 
   const TempFolder folder_;
-  const std::string held_ = pattern(5 * kBlock + 777);
+  const std::string held_ = pattern(5 * kTile + 777);
   Budget budget_{64 << 20};
   GatedSource* source_ = new GatedSource(held_);
   const std::unique_ptr<Engine> engine_ = make_memory_engine(
@@ -116,7 +116,7 @@ class MemoryEngineTest : public testing::Test {
 
 TEST_F(MemoryEngineTest, NobodyWaitsForTheFilling) {
   engine_->expect_all();
-  while (source_->blocks_begun() < 2) std::this_thread::yield();
+  while (source_->tiles_begun() < 2) std::this_thread::yield();
   const CheckedReads rows = rows_of({4, 0, 2});
   EXPECT_EQ(asked_for(rows), 3U);
   EXPECT_TRUE(engine_->read(rows.reads()).ok());
@@ -141,9 +141,9 @@ TEST_F(MemoryEngineTest, FillsOnlyOnceMuchIsAskedFor) {
   const CheckedReads rows = rows_of({0, 1, 2, 3});
   const std::uint64_t enough = held_.size() / 8 / (4 * kRow);
   for (std::uint64_t i = 0; i < enough; ++i) expect_rows(rows);
-  EXPECT_EQ(source_->blocks_begun(), 0U);
+  EXPECT_EQ(source_->tiles_begun(), 0U);
   expect_rows(rows);
-  while (source_->blocks_begun() == 0) std::this_thread::yield();
+  while (source_->tiles_begun() == 0) std::this_thread::yield();
 }
 
 TEST_F(MemoryEngineTest, ReportsTheReadOfASplitSetThatFailed) {
@@ -160,8 +160,8 @@ TEST_F(MemoryEngineTest, ReportsTheReadOfASplitSetThatFailed) {
   EXPECT_EQ(outcome.read, 2U);
 }
 
-TEST_F(MemoryEngineTest, GoesOnWithoutABlockThatCannotBeRead) {
-  source_->fail_blocks();
+TEST_F(MemoryEngineTest, GoesOnWithoutATileThatCannotBeRead) {
+  source_->fail_tiles();
   engine_->expect_all();
   source_->allow(~std::uint64_t{0});
   EXPECT_EQ(asked_for(rows_of({0, 4})), 2U);
@@ -170,18 +170,18 @@ TEST_F(MemoryEngineTest, GoesOnWithoutABlockThatCannotBeRead) {
 
 TEST(HeldData, LocatesEveryByteOfManyShardsOnce) {
   Shards shards;
-  const std::vector<std::uint64_t> sizes{0, 5, 3 * kBlock, 0, 0, kBlock - 5, 1, 700'000, 0};
+  const std::vector<std::uint64_t> sizes{0, 5, 3 * kTile, 0, 0, kTile - 5, 1, 700'000, 0};
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     shards.add({"/shard" + std::to_string(i), sizes[i], 0});
   }
   HeldData data(shards);
   std::vector<Read> reads;
-  for (std::uint64_t block = 0; block < data.blocks(); ++block) {
+  for (std::uint64_t tile = 0; tile < data.tiles(); ++tile) {
     const std::size_t before = reads.size();
-    data.locate_block(block, reads);
+    data.locate_tile(tile, reads);
     std::uint64_t bytes = 0;
     for (std::size_t i = before; i < reads.size(); ++i) bytes += reads[i].from.size_bytes;
-    EXPECT_EQ(bytes, std::min(kBlock, data.size_bytes() - block * kBlock)) << block;
+    EXPECT_EQ(bytes, std::min(kTile, data.size_bytes() - tile * kTile)) << tile;
   }
   std::vector<std::uint64_t> reached(sizes.size(), 0);
   for (const Read& read : reads) {
@@ -192,28 +192,28 @@ TEST(HeldData, LocatesEveryByteOfManyShardsOnce) {
   EXPECT_EQ(reached, sizes);
 }
 
-TEST(HeldData, HasAnExtentOnceAllOfItsBlocksAreFilled) {
+TEST(HeldData, HasAnExtentOnceAllOfItsTilesAreFilled) {
   Shards shards;
-  shards.add({"/a", 2 * kBlock + 100, 0});
+  shards.add({"/a", 2 * kTile + 100, 0});
   shards.add({"/b", 0, 0});
   HeldData data(shards);
-  ASSERT_EQ(data.blocks(), 3U);
+  ASSERT_EQ(data.tiles(), 3U);
   const auto has = [&](std::uint64_t offset, std::uint32_t size, std::uint32_t shard = 0) {
     return data.has({.offset_bytes = offset, .size_bytes = size, .shard = shard});
   };
   EXPECT_FALSE(has(0, 1));
   EXPECT_TRUE(has(0, 0, 1)) << "nothing is missing of an empty shard";
-  data.block_filled(1);
-  EXPECT_TRUE(has(kBlock, kBlock));
-  EXPECT_FALSE(has(kBlock - 1, 2));
-  EXPECT_FALSE(has(2 * kBlock - 1, 2));
-  data.block_filled(2);
-  EXPECT_TRUE(has(2 * kBlock - 1, 101));
-  EXPECT_FALSE(has(2 * kBlock - 1, 102)) << "beyond the end of the shard";
+  data.tile_filled(1);
+  EXPECT_TRUE(has(kTile, kTile));
+  EXPECT_FALSE(has(kTile - 1, 2));
+  EXPECT_FALSE(has(2 * kTile - 1, 2));
+  data.tile_filled(2);
+  EXPECT_TRUE(has(2 * kTile - 1, 101));
+  EXPECT_FALSE(has(2 * kTile - 1, 102)) << "beyond the end of the shard";
   EXPECT_FALSE(data.whole());
-  data.block_filled(0);
+  data.tile_filled(0);
   EXPECT_TRUE(data.whole());
-  EXPECT_TRUE(has(0, 2 * kBlock));
+  EXPECT_TRUE(has(0, 2 * kTile));
   EXPECT_FALSE(has(0, 1, 1));
 }
 
