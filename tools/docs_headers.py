@@ -8,7 +8,8 @@ from pathlib import Path
 _NAME = re.compile(r"using (\w+).*|(?:class|struct) (\w+)|constexpr .*?(\w+)(?= = )|(\w+)\(")
 _FORWARD = re.compile(r"(?:class|struct) \w+;")
 _PIMPL = re.compile(
-    r"\n *(?:(?:class|struct) Impl;|explicit \w+\(std::\w+_ptr<(?:const )?Impl> impl\);)"
+    r"\n *(?:(?:class|struct) Impl;|explicit \w+\(std::\w+_ptr<(?:const )?Impl> impl\);"
+    r"|\[\[nodiscard\]\] const Impl& impl\(\) const .*)"
 )
 FIRST = ["array", "tokens", "dtype", "error"]  # what everybody needs; the others by name
 
