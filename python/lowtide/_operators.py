@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,13 +31,18 @@ class NoOperators:
     def __hash__(self) -> int:
         return object.__hash__(self)
 
+    def refuse(self, sign: str) -> NoReturn:
+        """Raises the TypeError of an operator."""
+        kind = f"lowtide.{type(self).__name__}"
+        raise TypeError(f"a {kind} has no operator {sign}: {self._instead()}")
+
     def _instead(self) -> str:
         """Returns the end of the message: why there are no operators, and what to write instead."""
         raise NotImplementedError
 
 
-class NoTruth(NoOperators):
-    """Also refuses `if a:`, which NumPy refuses for arrays of more than one element."""
+class NoTruth:
+    """Refuses `if a:`, which NumPy refuses for arrays of more than one element."""
 
     __slots__ = ()
 
@@ -51,7 +56,7 @@ def _refusal(name: str, sign: str) -> Callable[..., Any]:
         kind = f"lowtide.{type(self).__name__}"
         if sign in ("==", "!=") and others[0] is None:
             raise TypeError(f"a {kind} has no operator {sign}: to compare it with None, use `is`")
-        raise TypeError(f"a {kind} has no operator {sign}: {self._instead()}")
+        self.refuse(sign)
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse

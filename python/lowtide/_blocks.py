@@ -1,0 +1,132 @@
+"""An array in blocks: the one way in which reductions, operators and np.save read it.
+
+A block is a part of the array that fits the cache of a processor and is contiguous in its file. So
+the work on an array needs the memory of one block and of its result, however large the array is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lowtide import _index
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from typing import TypeGuard
+
+    import numpy.typing as npt
+
+    from lowtide._array import Array
+
+    AnyArray = npt.NDArray[Any]
+    Index = tuple[slice, ...]
+
+# Elements of a block: 1 MiB of float32. A few temporary float64 arrays of this length still fit the
+# margin of the budget.
+BLOCK_ITEMS = 1 << 18
+# A block has at most this share of `memory`.
+_SHARE = 16
+
+READ_ONLY = "a lowtide.Array only reads its files: results go to an ndarray of your own"
+
+
+class InBlocks:
+    """Base of `lowtide.Array`, which the modules below it recognise by this class."""
+
+    __slots__ = ()
+
+
+def is_array(one: object) -> TypeGuard[Array]:
+    """Returns whether `one` is a `lowtide.Array`."""
+    return isinstance(one, InBlocks)
+
+
+def load(one: Any) -> Any:
+    """Returns `one` with an ndarray for each Array in it. Raises ValueError above `memory`."""
+    if is_array(one):
+        return np.asarray(one)
+    if type(one) in (list, tuple):
+        return type(one)(map(load, one))
+    if type(one) is dict:
+        return {key: load(value) for key, value in one.items()}
+    return one
+
+
+def blocks(array: Array, inner: Collection[int] = ()) -> Iterator[tuple[Index, AnyArray]]:
+    """Yields pairs (index, block) with `block` equal to `array[index]`, each element once.
+
+    The next block overwrites this one. Without `inner`, the blocks come in file order.
+
+    Args:
+        array: The array, with at least one element.
+        inner: Axes whose blocks come directly after each other: a reduction over these axes
+            finishes one part of its result before the next part begins.
+    """
+    array._check_open()
+    if not array.nbytes or not array.shape:
+        yield (slice(None),) * array.ndim, np.asarray(array[...])
+        return
+    fortran = array._columns is not None
+    axes = range(array.ndim)[::-1] if fortran else range(array.ndim)
+    steps = _steps(array, axes)
+    buffer = np.empty(math.prod(steps), array.dtype)
+    for index in _indices(array.shape, steps, sorted(axes, key=lambda axis: axis in inner)):
+        shape = [part.stop - part.start for part in index]
+        block = buffer[: math.prod(shape)].reshape(shape, order="F" if fortran else "C")
+        if array._columns is not None:
+            picks = [range(part.start, part.stop) for part in index]
+            _index.fill_columns(array._columns, picks, block)
+        else:
+            _read(array, [part.start for part in index], block)
+        yield index, block
+
+
+def _steps(array: Array, axes: Collection[int]) -> list[int]:
+    """Returns the extent of a block on each axis; `axes` are from the outermost to the innermost.
+
+    One axis is cut, the axes inside of it are whole, and a block has one entry of those outside.
+    """
+    limit = max(1, min(BLOCK_ITEMS, array.memory // _SHARE // array.dtype.itemsize))
+    steps = [1] * array.ndim
+    items = 1
+    for axis in reversed(list(axes)):
+        extent = array.shape[axis]
+        if items * extent > limit:
+            count = -(-extent // max(1, limit // items))
+            steps[axis] = -(-extent // count)  # blocks of about equal length
+            break
+        steps[axis] = extent
+        items *= extent
+    return steps
+
+
+def _indices(shape: tuple[int, ...], steps: list[int], order: list[int]) -> Iterator[Index]:
+    """Yields the indices of all blocks; the last axis of `order` changes fastest."""
+    index = [slice(0, 0)] * len(shape)
+
+    def fill(depth: int) -> Iterator[Index]:
+        if depth == len(order):
+            yield tuple(index)
+            return
+        axis = order[depth]
+        for first in range(0, shape[axis], steps[axis]):
+            index[axis] = slice(first, min(first + steps[axis], shape[axis]))
+            yield from fill(depth + 1)
+
+    return fill(0)
+
+
+def _read(array: Array, first: list[int], block: AnyArray) -> None:
+    """Reads the block that begins at the position `first` of an array in C order."""
+    rows = array.shape[1:]
+    if block.shape[1:] == rows:
+        array._source.read_rows(first[0], len(block), block)
+        return
+    skip = 0
+    for position, extent in zip(first[1:], rows):
+        skip = skip * extent + position
+    row = np.array(first[:1], np.int64)
+    array._source.take_part(row, skip * array.dtype.itemsize, block.reshape(1, -1))
