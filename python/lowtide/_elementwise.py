@@ -98,6 +98,8 @@ def _elementwise(
     leads = [one for one in operands if is_array(one) and one.shape == shape]
     if not leads or any(one is not None and one.shape != shape for one in outs):
         return _whole(ufunc, "__call__", inputs, options)
+    for one in leads:
+        one._check_open()
     lead = max(leads, key=lambda one: int(one.nbytes))
     results = _results(ufunc, operands, told, shape, outs, lead)
     operands = [_prepared(one, shape, results) for one in operands]

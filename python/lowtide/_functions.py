@@ -40,6 +40,8 @@ _REDUCTIONS = {
     "nanmin": "axis out keepdims",
     "nanmax": "axis out keepdims",
 }
+# NumPy before 2.4 returns an int here.
+_PYTHON_INTS = ("count_nonzero",) if type(np.count_nonzero(np.zeros(1))) is int else ()
 # These compare elements from all over the array, so that no order of blocks helps.
 _NEED_ALL = (
     "median", "nanmedian", "percentile", "nanpercentile", "quantile", "nanquantile", "sort",
@@ -74,7 +76,7 @@ def _reduction(name: str) -> Function:
         if not is_array(array) or told.keys() - set(order) or len(args) > 1 + len(order):
             return function(*load(args), **load(kwargs))
         found = _reduce.reduce(array, name, **told)
-        return int(found) if name == "count_nonzero" and not np.ndim(found) else found
+        return int(found) if name in _PYTHON_INTS and not np.ndim(found) else found
 
     return handle
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowtide._steps import Job, Steps
-from lowtide._sums import sum_block, wide
+from lowtide._sums import sum_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,20 +101,18 @@ def _merge_spread(old: State, new: State) -> State:
 
 
 def nansum(job: Job) -> Steps:
-    kind = wide(job.dtype)
     return Steps(
-        lambda block, index: (sum_block(_without_nan(block, 0)[0], job.axes, kind),),
+        lambda block, index: (sum_block(_without_nan(block, 0)[0], job.axes, job.dtype),),
         lambda old, new: (np.add(old[0], new[0]),),
         lambda state: state[0].astype(job.dtype),
     )
 
 
 def nanmean(job: Job) -> Steps:
-    kind = wide(job.dtype)
 
     def start(block: AnyArray, index: Index) -> State:
         block, there = _without_nan(block, 0)
-        return _counts(job, block, there), sum_block(block, job.axes, kind)
+        return _counts(job, block, there), sum_block(block, job.axes, job.dtype)
 
     def finish(state: State) -> AnyArray:
         if not state[0].all():
@@ -130,7 +128,7 @@ def nanextreme(ufunc: np.ufunc) -> Callable[[Job], Steps]:
 
     def steps(job: Job) -> Steps:
         def finish(state: State) -> AnyArray:
-            if state[0].dtype.kind in "fc" and np.isnan(state[0]).any():
+            if state[0].dtype.kind in "fcmM" and np.isnan(state[0]).any():
                 text = "All-NaN slice encountered" if job.axes else "All-NaN axis encountered"
                 warnings.warn(text, RuntimeWarning, stacklevel=_LEVEL)
             return state[0]

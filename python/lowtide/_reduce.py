@@ -47,8 +47,8 @@ def reduce(
         return function(nothing, axis=axis, keepdims=keepdims, **options)
     # NumPy checks the arguments on one element, and finds the type of the result.
     one = np.zeros((1,) * array.ndim, array.dtype)
-    dtype = function(one, axis=axis, keepdims=True, **(options | _HARMLESS.get(name, {}))).dtype
-    job = Job(array.shape, _normalized(axis, array.ndim), dtype, options)
+    found = function(one, axis=axis, keepdims=keepdims, **(options | _HARMLESS.get(name, {})))
+    job = Job(array.shape, _normalized(axis, array.ndim), np.asarray(found).dtype, options)
     return _run(array, _STEPS[name](job), _Result(job, out, keepdims))
 
 

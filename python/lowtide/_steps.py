@@ -54,11 +54,11 @@ def of_ufunc(ufunc: np.ufunc) -> Callable[[Job], Steps]:
     """Returns the steps of `ufunc.reduce`; the ufunc must be associative and commutative."""
 
     def steps(job: Job) -> Steps:
-        told: dict[str, Any] = {
-            "axis": job.axes,
-            "dtype": job.options.get("dtype"),
-            "keepdims": True,
-        }
+        told: dict[str, Any] = {"axis": job.axes, "keepdims": True}
+        if ufunc is np.multiply:
+            told["dtype"] = wide(job.dtype)  # a product leaves the range of a type even sooner
+        elif job.options.get("dtype") is not None:
+            told["dtype"] = job.options["dtype"]
         settled = _never
         if ufunc in (np.logical_or, np.logical_and):
             end = ufunc is np.logical_or
@@ -66,7 +66,7 @@ def of_ufunc(ufunc: np.ufunc) -> Callable[[Job], Steps]:
         return Steps(
             lambda block, index: (np.asarray(ufunc.reduce(block, **told)),),
             lambda old, new: (ufunc(old[0], new[0]),),
-            lambda state: state[0],
+            lambda state: state[0].astype(job.dtype, copy=False),
             settled,
         )
 
@@ -74,9 +74,8 @@ def of_ufunc(ufunc: np.ufunc) -> Callable[[Job], Steps]:
 
 
 def total(job: Job) -> Steps:
-    kind = wide(job.dtype)
     return Steps(
-        lambda block, index: (sum_block(block, job.axes, kind),),
+        lambda block, index: (sum_block(block, job.axes, job.dtype),),
         lambda old, new: (np.add(old[0], new[0]),),
         lambda state: state[0].astype(job.dtype),
     )
@@ -98,8 +97,13 @@ def ptp(job: Job) -> Steps:
 
 
 def count_nonzero(job: Job) -> Steps:
+    def start(block: AnyArray, index: Index) -> State:
+        if len(job.axes) == block.ndim:  # NumPy counts elements of more types then
+            return (np.full((1,) * block.ndim, np.count_nonzero(block), job.dtype),)
+        return (np.count_nonzero(block, axis=job.axes, keepdims=True),)
+
     return Steps(
-        lambda block, index: (np.count_nonzero(block, axis=job.axes, keepdims=True),),
+        start,
         lambda old, new: (np.add(old[0], new[0]),),
         lambda state: state[0],
     )
@@ -124,7 +128,8 @@ def of_place(find: Callable[..., Any], beats: np.ufunc) -> Callable[[Job], Steps
         return Steps(start, merge, lambda state: state[1])
 
     def merge(old: State, new: State) -> State:
-        better, equal = beats(new[0], old[0]), np.equal(new[0], old[0])
+        with np.errstate(invalid="ignore"):
+            better, equal = beats(new[0], old[0]), np.equal(new[0], old[0])
         if old[0].dtype.kind in "fcmM":  # the first NaN beats everything
             old_nan, new_nan = np.isnan(old[0]), np.isnan(new[0])
             better = ~old_nan & (better | new_nan)

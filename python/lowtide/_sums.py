@@ -31,17 +31,19 @@ def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return _WIDE.get(dtype.char, dtype.newbyteorder("="))
 
 
-def sum_block(block: AnyArray, axes: tuple[int, ...], kind: np.dtype[Any]) -> AnyArray:
-    """Returns the sum over `axes`, which stay with length 1, as a new array of type `kind`."""
+def sum_block(block: AnyArray, axes: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
+    """Returns the sum over `axes`, which stay with length 1, as a new array of `wide(dtype)`."""
+    kind = wide(dtype)
     if block.dtype.kind in "iub" and kind.kind in "fc":
         exact = block.dtype.itemsize < 8  # a block of these cannot overflow an int64
         part = np.add.reduce(block, axes, np.int64 if exact else np.float64, keepdims=True)
     elif block.dtype.kind == "f" and kind.kind in "fc":
-        part = _sum_floats(block, axes)
+        asked = np.result_type(block.dtype, np.empty(0, dtype).real.dtype)
+        part = _sum_floats(block.astype(asked, copy=False), axes)
     elif block.dtype.kind == "c" and kind.kind == "c":
         part = np.add.reduce(block, axes, keepdims=True)
     else:
-        part = np.add.reduce(block, axes, kind, keepdims=True)
+        part = np.add.reduce(block, axes, None if kind.kind == "m" else kind, keepdims=True)
     return np.asarray(part).astype(kind, copy=False)
 
 
