@@ -7,11 +7,12 @@ the work on an array needs the memory of one block and of its result, however la
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from lowtide import _index
+from lowtide._window import empty
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     AnyArray = npt.NDArray[Any]
     Index = tuple[slice, ...]
 
-# Elements of a block: 1 MiB of float32. A few temporary float64 arrays of this length still fit the
-# margin of the budget.
-BLOCK_ITEMS = 1 << 18
-# A block has at most this share of `memory`.
+# Elements of a block: 2 MiB of float32, which stay in the cache of a processor.
+BLOCK_ITEMS = 1 << 19
+# A block has at most this share of `memory`: two threads and a few temporary float64 arrays each
+# stay within the budget.
 _SHARE = 16
+_ITEM_BYTES = 4  # shorter elements count as much, because of these arrays
 
 READ_ONLY = "a lowtide.Array only reads its files: results go to an ndarray of your own"
 
@@ -59,29 +61,60 @@ def blocks(array: Array, inner: Collection[int] = ()) -> Iterator[tuple[Index, A
     """Yields pairs (index, block) with `block` equal to `array[index]`, each element once.
 
     The next block overwrites this one. Without `inner`, the blocks come in file order.
-
-    Args:
-        array: The array, with at least one element.
-        inner: Axes whose blocks come directly after each other: a reduction over these axes
-            finishes one part of its result before the next part begins.
+    `BlockReader` documents the arguments.
     """
-    array._check_open()
-    if not array.nbytes or not array.shape:
-        yield (slice(None),) * array.ndim, np.asarray(array[...])
-        return
-    fortran = array._columns is not None
-    axes = range(array.ndim)[::-1] if fortran else range(array.ndim)
-    steps = _steps(array, axes)
-    buffer = np.empty(math.prod(steps), array.dtype)
-    for index in _indices(array.shape, steps, sorted(axes, key=lambda axis: axis in inner)):
+    reader = BlockReader(array, inner)
+    buffer = reader.buffer()
+    for index in reader.indices():
+        yield index, reader.read(index, buffer)
+
+
+class BlockReader:
+    """Which blocks an array has, and how each is read. Any thread may read."""
+
+    __slots__ = ("_array", "_axes", "_inner", "_steps")
+
+    def __init__(self, array: Array, inner: Collection[int] = ()) -> None:
+        """Reads nothing.
+
+        Args:
+            array: The array, with at least one element.
+            inner: Axes whose blocks come directly after each other: a reduction over these axes
+                finishes one part of its result before the next part begins.
+        """
+        array._check_open()
+        self._array = array
+        self._inner = inner
+        self._axes = range(array.ndim)[::-1] if array._columns is not None else range(array.ndim)
+        self._steps = _steps(array, self._axes) if array.nbytes else list(array.shape)
+
+    def __len__(self) -> int:
+        """Number of blocks."""
+        return math.prod(-(-n // step) for n, step in zip(self._array.shape, self._steps))
+
+    def indices(self) -> Iterator[Index]:
+        """Yields the index of each block."""
+        order = sorted(self._axes, key=lambda axis: axis in self._inner)
+        return _indices(self._array.shape, self._steps, order)
+
+    def buffer(self) -> AnyArray:
+        """Returns memory for one block."""
+        return empty((math.prod(self._steps),), self._array.dtype)
+
+    def read(self, index: Index, buffer: AnyArray) -> AnyArray:
+        """Returns the block at `index`, a view of `buffer`."""
+        array = self._array
         shape = [part.stop - part.start for part in index]
-        block = buffer[: math.prod(shape)].reshape(shape, order="F" if fortran else "C")
-        if array._columns is not None:
+        order: Literal["C", "F"] = "C" if array._columns is None else "F"
+        block = buffer[: math.prod(shape)].reshape(shape, order=order)
+        if not shape or not array.nbytes:
+            block[...] = array[...]
+        elif array._columns is not None:
             picks = [range(part.start, part.stop) for part in index]
             _index.fill_columns(array._columns, picks, block)
         else:
             _read(array, [part.start for part in index], block)
-        yield index, block
+        return block
 
 
 def _steps(array: Array, axes: Collection[int]) -> list[int]:
@@ -89,7 +122,8 @@ def _steps(array: Array, axes: Collection[int]) -> list[int]:
 
     One axis is cut, the axes inside of it are whole, and a block has one entry of those outside.
     """
-    limit = max(1, min(BLOCK_ITEMS, array.memory // _SHARE // array.dtype.itemsize))
+    item_bytes = max(array.dtype.itemsize, _ITEM_BYTES)
+    limit = max(1, min(BLOCK_ITEMS, array.memory // _SHARE // item_bytes))
     steps = [1] * array.ndim
     items = 1
     for axis in reversed(list(axes)):

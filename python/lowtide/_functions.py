@@ -41,7 +41,7 @@ _REDUCTIONS = {
     "nanmax": "axis out keepdims",
 }
 # NumPy before 2.4 returns an int here.
-_PYTHON_INTS = ("count_nonzero",) if type(np.count_nonzero(np.zeros(1))) is int else ()
+_PYTHON_INTS = ("count_nonzero",) if isinstance(np.count_nonzero([1]), int) else ()
 # These compare elements from all over the array, so that no order of blocks helps.
 _NEED_ALL = (
     "median", "nanmedian", "percentile", "nanpercentile", "quantile", "nanquantile", "sort",

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowtide import _moments, _steps
-from lowtide._blocks import blocks
+from lowtide._blocks import BlockReader
+from lowtide._parallel import results
 from lowtide._steps import Job
 from lowtide._window import empty
 
@@ -124,9 +125,8 @@ def _run(array: Array, steps: Steps, result: _Result) -> Any:
     axes = result.axes
     place: Index | None = None
     state: State = ()
-    for index, block in blocks(array, axes):
+    for index, new in results(BlockReader(array, axes), steps.start):
         here = result.place(index)
-        new = steps.start(block, index)
         if here == place:
             state = steps.merge(state, new)
         else:

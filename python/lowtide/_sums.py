@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,13 +40,23 @@ def sum_block(block: AnyArray, axes: tuple[int, ...], dtype: np.dtype[Any]) -> A
         exact = block.dtype.itemsize < 8  # a block of these cannot overflow an int64
         part = np.add.reduce(block, axes, np.int64 if exact else np.float64, keepdims=True)
     elif block.dtype.kind == "f" and kind.kind in "fc":
-        asked = np.result_type(block.dtype, np.empty(0, dtype).real.dtype)
-        part = _sum_floats(block.astype(asked, copy=False), axes)
+        part = _sum_floats(block.astype(_asked(block.dtype, dtype), copy=False), axes)
     elif block.dtype.kind == "c" and kind.kind == "c":
         part = np.add.reduce(block, axes, keepdims=True)
     else:
         part = np.add.reduce(block, axes, None if kind.kind == "m" else kind, keepdims=True)
     return np.asarray(part).astype(kind, copy=False)
+
+
+@functools.cache
+def _asked(stored: np.dtype[Any], result: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the type in which to add: the caller may ask for a wider one than is stored."""
+    return np.result_type(stored, np.empty(0, result).real.dtype)
+
+
+@functools.lru_cache(64)
+def _ones(count: int, dtype: np.dtype[Any]) -> AnyArray:
+    return np.ones(count, dtype)
 
 
 def _sum_floats(block: AnyArray, axes: tuple[int, ...]) -> AnyArray:
@@ -59,7 +71,7 @@ def _sum_floats(block: AnyArray, axes: tuple[int, ...]) -> AnyArray:
         return found
     if known and axes == tuple(range(count)):
         kept = block.shape[count:]
-        rows = block.reshape(-1, int(np.prod(kept)))
+        rows = block.reshape(-1, math.prod(kept))
         return _sum_rows(rows).reshape((1,) * count + kept)
     found = np.add.reduce(block, axes, np.result_type(block.dtype, np.float64), keepdims=True)
     return found
@@ -71,7 +83,7 @@ def _sum_rows(rows: AnyArray) -> AnyArray:
     groups = count // group
     grouped = rows[: groups * group].reshape(groups, group, length)
     if length <= _LONG_ROW:
-        parts = np.matmul(np.ones(group, rows.dtype), grouped)
+        parts = np.matmul(_ones(group, rows.dtype), grouped)
     else:
         parts = np.add.reduce(grouped, 1)
     total: AnyArray = np.add.reduce(parts, 0, np.float64)
