@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowtide import _reduce
 from lowtide._blocks import blocks, is_array, load
 from lowtide._window import empty
 
@@ -62,8 +61,18 @@ def _bins(a: Array, bins: Any, range: Any) -> tuple[Any, Any, AnyArray]:
             "the number of bins or their edges"
         )
     if np.ndim(bins) == 0 and range is None and a.size:
-        ends = np.array([_reduce.reduce(a, "min"), _reduce.reduce(a, "max")], a.dtype)
-        edges = np.histogram_bin_edges(ends, bins)
-        return bins, (ends[0], ends[1]), edges
+        ends = _ends(a)
+        return bins, (ends[0], ends[1]), np.histogram_bin_edges(ends, bins)
     edges = np.histogram_bin_edges(empty((0,), a.dtype), bins, range)
     return bins, range, edges
+
+
+def _ends(a: Array) -> AnyArray:
+    """Returns the smallest and the largest element."""
+    low: Any = None
+    high: Any = None
+    for _, block in blocks(a):
+        first, last = block.min(), block.max()
+        low = first if low is None else np.minimum(low, first)
+        high = last if high is None else np.maximum(high, last)
+    return np.array([low, high], a.dtype)
