@@ -32,7 +32,7 @@ class ArrayMethods(NoTruth, np.lib.mixins.NDArrayOperatorsMixin, InBlocks):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         for one in inputs:
             if isinstance(one, NoOperators):
-                one.refuse(ufunc.__name__)
+                one._refuse(ufunc.__name__)
         return _elementwise.call(ufunc, method, inputs, options)
 
     def __array_function__(

@@ -31,7 +31,7 @@ class NoOperators:
     def __hash__(self) -> int:
         return object.__hash__(self)
 
-    def refuse(self, sign: str) -> NoReturn:
+    def _refuse(self, sign: str) -> NoReturn:
         """Raises the TypeError of an operator."""
         kind = f"lowtide.{type(self).__name__}"
         raise TypeError(f"a {kind} has no operator {sign}: {self._instead()}")
@@ -56,7 +56,7 @@ def _refusal(name: str, sign: str) -> Callable[..., Any]:
         kind = f"lowtide.{type(self).__name__}"
         if sign in ("==", "!=") and others[0] is None:
             raise TypeError(f"a {kind} has no operator {sign}: to compare it with None, use `is`")
-        self.refuse(sign)
+        self._refuse(sign)
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse

@@ -20,10 +20,9 @@ _WIDE: dict[str, np.dtype[Any]] = {
     "F": np.dtype(np.complex128),
     "D": np.dtype(np.clongdouble),
 }
-# One product of a vector and a matrix adds up so many elements at most. OpenBLAS does that on one
-# thread, and no sum has more than 128 terms before it is widened: as in NumPy's pairwise sum.
-_GROUP_ITEMS = 1 << 13
-_GROUP_ROWS = 128
+# So many terms are added before a sum is widened: as in NumPy's pairwise sum, which adds up to 128
+# terms in eight sums. The product of a vector and so small a matrix stays on one thread.
+_GROUP_ROWS = 16
 # Above this length of a row, NumPy's own loop over the rows is as fast.
 _LONG_ROW = 512
 
@@ -54,9 +53,9 @@ def _asked(stored: np.dtype[Any], result: np.dtype[Any]) -> np.dtype[Any]:
     return np.result_type(stored, np.empty(0, result).real.dtype)
 
 
-@functools.lru_cache(64)
-def _ones(count: int, dtype: np.dtype[Any]) -> AnyArray:
-    return np.ones(count, dtype)
+@functools.cache
+def _ones(dtype: np.dtype[Any]) -> AnyArray:
+    return np.ones(_GROUP_ROWS, dtype)
 
 
 def _sum_floats(block: AnyArray, axes: tuple[int, ...]) -> AnyArray:
@@ -79,14 +78,13 @@ def _sum_floats(block: AnyArray, axes: tuple[int, ...]) -> AnyArray:
 
 def _sum_rows(rows: AnyArray) -> AnyArray:
     count, length = rows.shape
-    group = max(8, min(_GROUP_ROWS, _GROUP_ITEMS // max(1, length)))
-    groups = count // group
-    grouped = rows[: groups * group].reshape(groups, group, length)
+    groups, rest = divmod(count, _GROUP_ROWS)
+    grouped = rows[: count - rest].reshape(groups, _GROUP_ROWS, length)
     if length <= _LONG_ROW:
-        parts = np.matmul(_ones(group, rows.dtype), grouped)
+        parts = np.matmul(_ones(rows.dtype), grouped)
     else:
         parts = np.add.reduce(grouped, 1)
     total: AnyArray = np.add.reduce(parts, 0, np.float64)
-    if groups * group < count:
-        total += np.add.reduce(rows[groups * group :], 0)
+    if rest:
+        total += np.add.reduce(rows[count - rest :], 0)
     return total
