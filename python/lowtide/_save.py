@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from lowtide._array import Array
 
 
+_SUFFIX = b".npy"  # which np.save appends
+
+
 def save(file: Any, arr: Any, *args: Any, **kwargs: Any) -> None:
     """Writes what np.save writes, in the order of the files: "C" or "F".
 
@@ -37,9 +40,8 @@ def save(file: Any, arr: Any, *args: Any, **kwargs: Any) -> None:
     if hasattr(file, "write"):
         _write(file, header, arr)
         return
-    path = os.fspath(file)
-    end = ".npy" if isinstance(path, str) else b".npy"
-    with _replaced(path if path.endswith(end) else path + end) as target:
+    path = os.fsencode(file)
+    with _replaced(path if path.endswith(_SUFFIX) else path + _SUFFIX) as target:
         _write(target, header, arr)
 
 
@@ -68,9 +70,9 @@ def _write(target: Any, header: bytes, array: Array) -> None:
 
 
 @contextlib.contextmanager
-def _replaced(path: Any) -> Iterator[BinaryIO]:
+def _replaced(path: bytes) -> Iterator[BinaryIO]:
     """Opens a file beside `path`, and renames it to `path` if no error occurs."""
-    path = os.path.realpath(os.fsdecode(path))
+    path = os.path.realpath(path)
     mode = None
     with contextlib.suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
@@ -79,7 +81,7 @@ def _replaced(path: Any) -> Iterator[BinaryIO]:
             yield target
         return
     name = f".lowtide-{os.getpid()}-{threading.get_ident()}.part"
-    part = os.path.join(os.path.dirname(path), name)
+    part = os.path.join(os.path.dirname(path), os.fsencode(name))
     with open(part, "wb") as target:
         try:
             if mode is not None:
