@@ -7,6 +7,7 @@ the work on an array needs the memory of one block and of its result, however la
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -74,19 +75,22 @@ class BlockReader:
 
     __slots__ = ("_array", "_axes", "_inner", "_steps")
 
-    def __init__(self, array: Array, inner: Collection[int] = ()) -> None:
+    def __init__(
+        self, array: Array, inner: Collection[int] = (), most_items: int = sys.maxsize
+    ) -> None:
         """Reads nothing.
 
         Args:
             array: The array, with at least one element.
             inner: Axes whose blocks come directly after each other: a reduction over these axes
                 finishes one part of its result before the next part begins.
+            most_items: Most elements of a block, if fewer than usual.
         """
         array._check_open()
         self._array = array
         self._inner = inner
         self._axes = range(array.ndim)[::-1] if array._columns is not None else range(array.ndim)
-        self._steps = _steps(array, self._axes) if array.nbytes else list(array.shape)
+        self._steps = _steps(array, self._axes, most_items) if array.nbytes else list(array.shape)
 
     def __len__(self) -> int:
         """Number of blocks."""
@@ -117,13 +121,13 @@ class BlockReader:
         return block
 
 
-def _steps(array: Array, axes: Collection[int]) -> list[int]:
+def _steps(array: Array, axes: Collection[int], most_items: int) -> list[int]:
     """Returns the extent of a block on each axis; `axes` are from the outermost to the innermost.
 
     One axis is cut, the axes inside of it are whole, and a block has one entry of those outside.
     """
     item_bytes = max(array.dtype.itemsize, _ITEM_BYTES)
-    limit = max(1, min(BLOCK_ITEMS, array.memory // _SHARE // item_bytes))
+    limit = max(1, min(BLOCK_ITEMS, most_items, array.memory // _SHARE // item_bytes))
     steps = [1] * array.ndim
     items = 1
     for axis in reversed(list(axes)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     AnyArray = npt.NDArray[Any]
 
+# A block and its float64 array stay in the cache.
+_MOST_ITEMS = 1 << 18
 # A warning names the line that called the reduction: the method or NumPy's function.
 _LEVEL = 6
 
@@ -41,6 +44,19 @@ def _counts(job: Job, block: AnyArray, there: AnyArray | None) -> AnyArray:
     return found
 
 
+class _Scratch(threading.local):
+    """Memory for one array, which malloc would return to the system after each block."""
+
+    memory: AnyArray | None = None
+
+    def like(self, block: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
+        """Returns an array with the shape and order of `block`, which holds anything."""
+        if self.memory is None or len(self.memory) < block.size:
+            self.memory = np.empty(block.size, dtype)
+        fortran = block.flags.f_contiguous and not block.flags.c_contiguous
+        return self.memory[: block.size].reshape(block.shape, order="F" if fortran else "C")
+
+
 def spread(skip_nan: bool, root: bool) -> Callable[[Job], Steps]:
     """Returns the steps of var, std (`root`), nanvar and nanstd.
 
@@ -49,6 +65,8 @@ def spread(skip_nan: bool, root: bool) -> Callable[[Job], Steps]:
     """
 
     def steps(job: Job) -> Steps:
+        scratch = _Scratch()
+
         def finish(state: State) -> AnyArray:
             freedom = state[0] - job.options.get("ddof", 0)
             if (freedom <= 0).any():
@@ -62,13 +80,16 @@ def spread(skip_nan: bool, root: bool) -> Callable[[Job], Steps]:
             return result
 
         return Steps(
-            lambda block, index: _start_spread(job, block, skip_nan), _merge_spread, finish
+            lambda block, index: _start_spread(job, block, skip_nan, scratch),
+            _merge_spread,
+            finish,
+            most_items=_MOST_ITEMS,
         )
 
     return steps
 
 
-def _start_spread(job: Job, block: AnyArray, skip_nan: bool) -> State:
+def _start_spread(job: Job, block: AnyArray, skip_nan: bool, scratch: _Scratch) -> State:
     work = np.result_type(block.dtype, np.float64)
     there = None
     if skip_nan:
@@ -77,11 +98,11 @@ def _start_spread(job: Job, block: AnyArray, skip_nan: bool) -> State:
     many = np.maximum(count, 1)
     # Any number close to the mean will do: `rest` makes up for what it lacks.
     near = sum_block(block, job.axes, work) / many
-    apart = np.subtract(block, near, dtype=work)
+    apart = np.subtract(block, near, dtype=work, out=scratch.like(block, work))
     if there is not None:
         apart *= there
     rest = sum_block(apart, job.axes, work)
-    square = _square(apart)
+    square = _square(apart) if work.kind == "c" else np.square(apart, out=apart)
     squares = sum_block(square, job.axes, square.dtype)
     return count, near + rest / many, squares - _square(rest) / many
 

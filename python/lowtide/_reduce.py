@@ -125,7 +125,7 @@ def _run(array: Array, steps: Steps, result: _Result) -> Any:
     axes = result.axes
     place: Index | None = None
     state: State = ()
-    for index, new in results(BlockReader(array, axes), steps.start):
+    for index, new in results(BlockReader(array, axes, steps.most_items), steps.start):
         here = result.place(index)
         if here == place:
             state = steps.merge(state, new)

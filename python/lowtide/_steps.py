@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,8 @@ class Steps(NamedTuple):
     finish: Callable[[State], AnyArray]
     # Whether no further block can change the state.
     settled: Callable[[State], bool] = _never
+    # Most elements of a block, for a start with large temporary arrays.
+    most_items: int = sys.maxsize
 
 
 def of_ufunc(ufunc: np.ufunc) -> Callable[[Job], Steps]:
