@@ -8,7 +8,7 @@ import numpy as np
 
 from lowtide import _elementwise, _functions, _reduce
 from lowtide._blocks import InBlocks
-from lowtide._operators import NoOperators, NoTruth
+from lowtide._operators import NoOperators, NoTruth, UfuncOperators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     AnyArray = npt.NDArray[Any]
 
 
-class ArrayMethods(NoTruth, np.lib.mixins.NDArrayOperatorsMixin, InBlocks):
+class ArrayMethods(NoTruth, UfuncOperators, InBlocks):
     """The methods and operators of an Array that read it in blocks, within its budget.
 
     Every method returns what the same method of an ndarray returns.

@@ -76,7 +76,8 @@ def _reduction(name: str) -> Function:
         if not is_array(array) or told.keys() - set(order) or len(args) > 1 + len(order):
             return function(*load(args), **load(kwargs))
         found = _reduce.reduce(array, name, **told)
-        return int(found) if name in _PYTHON_INTS and not np.ndim(found) else found
+        whole = told.get("axis") is None and not told.get("keepdims")
+        return int(found) if name in _PYTHON_INTS and whole else found
 
     return handle
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 # A block and its float64 array stay in the cache.
 _MOST_ITEMS = 1 << 18
-# A warning names the line that called the reduction: the method or NumPy's function.
-_LEVEL = 6
+# A warning names the line that called the method, or one of the functions that leave NaN out.
+_LEVEL, _NAN_LEVEL = 6, 7
 
 
 def _without_nan(block: AnyArray, value: float) -> tuple[AnyArray, AnyArray | None]:
@@ -71,7 +71,8 @@ def spread(skip_nan: bool, root: bool) -> Callable[[Job], Steps]:
             freedom = state[0] - job.options.get("ddof", 0)
             if (freedom <= 0).any():
                 text = "Degrees of freedom <= 0 for slice"
-                warnings.warn(text, RuntimeWarning, stacklevel=_LEVEL)
+                level = _NAN_LEVEL if skip_nan else _LEVEL
+                warnings.warn(text, RuntimeWarning, stacklevel=level)
             with np.errstate(divide="ignore", invalid="ignore"):
                 found = np.maximum(state[2], 0) / np.maximum(freedom, 0)
             if skip_nan:
@@ -137,7 +138,7 @@ def nanmean(job: Job) -> Steps:
 
     def finish(state: State) -> AnyArray:
         if not state[0].all():
-            warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=_LEVEL)
+            warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=_NAN_LEVEL)
         with np.errstate(invalid="ignore"):
             return np.true_divide(state[1], state[0]).astype(job.dtype)
 
@@ -151,7 +152,7 @@ def nanextreme(ufunc: np.ufunc) -> Callable[[Job], Steps]:
         def finish(state: State) -> AnyArray:
             if state[0].dtype.kind in "fcmM" and np.isnan(state[0]).any():
                 text = "All-NaN slice encountered" if job.axes else "All-NaN axis encountered"
-                warnings.warn(text, RuntimeWarning, stacklevel=_LEVEL)
+                warnings.warn(text, RuntimeWarning, stacklevel=_NAN_LEVEL)
             return state[0]
 
         return Steps(

@@ -47,8 +47,7 @@ def take_along(
 
 def _axis(axis: Any, ndim: int) -> int:
     place = operator.index(axis)
-    if not -ndim <= place < ndim:
-        raise np.exceptions.AxisError(place, ndim)
+    np.empty((0,) * ndim).sum(axis=place)  # raises NumPy's own error if there is no such axis
     return place % ndim
 
 
