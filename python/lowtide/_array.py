@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lowtide import _arguments, _core, _index
+from lowtide._array_facts import ArrayFacts
+from lowtide._array_methods import ArrayMethods
 from lowtide._batches import Batches
 from lowtide._closing import Closing
-from lowtide._operators import NoTruth
 from lowtide._source import CoreSource, FileColumns
+from lowtide._take import take_along
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,13 +31,15 @@ _ROW_EXTRA_BYTES = 32
 _COLUMNS_BYTES = 4 << 20
 
 
-class Array(NoTruth, Closing):
+class Array(ArrayMethods, ArrayFacts, Closing):
     """An on-disk array that is indexed like an ndarray and read within `memory` bytes.
 
     `lowtide.open` creates it and documents its arguments. Indexing and `take` return ndarrays that
-    own their memory. There are no operators: `a == 3` and `a + 1` raise TypeError; write
-    `a[i:j] == 3`. Any thread may use an array. It is a context manager that closes the files. A
-    pickle holds the paths and arguments, not the data; unpickling opens the files again.
+    own their memory. So do reductions (`a.mean(axis=0)`), operators (`a > 3`) and NumPy's
+    functions, which read the array in blocks; if the result of an operator would be larger than
+    `memory`, ValueError says what to do. Any thread may use an array. It is a context manager that
+    closes the files. A pickle holds the paths and arguments, not the data; unpickling opens the
+    files again.
     """
 
     __slots__ = (
@@ -90,71 +93,6 @@ class Array(NoTruth, Closing):
             flat = core.flat(min(core.memory_bytes, _COLUMNS_BYTES))
             self._columns = FileColumns(flat, core.file_rows(), self._shape, self._dtype)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the array, as for an ndarray."""
-        return self._shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of an element as stored, including its byte order."""
-        return self._dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self._shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self._shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Size of all elements in bytes, without the header."""
-        return self.size * self._dtype.itemsize
-
-    @property
-    def path(self) -> str:
-        """Absolute path of the file, or of the first file if there are several."""
-        return self._paths[0]
-
-    @property
-    def paths(self) -> list[str]:
-        """Absolute paths of all files in row order, without empty files."""
-        return list(self._paths)
-
-    @property
-    def format(self) -> str:
-        """Format of the files: "npy" or "raw"."""
-        return self._core.format
-
-    @property
-    def order(self) -> str:
-        """Memory layout of the file: "C" or "F". Results are always in C order."""
-        return "F" if self._core.fortran_order else "C"
-
-    @property
-    def memory(self) -> int:
-        """Memory budget in bytes."""
-        return self._core.memory_bytes
-
-    @property
-    def engine(self) -> str:
-        """Engine that currently serves reads: "pread", "uring", "pread+uring" or "memory"."""
-        return str(self._core.stats()["engine"])
-
-    @property
-    def cache(self) -> str:
-        """What happens to page cache that reads bring in: "keep" or "drop"."""
-        return str(self._core.stats()["cache"])
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` has been called."""
-        return self._core.closed
-
     def __len__(self) -> int:
         """Number of rows. Raises TypeError for a 0-d array."""
         if not self._shape:
@@ -184,13 +122,23 @@ class Array(NoTruth, Closing):
         self._check_open()
         return _index.get(self._source, index, self._columns)
 
-    def take(self, idx: npt.ArrayLike, out: AnyArray | None = None) -> AnyArray:
+    def take(
+        self,
+        idx: npt.ArrayLike,
+        out: AnyArray | None = None,
+        *,
+        axis: int | None = 0,
+        mode: str = "raise",
+    ) -> AnyArray:
         """Reads rows in the given order; duplicates are allowed.
 
         Args:
             idx: Row numbers, integers in any shape. Negative ones count from the end.
             out: Array to fill: C-contiguous and writable, with this array's dtype and the shape
                 `np.shape(idx) + a.shape[1:]`. Default: a new array.
+            axis: Axis that `idx` counts along. None counts the elements of the flat array.
+            mode: What to do with a number that is out of range: "raise", "wrap" or "clip", as in
+                NumPy. The last two treat negative numbers as out of range.
 
         Returns:
             `out`, or an ndarray that owns its memory.
@@ -203,6 +151,8 @@ class Array(NoTruth, Closing):
         self._check_open()
         if not self._shape:
             raise TypeError("cannot take rows from a 0-d array: it has no rows")
+        if axis != 0 or mode != "raise":
+            return take_along(self, idx, out, axis, mode)
         if out is not None:
             _arguments.check_out(out, np.shape(idx) + self._shape[1:], self._dtype)
         return _index.take(self._source, idx, out)
@@ -302,35 +252,14 @@ class Array(NoTruth, Closing):
         whole: AnyArray = np.asarray(self[...])
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
-    def _instead(self) -> str:
-        return (
-            f"its elements are on disk ({_core.format_bytes(self.nbytes)}). Index it first, as in "
-            "a[i:j] or a[...], or iterate over it with a.iter_chunks(rows) or a.batches(rows)"
-        )
+    def __dlpack__(self, **options: Any) -> Any:
+        """Loads the whole array as `np.asarray(a)` does, for `torch.as_tensor(a)`: one read."""
+        whole = np.asarray(self)
+        return whole.astype(whole.dtype.newbyteorder("="), copy=False).__dlpack__(**options)
 
-    def stats(self) -> dict[str, Any]:
-        """Reports the reads so far, the engine that serves them, and the memory held.
-
-        Returns:
-            A dict with these keys:
-
-            - `bytes_asked`: bytes delivered to you.
-            - `bytes_read`: bytes requested from the operating system, with gaps and alignment.
-            - `reads`: requests to the operating system.
-            - `merged`: requests saved because neighbours were fetched together.
-            - `wait_ns`: nanoseconds that your threads waited for bytes.
-            - `gap_bytes`: the `gap` currently in use.
-            - `engine`, `engine_reason`: the engine in use, and why.
-            - `cache`, `cache_reason`: "keep" or "drop", and why.
-            - `layout`: "C", or "F: ..." with what gathering rows costs; empty for tokens.
-            - `memory`: a dict of `limit`, `claims` (by name) and `held_by_you`, in bytes.
-        """
-        now = self._core.stats()
-        if self._columns is not None:
-            beside = self._columns.stats()
-            for key in ("bytes_asked", "bytes_read", "reads", "merged", "wait_ns"):
-                now[key] += beside[key]
-        return now
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Returns what DLPack calls the memory of the CPU."""
+        return 1, 0
 
     def close(self) -> None:
         """Closes the files. Later reads raise ValueError; running iterators can finish."""
@@ -344,19 +273,6 @@ class Array(NoTruth, Closing):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._paths, self._asked, self._shape, self._core.descr)
-
-    def __repr__(self) -> str:
-        files = repr(self._paths[0])
-        if len(self._paths) > 1:
-            files += f" and {len(self._paths) - 1} more"
-        about = f"<lowtide.Array shape={self._shape} dtype={self._dtype} order={self.order} {files}"
-        if self.closed:
-            return about + " closed>"
-        now = self.stats()
-        return (
-            f"{about} memory={_core.format_bytes(self.memory)} engine={now['engine']} "
-            f"({now['engine_reason']}) cache={now['cache']} ({now['cache_reason']})>"
-        )
 
 
 def _chunks(batches: Batches) -> Iterator[AnyArray]:

@@ -124,14 +124,15 @@ def _get_basic(
     if out.nbytes:
         flat = out.reshape(kept)
         if columns is not None and not _is_whole(picks[1:], source.shape[1:]):
-            _fill_columns(columns, picks, flat)
+            fill_columns(columns, picks, flat)
         else:
             fill(source, picks, flat)
     has_ellipsis = isinstance(index, tuple) and any(item is Ellipsis for item in index)
     return out if shape or has_ellipsis else out[()]
 
 
-def _fill_columns(columns: Columns, picks: Sequence[Pick], out: AnyArray) -> None:
+def fill_columns(columns: Columns, picks: Sequence[Pick], out: AnyArray) -> None:
+    """As `fill`, for files in Fortran order; it is fastest if `out` has that order too."""
     rows = picks[0]
     if isinstance(rows, int):
         rows = range(rows, rows + 1)

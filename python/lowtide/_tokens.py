@@ -10,7 +10,7 @@ import numpy as np
 from lowtide import _arguments, _core, _index
 from lowtide._closing import Closing
 from lowtide._documents import Documents
-from lowtide._operators import NoTruth
+from lowtide._operators import NoOperators, NoTruth
 from lowtide._source import CoreSource
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def tokens(
     return Tokens(path, dtype, format, eot, memory, engine, cache, gap)
 
 
-class Tokens(NoTruth, Closing):
+class Tokens(NoOperators, NoTruth, Closing):
     """The tokens of one or more files as a single stream, read within `memory` bytes.
 
     `lowtide.tokens` creates it and documents its arguments. It is indexed like a one-dimensional

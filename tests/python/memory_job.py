@@ -46,6 +46,22 @@ def read_epochs(told: dict[str, Any]) -> dict[str, Any]:
     return {"engine": stats.get("engine"), "memory": stats.get("memory")}
 
 
+def reduce(told: dict[str, Any]) -> dict[str, Any]:
+    """Every reduction, and what else reads an array in blocks; `told["out"]` is a new file."""
+    import lowtide
+
+    shape = (told["rows"], told["columns"])
+    options: dict[str, Any] = {"order": told["order"], "memory": told["memory"]}
+    with lowtide.open(told["path"], dtype="uint32", shape=shape, **options) as array:
+        for axis in (None, 0):
+            for name in ("sum", "mean", "std", "min", "any", "argmax", "nanmean"):
+                getattr(np, name)(array, axis=axis)
+        np.histogram(array, 10)
+        array @ np.ones(told["columns"], "f4")
+        np.save(told["out"], array)
+    return {}
+
+
 def profile_both(told: dict[str, Any]) -> dict[str, Any]:
     """memory_profiler's own sampler around np.memmap and around lowtide, in MiB."""
     import memory_profiler  # type: ignore[import-untyped]
@@ -82,4 +98,4 @@ def run_job(jobs: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    run_job({"profile": profile_both, "epochs": read_epochs})
+    run_job({"profile": profile_both, "epochs": read_epochs, "reduce": reduce})

@@ -237,6 +237,21 @@ def test_drop_leaves_what_was_cached_before(
     pytest.fail(f"of what was cached before, these parts stayed: {kept}")
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("memory", ["8MiB", "32MiB"])
+def test_reductions_stay_within_the_budget(
+    matrix: tuple[str, int], folder: Path, memory: str, order: str
+) -> None:
+    path, rows = matrix
+    out = str(folder / "out.npy")
+    told = {"job": "reduce", "path": path, "rows": rows, "columns": COLUMNS, "order": order}
+    told |= {"memory": memory, "out": out}
+    # OpenBLAS maps a buffer per thread, which is not ours.
+    watched = run_watched(JOB, told, path, None, MALLOC_ARENA_MAX="1", OPENBLAS_NUM_THREADS="1")
+    assert_within(watched, lowtide._core.parse_bytes(memory))
+    assert os.path.getsize(out) == 128 + os.path.getsize(path)
+
+
 def test_virtual_size_does_not_grow_with_the_file(matrix: tuple[str, int], folder: Path) -> None:
     path, rows = matrix
     make(path, "cold")

@@ -1,10 +1,8 @@
-"""`a == 3` is neither a silent False nor a load of everything: a TypeError says what to write."""
+"""Operators on tokens, documents and batches: a TypeError says what to write."""
 
 from __future__ import annotations
 
-import copy
 import operator
-import pickle
 
 import lowtide as lt
 import numpy as np
@@ -42,50 +40,44 @@ def lazy(tmp_path_factory):
         yield {"Array": a, "Tokens": t}
 
 
-@pytest.mark.parametrize("kind", ["Array", "Tokens"])
 @pytest.mark.parametrize("other", OTHERS, ids=repr)
 @pytest.mark.parametrize("function", COMPARISONS + ARITHMETIC, ids=lambda f: f.__name__)
-def test_an_operator_is_refused_from_either_side(lazy, kind, function, other):
-    a = lazy[kind]
+def test_an_operator_is_refused_from_either_side(lazy, function, other):
+    a = lazy["Tokens"]
     formats = isinstance(other, str) and function is operator.mod  # "x" % a is text
     for operands in [(a, other)] if formats else [(a, other), (other, a)]:
-        with pytest.raises(TypeError, match=f"a lowtide.{kind} has no operator"):
+        with pytest.raises(TypeError, match=r"a lowtide.Tokens has no operator"):
             function(*operands)
     assert a.stats()["bytes_asked"] == 0
 
 
-@pytest.mark.parametrize("kind", ["Array", "Tokens"])
 @pytest.mark.parametrize("function", UNARY, ids=lambda f: f.__name__)
-def test_a_sign_is_refused(lazy, kind, function):
-    with pytest.raises(TypeError, match=f"a lowtide.{kind} has no operator"):
-        function(lazy[kind])
+def test_a_sign_is_refused(lazy, function):
+    with pytest.raises(TypeError, match=r"a lowtide.Tokens has no operator"):
+        function(lazy["Tokens"])
 
 
 @pytest.mark.parametrize("function", IN_PLACE, ids=lambda f: f.__name__)
-def test_an_ndarray_is_not_changed_by_what_is_on_disk(lazy, function):
+def test_an_ndarray_is_not_changed_by_tokens(lazy, function):
     mine = np.zeros((10, 3), np.int64)
-    for operands in ((mine, lazy["Array"]), (lazy["Array"], mine)):
-        with pytest.raises(TypeError, match=r"a lowtide.Array has no operator"):
+    for operands in ((mine, lazy["Tokens"]), (lazy["Tokens"], mine)):
+        with pytest.raises(TypeError, match=r"a lowtide.Tokens has no operator"):
             function(*operands)
     assert not mine.any()
 
 
+def test_an_array_and_tokens_do_not_mix(lazy):
+    a, t = lazy["Array"], lazy["Tokens"]
+    for operands in ((a, t), (t, a)):
+        with pytest.raises(TypeError, match=r"a lowtide.Tokens has no operator (\+|add): .*t\[i:j"):
+            operator.add(*operands)
+
+
 def test_the_message_says_what_to_write(lazy):
-    with pytest.raises(
-        TypeError, match=r"no operator ==: .*240 B.* a\[i:j\].*iter_chunks.*batches"
-    ):
-        lazy["Array"] == 3  # noqa: B015
     with pytest.raises(TypeError, match=r"no operator !=: its tokens are on disk.* t\[i:j\]"):
         lazy["Tokens"] != 3  # noqa: B015
     with pytest.raises(TypeError, match="to compare it with None, use `is`"):
-        lazy["Array"] == None  # noqa: B015, E711
-
-
-def test_a_mask_made_of_it_does_not_load_it(lazy):
-    a = lazy["Array"]
-    with pytest.raises(TypeError, match="no operator !="):
-        a[a != 3]
-    assert a.stats()["bytes_asked"] == 0
+        lazy["Tokens"] == None  # noqa: B015, E711
 
 
 @pytest.mark.parametrize("kind", ["Array", "Tokens"])
@@ -107,37 +99,8 @@ def test_identity_and_hash_are_those_of_the_object(lazy):
         a in [t, a]  # noqa: B015
 
 
-def test_two_arrays_are_not_compared(lazy):
-    a = lazy["Array"]
-    with pickle.loads(pickle.dumps(a)) as b, copy.copy(a) as c:
-        for other in (b, c, a):
-            with pytest.raises(TypeError, match="no operator =="):
-                a == other  # noqa: B015
-
-
-def test_functions_of_numpy_still_take_what_fits(lazy):
-    a, t = lazy["Array"], lazy["Tokens"]
-    data = np.arange(30).reshape(10, 3)
-    np.testing.assert_array_equal(np.add(a, 1), data + 1)
-    np.testing.assert_array_equal(np.sqrt(a), np.sqrt(data))
-    np.testing.assert_array_equal(np.equal(a, 3), data == 3)
-    np.testing.assert_array_equal(np.matmul(a, data.T), data @ data.T)
-    np.testing.assert_array_equal(np.concatenate([a, data]), np.concatenate([data, data]))
-    assert type(np.add(a, 1)) is np.ndarray
-    assert (np.sum(a), np.max(a), np.mean(a)) == (data.sum(), data.max(), data.mean())
-    assert np.array_equal(a, data)
-    assert np.allclose(data, a)
-    np.testing.assert_array_equal(a, data)
-    assert np.sum(t) == sum(range(1000))
-
-
-def test_functions_of_numpy_refuse_what_does_not_fit(tmp_path):
-    np.save(tmp_path / "m.npy", np.zeros((1000, 1000)))
-    with lt.open(tmp_path / "m.npy", memory="1MiB") as a:
-        for function in (np.sum, np.sqrt, lambda x: np.add(x, 1), lambda x: np.equal(1, x)):
-            with pytest.raises(ValueError, match="will not be loaded whole by accident"):
-                function(a)
-        assert a.stats()["bytes_asked"] == 0
+def test_functions_of_numpy_still_take_tokens_that_fit(lazy):
+    assert np.sum(lazy["Tokens"]) == sum(range(1000))
 
 
 def test_documents_and_batches_of_tokens_are_not_compared(lazy, tmp_path):

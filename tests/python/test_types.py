@@ -22,9 +22,16 @@ def test_everything_public_has_a_docstring():
     for name in set(lt.__all__) - {"__version__"}:
         public = getattr(lt, name)
         assert public.__doc__, name
-        for member, value in vars(public).items() if isinstance(public, type) else ():
+        for member, value in members(public):
             if not member.startswith("_") and (callable(value) or isinstance(value, property)):
                 assert value.__doc__, f"{name}.{member}"
+
+
+def members(public):
+    """The members of a class, also those of our own classes below it."""
+    bases = public.__mro__ if isinstance(public, type) else ()
+    ours = [base for base in bases if base.__module__.startswith("lowtide")]
+    return [item for base in ours for item in vars(base).items()]
 
 
 # Users never call these themselves: lt.open, a loader, a file make them.
@@ -46,7 +53,7 @@ def check_arguments(public, name):
     if not isinstance(public, type):
         check_function(public, public.__doc__, name)
         return
-    for member, value in vars(public).items():
+    for member, value in members(public):
         if inspect.isfunction(value) and not member.startswith("_"):
             check_function(value, value.__doc__, f"{name}.{member}")
     if name not in MADE_BY_OTHERS | {"When"}:
@@ -58,6 +65,13 @@ def check_function(function, text, name):
     for argument in inspect.signature(function).parameters:
         if argument not in ("self", "cls"):
             assert re.search(rf"^ +\**{argument}: [A-Z`\"(]", text, re.MULTILINE), (name, argument)
+
+
+def test_the_methods_of_an_array_are_listed_and_explained():
+    names = {"mean", "sum", "min", "max", "std", "var", "any", "all", "argmin", "argmax", "take"}
+    assert names <= set(dir(lt.Array))
+    for name in names:
+        assert "Args:" in inspect.getdoc(getattr(lt.Array, name))
 
 
 def test_import_brings_no_heavy_module():
