@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ceiling/trimmed_map.h"
+#include "core/mutex.h"
 #include "os/per_process.h"
 
 namespace lowtide {
@@ -56,8 +57,8 @@ class Registry {
   std::uint64_t stops_ = 0;    // a thread ends when there were more than at its start
   std::uint64_t changes_ = 0;  // incremented when maps_ changes: the thread must count again
 
-  static void before_fork();
-  static void after_fork();  // in both processes
+  static void before_fork() LOWTIDE_UNCHECKED;
+  static void after_fork() LOWTIDE_UNCHECKED;  // in both processes
 };
 
 }  // namespace lowtide
