@@ -24,7 +24,7 @@ function(lowtide_fetch name version)
           "  install it (Debian: apt-get install ${arg_DEBIAN})\n"
           "  unpack ${name} ${version} and give its folder: -DFETCHCONTENT_SOURCE_DIR_${upper}=FOLDER\n"
           "  build without ${arg_LOSS}: cmake -D${arg_OPTION}=OFF, or\n"
-          "    pip install -C cmake.define.${arg_OPTION}=OFF .\n")
+          "    pip install --config-settings=cmake.define.${arg_OPTION}=OFF .\n")
     endif()
     message(STATUS "lowtide: ${name} ${version} from ${source}")
   endif()

@@ -89,6 +89,11 @@ def cgroups() -> bool:
     return subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
 
+def clear_refs() -> bool:
+    """The kernel can reset the peak of a process (CONFIG_PROC_PAGE_MONITOR)."""
+    return os.access("/proc/self/clear_refs", os.W_OK)
+
+
 def seccomp() -> bool:
     return "Seccomp_filters" in Path("/proc/self/status").read_text(encoding="utf-8")
 
@@ -119,6 +124,7 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"keeps its cache|keeps pages|page cache of this file", disk, "temporary files not on a disk"),
     (r"tmpfs|no O_DIRECT|no direct I/O", disk, "temporary files not on a disk"),
     (r"notes no access|no file of 256 GiB", disk, "temporary files not on a disk"),
+    (r"VmHWM cannot be reset", clear_refs, "no peak of a process"),
     (r"cannot be mounted", mounts, "no mounts"),
     (r"pages cannot be locked|mlock", root, "no locked pages"),
     (r"/proc.* hidden|a chroot", root, "/proc is hidden"),

@@ -84,7 +84,10 @@ def install(other: str, folder: str) -> str:
 
 
 def _git(revision: str, *words: str) -> bytes:
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True)
+    try:
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True)
+    except FileNotFoundError:
+        sys.exit(f"against: revision {revision}: git is not installed")
     if done.returncode:
         sys.exit(f"against: revision {revision}: {done.stderr.decode().strip()}")
     return done.stdout

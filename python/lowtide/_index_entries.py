@@ -90,8 +90,8 @@ def _uses_axis(entry: Any) -> bool:
 def _entry(item: Any) -> Sequence[Any]:
     if item is None or item is Ellipsis or isinstance(item, (slice, bool)):
         return (item,)
-    if isinstance(item, (int, np.integer)):
-        return (int(item),)
+    if isinstance(item, int) or (isinstance(item, np.integer) and item.dtype.kind in "iu"):
+        return (int(item),)  # of kind "m" is a timedelta, which NumPy derives from its integers
     if not hasattr(item, "__array__") and hasattr(item, "__index__"):
         return (operator.index(item),)
     found = np.asarray(item)

@@ -6,8 +6,10 @@ line, reads, checks every row, and says its peaks. Run by test_memory.py, which 
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +87,21 @@ def run_job(jobs: dict[str, Any]) -> None:
     told = json.loads(sys.argv[1])
     import lowtide  # noqa: F401
 
+    report_peaks(functools.partial(jobs[told["job"]], told))
+
+
+def report_peaks(job: Callable[[], dict[str, Any]]) -> None:
+    """Says the memory before the job, waits for a line, and says what it found and its peaks."""
     exact = reset_resident_peak()
     before = read_status()
     print(json.dumps(before), flush=True)
     sys.stdin.readline()
-    found = jobs[told["job"]](told)
+    found = job()
     after = read_status()
     peak = after.get("resident_peak") if exact else None
     found["exact_growth"] = None if peak is None else peak - before["resident"]
     found["virtual_growth"] = after["virtual_peak"] - before["virtual"]
+    found["file_growth"] = after["file"] - before["file"]
     print(json.dumps(found), flush=True)
 
 

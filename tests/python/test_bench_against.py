@@ -35,13 +35,14 @@ def wheel(tmp_path):
     return path
 
 
-def run(*words, cwd):
+def run(*words, cwd, **env):
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(
         [sys.executable, str(PROGRAM), *map(str, words)],
         cwd=cwd,
         capture_output=True,
         text=True,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        env={**kept, **env},
     )
 
 
@@ -83,3 +84,9 @@ def test_what_cannot_be_installed_is_named(other, words, tmp_path):
     done = run(other, "rows", cwd=tmp_path)
     assert done.returncode == 1
     assert words in done.stderr
+
+
+def test_a_revision_without_git_is_an_error_of_one_line(tmp_path):
+    done = run("HEAD", "rows", cwd=tmp_path, PATH=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr == "against: revision HEAD: git is not installed\n"

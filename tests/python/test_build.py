@@ -1,4 +1,4 @@
-"""A build that lacks CLI11 or liburing downloads them, or fails and says what to do."""
+"""A build that lacks something downloads it, or fails and says what to do."""
 
 from __future__ import annotations
 
@@ -116,7 +116,8 @@ def test_a_build_that_cannot_download_fails_and_says_what_to_do(tmp_path, missin
     assert f"{missing} is not installed and could not be downloaded".lower() in told.lower()
     assert f"apt-get install {package}" in told
     assert f"cmake -D{option}=OFF" in told
-    assert f"pip install -C cmake.define.{option}=OFF ." in told
+    # In full: the pip of Debian 12 does not know -C.
+    assert f"pip install --config-settings=cmake.define.{option}=OFF ." in told
 
 
 def test_options_leave_both_out_without_a_network(tmp_path):
@@ -143,3 +144,13 @@ def test_a_file_with_another_hash_is_refused(tmp_path, forger):
     told = " ".join(done.stderr.split())
     assert f"its SHA-256 is {wrong}, not {SUMS[LIBURING]}" in told
     assert not (tmp_path / "_deps" / LIBURING).exists()
+
+
+def test_a_python_without_headers_is_named_with_its_package(tmp_path):
+    nowhere = f"-DPython_INCLUDE_DIR={tmp_path}/nowhere"
+    options = ["-DLOWTIDE_COMMAND=OFF", "-DLOWTIDE_URING=OFF", "-DLOWTIDE_PYTHON=ON"]
+    done = offline(tmp_path / "build", *options, nowhere)
+    assert done.returncode != 0
+    told = " ".join(done.stderr.split())
+    assert "lowtide: the headers of Python 3." in told
+    assert "apt-get install python3-dev" in told

@@ -34,6 +34,7 @@ def tools(of: Platform) -> dict[str, str]:
     """The environment of a build for this platform."""
     libraries = BUILT / of.name / "libraries"
     return {
+        "PATH": f"{no_multiarch(of)}:{os.environ['PATH']}",
         "CC": str(wrapper(of)),
         "AR": f"{of.machine}-linux-gnu-ar",
         "RANLIB": f"{of.machine}-linux-gnu-ranlib",
@@ -48,10 +49,22 @@ def wrapper(of: Platform) -> Path:
     """The compiler, which keeps to itself that Debian's musl-gcc takes itself for one of glibc."""
     script = BUILT / of.name / "cc"
     script.parent.mkdir(parents=True, exist_ok=True)
-    silence = '[ "$1" = --print-multiarch ] && exit'
+    silence = "case $1 in -print-multiarch | --print-multiarch) exit ;; esac"
     script.write_text(f'#!/bin/sh\n{silence}\nexec {compiler(of)} "$@"\n')
     script.chmod(0o755)
     return script
+
+
+def no_multiarch(of: Platform) -> Path:
+    """A folder in which dpkg-architecture fails.
+
+    If the compiler names no folder, Python before 3.12 asks it, and gets the headers of glibc.
+    """
+    script = BUILT / of.name / "programs" / "dpkg-architecture"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text("#!/bin/sh\nexit 1\n")
+    script.chmod(0o755)
+    return script.parent
 
 
 def make(step: Step, tree: Path, env: dict[str, str], *targets: str) -> None:
