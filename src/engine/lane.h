@@ -47,7 +47,8 @@ class Lane {
   // Reads on the calling thread if that is faster than handing the reads over. False: nothing was
   // read; submit them.
   [[nodiscard]] virtual bool read_here(std::span<const Read> reads, Outcome* outcome) noexcept = 0;
-  // The gap that the next merge would use; 0 for a lane that does not merge.
+  // The gap that the next merge would use; of a lane that merges sorted reads only, their average
+  // distance. 0 for a lane that does not merge.
   [[nodiscard]] virtual std::uint32_t gap_bytes() const noexcept = 0;
 
   [[nodiscard]] Traffic traffic() const noexcept;

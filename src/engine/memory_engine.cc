@@ -155,7 +155,7 @@ class MemoryEngine final : public Engine {
     if (data_.whole() || waits(prospect.resident)) {
       prospect.resident = prospect.held = true;
     } else if (prospect.resident && started()) {
-      prospect.gap_bytes = 0;  // the rest is here soon, which no look-ahead could repay
+      prospect.cached_distance_bytes = 0;  // the rest is here soon, which no look-ahead could repay
     }
     return prospect;
   }

@@ -54,9 +54,9 @@ Outcome RoutedEngine::read(std::span<const Read> reads) noexcept {
 // Nearly cached counts as cached: the few misses do not pay for sorting all of the hits.
 Prospect RoutedEngine::prospect() noexcept {
   if (!options_.past_cache) map_.refresh();
-  const bool resident = !options_.past_cache && map_.share() >= CacheMap::kHotShare;
-  return {.resident = resident,
-          .gap_bytes = (resident ? options_.hot : options_.cold)->gap_bytes()};
+  return {.resident = !options_.past_cache && map_.share() >= CacheMap::kHotShare,
+          .gap_bytes = options_.cold->gap_bytes(),
+          .cached_distance_bytes = options_.hot->gap_bytes()};
 }
 
 Traffic RoutedEngine::traffic() const noexcept {

@@ -11,7 +11,9 @@ namespace lowtide {
 double PlanContext::merge_share() const {
   const double distance = static_cast<double>(dataset.data_bytes()) /
                           static_cast<double>(room.sweep * batch_rows(schedule));
-  return static_cast<double>(prospect.gap_bytes) / distance;
+  const std::uint32_t gap_bytes =
+      prospect.resident ? prospect.cached_distance_bytes : prospect.gap_bytes;
+  return static_cast<double>(gap_bytes) / distance;
 }
 
 Batch PlanContext::make_batch(std::uint64_t turn, bool prefault) const {

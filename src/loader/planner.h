@@ -36,8 +36,8 @@ struct PlanContext {
   std::uint64_t next_turn = 0;   // the first turn that is not planned yet
   std::uint64_t first_turn = 0;  // where reading started, or started over
 
-  // The gap up to which reads are merged, as a share of the average distance of the samples of a
-  // full sweep.
+  // The distance up to which the engine merges reads, as a share of the average distance of the
+  // samples of a full sweep.
   [[nodiscard]] double merge_share() const;
   // A batch with the samples of a turn; their bytes are to be read. One of ragged data may need
   // more memory than it has.
