@@ -142,8 +142,8 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   const std::uint64_t plans =
       kSweepSets * sweep_samples * (read_bytes(dataset) + sizeof(std::uint32_t)) +
       (sweep_samples - room.set_samples) * kSetSampleBytes;
-  const std::uint64_t flight = (dataset.as_read() ? batch : rows * dataset.sample_bytes()) +
-                               rows * SweepPlanner::kSampleBytes;
+  const std::uint64_t flight =
+      (dataset.as_read() ? batch : rows * dataset.sample_bytes()) + rows * Bins::kSampleBytes;
   const std::uint64_t beside = plans + (dataset.as_read() ? 0 : room.elastic_bytes);
   const std::uint64_t fit = (elastic - std::min(elastic, beside)) / flight;
   // One that is ready goes to the consumer, who then has two for a moment.

@@ -1,11 +1,9 @@
 #include "loader/sweep.h"
 
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 #include <utility>
 
-#include "loader/sort.h"
 #include "lowtide/bytes.h"
 
 namespace lowtide {
@@ -14,18 +12,11 @@ namespace {
 // Of the gap to the average spacing of samples; below this so few reads merge that sweeping is
 // useless.
 constexpr double kLeastMergeShare = 0.1;
-// Samples per bin when all batches fly: sorting so few stays in the processor's cache.
-constexpr std::uint64_t kBinSamples = 1024;
-constexpr std::uint64_t kMostBins = 4096;
 // The first batch flies alone, because somebody waits for it. The next sweep has this many times as
 // many, and so on. A sweep of few batches meets no neighbours, so cached ones should be few; from a
 // disk, the second batch should not take long either.
 constexpr std::uint64_t kHotGrowth = 16;
 constexpr std::uint64_t kGrowth = 4;
-
-unsigned bits_for(std::uint64_t count) {  // to tell this many things apart
-  return static_cast<unsigned>(std::bit_width(std::max<std::uint64_t>(count, 1) - 1));
-}
 
 }  // namespace
 
@@ -33,11 +24,10 @@ SweepPlanner::SweepPlanner(PlanContext& context)
     : c_(context),
       batch_rows_(batch_rows(context.schedule)),
       parts_(context.dataset.parts()),
-      sample_bits_(bits_for(context.dataset.size())),
-      row_bits_(bits_for(batch_rows_)) {}
+      row_bits_(Bins::bits_for(batch_rows_)) {}
 
 bool SweepPlanner::can_sort(const Dataset& dataset, std::uint64_t rows, std::uint64_t batches) {
-  return bits_for(dataset.size()) + bits_for(rows) + bits_for(batches) < 64;
+  return Bins::bits_for(dataset.size()) + Bins::bits_for(rows) + Bins::bits_for(batches) < 64;
 }
 
 bool SweepPlanner::pays() const {
@@ -115,7 +105,7 @@ bool SweepPlanner::gives_up() {
 }
 
 bool SweepPlanner::submit() {
-  if (uncut_ == 0) return false;
+  if (bins_.left() == 0) return false;
   LoaderSet* const set = c_.sets.free();
   if (set == nullptr) return false;
   cut(set);
@@ -144,7 +134,7 @@ bool SweepPlanner::plan(const BatchQueue::News& news) {
     make_ring();
   }
   // With several parts a batch can join only at the start: each bin is cut once per part.
-  if (parts_ > 1 && (part_ > 0 || bin_ > 0)) return false;
+  if (parts_ > 1 && !bins_.at_start()) return false;
   const std::uint64_t limit = most_flying();
   if (flying_ == 0) {
     most_ = std::min(limit, most_ * (c_.prospect.resident ? kHotGrowth : kGrowth) + (most_ == 0));
@@ -217,20 +207,14 @@ void SweepPlanner::join(std::uint64_t turn) {
       flight.size_bytes = batch_rows_ * c_.dataset.sample_bytes();
       flight.bytes = raw_.data() + slot * flight.size_bytes;
     }
-    std::uint64_t place = slot << row_bits_;
     if (c_.dataset.sample_bytes() == 0) samples_.clear();
-    for (const std::uint64_t sample : samples_) {
-      bins_[sample >> bin_bits_].push_back(sample << place_bits_ | place++);
-    }
+    std::uint64_t place = slot << row_bits_;
+    for (const std::uint64_t sample : samples_) bins_.add(sample, place++);
     flight.left = samples_.size() * parts_;
-    uncut_ += flight.left;
   } catch (...) {
     // The consumer hears of it when it has had the batches before.
     flight.error = std::current_exception();
-    const std::uint64_t mask = (std::uint64_t{1} << place_bits_) - 1;
-    for (auto& bin : bins_) {
-      std::erase_if(bin, [&](std::uint64_t key) { return (key & mask) >> row_bits_ == slot; });
-    }
+    bins_.remove(slot << row_bits_, (slot + 1) << row_bits_);
   }
   if (flight.left == 0) ++complete_;
 }
@@ -242,54 +226,24 @@ void SweepPlanner::cut(LoaderSet* set) {
   const std::uint64_t sample_bytes = c_.dataset.sample_bytes();
   const std::uint64_t unit_bytes = c_.dataset.unit_bytes();
   const std::uint64_t row_mask = (std::uint64_t{1} << row_bits_) - 1;
-  const std::uint64_t slot_mask = (std::uint64_t{1} << (place_bits_ - row_bits_)) - 1;
-  while (uncut_ > 0 && set->slots.size() < c_.room.set_samples) {
-    if (taken_at_ == taken_.size() && !next_bin()) {
-      if (part_ == 0 && !set->slots.empty()) return;
-      continue;
+  while (bins_.left() > 0 && set->slots.size() < c_.room.set_samples) {
+    const std::uint64_t part = bins_.part();
+    const auto keys = bins_.take(c_.room.set_samples - set->slots.size());
+    if (keys.empty() && bins_.at_start() && !set->slots.empty()) return;
+    samples_.clear();
+    targets_.clear();
+    for (const std::uint64_t key : keys) {
+      const std::uint64_t place = bins_.place_of(key);
+      const Flight& flight = ring_[place >> row_bits_];
+      const std::uint64_t row = place & row_mask;
+      samples_.push_back(bins_.sample_of(key));
+      targets_.push_back(flight.bytes + (flight.offsets != nullptr
+                                             ? flight.offsets[row] * unit_bytes
+                                             : row * sample_bytes));
+      set->slots.push_back(static_cast<std::uint32_t>(place >> row_bits_));
     }
-    const std::size_t count =
-        std::min(c_.room.set_samples - set->slots.size(), taken_.size() - taken_at_);
-    samples_.resize(count);
-    targets_.resize(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t key = taken_[taken_at_ + i];
-      const std::uint64_t slot = key >> row_bits_ & slot_mask;
-      samples_[i] = key >> place_bits_;
-      const Flight& flight = ring_[slot];
-      const std::uint64_t row = key & row_mask;
-      targets_[i] = flight.bytes + (flight.offsets != nullptr ? flight.offsets[row] * unit_bytes
-                                                              : row * sample_bytes);
-      set->slots.push_back(static_cast<std::uint32_t>(slot));
-    }
-    c_.dataset.locate(part_, samples_, targets_, set->storage);
-    taken_at_ += count;
-    uncut_ -= count;
+    c_.dataset.locate(part, samples_, targets_, set->storage);
   }
-  if (uncut_ == 0) part_ = bin_ = 0;  // whoever joins next starts a sweep
-}
-
-// Takes the next bin that has samples. False: the sweep has reached the end of the current part.
-bool SweepPlanner::next_bin() {
-  taken_.clear();
-  taken_at_ = 0;
-  for (; bin_ < bins_.size(); ++bin_) {
-    std::vector<std::uint64_t>& bin = bins_[bin_];
-    if (bin.empty()) continue;
-    // Sorting by sample sorts by file offset (Dataset promises that). Equal samples may be in any
-    // order.
-    if (part_ == 0) radix_sort(place_bits_, bin_bits_, &bin, &scratch_);
-    if (part_ + 1 == parts_) {
-      taken_.swap(bin);
-    } else {
-      taken_ = bin;
-    }
-    ++bin_;
-    return true;
-  }
-  bin_ = 0;
-  part_ = part_ + 1 == parts_ ? 0 : part_ + 1;
-  return false;
 }
 
 void SweepPlanner::make_ring() {
@@ -298,20 +252,14 @@ void SweepPlanner::make_ring() {
     raw_ = {};
     raw_ = Memory(batches * batch_rows_ * c_.dataset.sample_bytes(), false, "reads ahead");
   }
-  place_bits_ = std::max(1U, row_bits_ + bits_for(batches));
-  const std::uint64_t bins =
-      std::clamp<std::uint64_t>(batches * batch_rows_ / kBinSamples, 1, kMostBins);
-  bin_bits_ = sample_bits_ - std::min(sample_bits_, bits_for(bins));
-  bins_.assign(((c_.dataset.size() - 1) >> bin_bits_) + 1, {});
+  bins_.reset(c_.dataset.size(), batches * batch_rows_, row_bits_ + Bins::bits_for(batches),
+              parts_);
   ring_.assign(batches, {});
 }
 
 void SweepPlanner::clear() {
-  for (auto& bin : bins_) bin.clear();
+  bins_.clear();
   for (Flight& flight : ring_) flight = {};
-  taken_.clear();
-  taken_at_ = 0;
-  part_ = bin_ = uncut_ = 0;
   flying_ = complete_ = most_ = 0;
   failed_ = false;
   error_ = nullptr;
@@ -322,8 +270,6 @@ void SweepPlanner::free_memory() {
   raw_ = {};
   bins_ = {};
   ring_ = {};
-  taken_ = {};
-  scratch_ = {};
 }
 
 }  // namespace lowtide

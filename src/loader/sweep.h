@@ -12,6 +12,7 @@
 #include <exception>
 #include <vector>
 
+#include "loader/bins.h"
 #include "loader/planner.h"
 #include "os/memory.h"
 
@@ -19,10 +20,6 @@ namespace lowtide {
 
 class SweepPlanner final : public Planner {
  public:
-  // Bookkeeping bytes per sample in flight: its key, in a vector that grows by doubling, and a copy
-  // while its bin is sorted.
-  static constexpr std::uint64_t kSampleBytes = 3 * sizeof(std::uint64_t);
-
   explicit SweepPlanner(PlanContext& context);
 
   // Whether so many batches in flight can be told apart: a sample and its place share 64 bits.
@@ -58,7 +55,6 @@ class SweepPlanner final : public Planner {
   [[nodiscard]] bool prepare(std::uint64_t held);
   void join(std::uint64_t turn);
   void cut(LoaderSet* set);
-  [[nodiscard]] bool next_bin();
   void make_ring();
   void clear();
 
@@ -67,7 +63,7 @@ class SweepPlanner final : public Planner {
 
   PlanContext& c_;
   const std::uint64_t batch_rows_, parts_;
-  const unsigned sample_bits_, row_bits_;
+  const unsigned row_bits_;
   std::vector<Flight> ring_;      // by turn
   std::uint64_t first_turn_ = 0;  // the first one in flight
   std::uint64_t flying_ = 0;      // flights
@@ -81,13 +77,7 @@ class SweepPlanner final : public Planner {
   std::exception_ptr error_;  // of that set
   std::uint64_t error_turn_ = 0;
 
-  unsigned place_bits_ = 1, bin_bits_ = 0;
-  std::vector<std::vector<std::uint64_t>> bins_;  // of keys: sample << place_bits_ | place
-  std::uint64_t uncut_ = 0;                       // samples in bins and in taken_, times parts left
-  std::uint64_t part_ = 0, bin_ = 0;              // where the sweep is
-  std::vector<std::uint64_t> taken_, scratch_;    // the keys of the bin that is being cut
-  std::size_t taken_at_ = 0;
-
+  Bins bins_;   // places are slot << row_bits_ | row
   Memory raw_;  // of samples as they are read, if they are not delivered so
   std::vector<std::uint64_t> samples_;
   std::vector<std::byte*> targets_;
