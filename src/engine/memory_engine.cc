@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -16,6 +15,7 @@
 
 #include "core/clock.h"
 #include "core/mutex.h"
+#include "engine/copiers.h"
 #include "engine/fill_race.h"
 #include "engine/held_data.h"
 #include "engine/split_sets.h"
@@ -29,71 +29,9 @@ namespace {
 // After an eighth was read, the rest will probably be needed too. Fresh memory costs more than the
 // reads that it saves, so a program that looks at a few rows must not pay for all of them.
 constexpr std::uint64_t kWorthShare = 8;
-// One memory channel feeds about two threads that copy, and a batch is copied by one thread.
-constexpr std::size_t kCopiers = 2;
 // Filling is mostly the kernel's work on fresh pages, which several threads share well. More would
 // take the processors from the consumer, whose batches come from the source meanwhile.
 constexpr std::uint64_t kFillers = 2;
-
-// Threads that copy sets; one thread copies a whole set.
-class Copiers {
- public:
-  explicit Copiers(const HeldData& data) : data_(data) {}
-
-  ~Copiers() {
-    std::vector<std::thread> threads;
-    {
-      const MutexLock lock(mutex_);
-      stopping_ = true;
-      threads.swap(threads_);
-    }
-    work_.notify_all();
-    for (std::thread& thread : threads) thread.join();
-  }
-
-  void submit(ReadSet& set) noexcept {
-    try {
-      const MutexLock lock(mutex_);
-      while (threads_.size() < kCopiers) {
-        threads_.push_back(start_thread("a thread that copies", [this] { run(); }));
-      }
-      queue_.push_back(&set);
-    } catch (const std::exception&) {  // no thread or no memory: copies on this thread
-      serve(set);
-      return;
-    }
-    work_.notify_one();
-  }
-
- private:
-  void run() {
-    while (ReadSet* const set = next()) serve(*set);
-  }
-
-  // Waits for a set; nullptr when it is time to end.
-  [[nodiscard]] ReadSet* next() LOWTIDE_EXCLUDES(mutex_) {
-    const MutexLock lock(mutex_);
-    while (!stopping_ && queue_.empty()) work_.wait(mutex_);
-    if (queue_.empty()) return nullptr;
-    ReadSet* const set = queue_.front();
-    queue_.pop_front();
-    return set;
-  }
-
-  void serve(ReadSet& set) const noexcept {
-    Outcome outcome;
-    outcome.cancelled = set.cancelled();
-    if (!outcome.cancelled) data_.copy(set.reads);
-    set.done(outcome);
-  }
-
-  const HeldData& data_;
-  Mutex mutex_;
-  CondVar work_;
-  std::deque<ReadSet*> queue_ LOWTIDE_GUARDED_BY(mutex_);
-  std::vector<std::thread> threads_ LOWTIDE_GUARDED_BY(mutex_);
-  bool stopping_ LOWTIDE_GUARDED_BY(mutex_) = false;
-};
 
 class MemoryEngine final : public Engine {
  public:

@@ -25,6 +25,22 @@ bool Plan::sorted(std::span<const Read> reads) {
   return true;
 }
 
+std::optional<std::uint64_t> Plan::sorted_distance(std::span<const Read> reads) {
+  std::uint64_t bytes = reads.back().from.size_bytes;
+  for (std::size_t i = 1; i < reads.size(); ++i) {
+    const Extent &last = reads[i - 1].from, &next = reads[i].from;
+    if (next.shard < last.shard) return std::nullopt;
+    if (next.shard > last.shard) {
+      bytes += last.size_bytes;
+    } else if (next.offset_bytes < last.offset_bytes) {
+      return std::nullopt;
+    } else {
+      bytes += next.offset_bytes - last.offset_bytes;
+    }
+  }
+  return bytes / reads.size();
+}
+
 void Plan::start(std::span<const Read> reads, PlanLimits limits) {
   reads_ = reads;
   limits_ = limits;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,6 +52,9 @@ class Plan {
   [[nodiscard]] std::uint64_t merged() const { return merged_; }
 
   [[nodiscard]] static bool sorted(std::span<const Read> reads);
+  // The average distance from one read to the next; nullopt if they are not sorted. Most sets that
+  // are not sorted are recognised by their first reads.
+  [[nodiscard]] static std::optional<std::uint64_t> sorted_distance(std::span<const Read> reads);
 
  private:
   [[nodiscard]] const Read& at(std::uint32_t i) const {

@@ -52,24 +52,6 @@ struct Piece {
   std::size_t first = 0, last = 0;      // of the spans, else of the reads
 };
 
-// The average distance from one read to the next; nullopt if they are not sorted. Most sets that
-// are not sorted are recognised by their first reads.
-std::optional<std::uint64_t> sorted_distance(std::span<const Read> reads) {
-  std::uint64_t bytes = reads.back().from.size_bytes;
-  for (std::size_t i = 1; i < reads.size(); ++i) {
-    const Extent &last = reads[i - 1].from, &next = reads[i].from;
-    if (next.shard < last.shard) return std::nullopt;
-    if (next.shard > last.shard) {
-      bytes += last.size_bytes;
-    } else if (next.offset_bytes < last.offset_bytes) {
-      return std::nullopt;
-    } else {
-      bytes += next.offset_bytes - last.offset_bytes;
-    }
-  }
-  return bytes / reads.size();
-}
-
 class PreadLane final : public Lane {
  public:
   PreadLane(std::shared_ptr<Files> files, const LaneOptions& options)
@@ -177,7 +159,7 @@ class PreadLane final : public Lane {
   }
 
   [[nodiscard]] bool worth_whole(std::span<const Read> reads) LOWTIDE_EXCLUDES(mutex_) {
-    const std::optional<std::uint64_t> distance = sorted_distance(reads);
+    const std::optional<std::uint64_t> distance = Plan::sorted_distance(reads);
     if (reads.size() < 2 || !distance) return false;
     const MutexLock lock(mutex_);
     return whole_.worth(*distance);

@@ -206,5 +206,27 @@ TEST(Plan, KnowsWhetherReadsAreSorted) {
   EXPECT_FALSE(Plan::sorted(shards));
 }
 
+TEST(Plan, KnowsTheAverageDistanceOfSortedReads) {
+  const auto distance = [](const std::vector<Extent>& extents) {
+    std::vector<Read> reads;
+    for (const Extent& extent : extents) reads.push_back({.from = extent, .into = nullptr});
+    return Plan::sorted_distance(reads);
+  };
+  EXPECT_EQ(distance({{.offset_bytes = 7, .size_bytes = 10}}), 10U);
+  EXPECT_EQ(
+      distance({{.offset_bytes = 0, .size_bytes = 10}, {.offset_bytes = 100, .size_bytes = 10}}),
+      55U);
+  EXPECT_EQ(
+      distance({{.offset_bytes = 100, .size_bytes = 10}, {.offset_bytes = 0, .size_bytes = 10}}),
+      std::nullopt);
+  EXPECT_EQ(distance({{.offset_bytes = 900, .size_bytes = 10, .shard = 0},
+                      {.offset_bytes = 0, .size_bytes = 10, .shard = 1}}),
+            10U)
+      << "nothing is between two shards";
+  EXPECT_EQ(distance({{.offset_bytes = 0, .size_bytes = 10, .shard = 1},
+                      {.offset_bytes = 900, .size_bytes = 10, .shard = 0}}),
+            std::nullopt);
+}
+
 }  // namespace
 }  // namespace lowtide::plan_test
