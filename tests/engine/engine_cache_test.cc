@@ -197,8 +197,11 @@ TEST_P(EngineCache, ReadsCachedRowsOneByOneIfTheyAreNotSortedOrFarApart) {
 }
 
 TEST_P(EngineCache, ReadsSortedCachedRowsTogetherWithWhatIsBetweenThem) {
-  if (GetParam() == EngineKind::uring) GTEST_SKIP() << "not for this engine";
   const Traffic traffic = traffic_of_cached_rows(folder_, GetParam(), true, 1200);
+  if (GetParam() == EngineKind::uring) {
+    EXPECT_EQ(traffic.merged, 0U) << "one thread feeds the ring, so nothing is gained";
+    return;
+  }
   EXPECT_LE(traffic.reads, 20U);
   EXPECT_GT(traffic.bytes_read, 590'000U);
   EXPECT_LT(traffic.bytes_read, 600'000U);
