@@ -7,7 +7,6 @@ Options that are not listed here go to `lowtide demo`.
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import subprocess
 import sys
@@ -17,6 +16,25 @@ from pathlib import Path
 from cgroup import MemoryGroup, Unavailable
 
 LIMIT_BYTES = 256 << 20  # a quarter of the matrix
+
+
+def run(command: list[str]) -> int:
+    """Runs a command, which gets the signals that this process gets; returns its exit code."""
+    child: subprocess.Popen[bytes] | None = None
+    early: list[int] = []  # signals that came before there was a child
+
+    def pass_on(number: int, _: object) -> None:
+        if child is None:
+            early.append(number)
+        else:
+            child.send_signal(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, pass_on)
+    child = subprocess.Popen(command)
+    for number in early:
+        child.send_signal(number)
+    return child.wait()
 
 
 def main(argv: list[str]) -> int:
@@ -36,10 +54,7 @@ def main(argv: list[str]) -> int:
         except Unavailable as error:
             print(f"Nothing is measured under a memory limit: {error}.", file=sys.stderr)
         command = Path(sys.executable).with_name("lowtide")
-        child = subprocess.Popen([command, "demo", *words])
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, _: os.kill(child.pid, number))
-        code = child.wait()
+        code = run([str(command), "demo", *words])
     if code == 0:
         print(f"\nThe pictures: {options.out}")
     return code
