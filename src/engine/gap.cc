@@ -68,12 +68,15 @@ bool WholeModel::worth(std::uint64_t distance_bytes) {
 void WholeModel::read_singly(std::uint64_t reads, std::uint64_t ns) {
   if (reads < kLeastReads) return;
   read_ns_ = moved(read_ns_, static_cast<double>(ns) / static_cast<double>(reads));
+  // A machine that is slow at one is slow at the other, until that is measured too.
+  if (!knows_bytes_) byte_ns_ = read_ns_ / kStartReadNs * kStartByteNs;
   fit();
 }
 
 void WholeModel::read_whole(std::uint64_t bytes, std::uint64_t ns) {
   if (bytes < kLeastWholeBytes) return;
   byte_ns_ = moved(byte_ns_, static_cast<double>(ns) / static_cast<double>(bytes));
+  knows_bytes_ = true;
   fit();
 }
 

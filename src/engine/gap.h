@@ -59,6 +59,7 @@ class WholeModel {
   void fit();
 
   double read_ns_ = kStartReadNs, byte_ns_ = kStartByteNs;
+  bool knows_bytes_ = false;  // byte_ns_ was measured
   std::uint32_t turn_ = 0;
   std::atomic<std::uint32_t> distance_bytes_ =
       static_cast<std::uint32_t>(kStartReadNs / kStartByteNs);

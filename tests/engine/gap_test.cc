@@ -122,6 +122,13 @@ TEST(WholeModel, FindsTheDistanceAtWhichBothCostTheSame) {
   EXPECT_FALSE(model.worth(20'000));
 }
 
+TEST(WholeModel, KeepsItsDistanceOnASlowMachineUntilBothCostsAreKnown) {
+  WholeModel model;
+  const std::uint32_t before = model.distance_bytes();
+  for (int i = 0; i < 500; ++i) model.read_singly(64, 64 * 3000);
+  EXPECT_NEAR(model.distance_bytes(), before, 1);
+}
+
 TEST(WholeModel, ForgetsAThreadThatLostItsProcessor) {
   WholeModel model;
   for (int i = 0; i < 500; ++i) {
