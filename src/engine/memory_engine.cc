@@ -180,7 +180,15 @@ class MemoryEngine final : public Engine {
   }
 
   void wake_waiting() noexcept {
-    while (ReadSet* const set = next_woken()) serve(*set, count_here(set->reads));
+    while (ReadSet* const set = next_woken()) {
+      Outcome outcome;
+      outcome.cancelled = set->cancelled();
+      if (outcome.cancelled) {
+        set->done(outcome);
+      } else {
+        serve(*set, count_here(set->reads));
+      }
+    }
   }
 
   // A set that need not wait any longer, or that nobody needs any more; nullptr: there is none.
