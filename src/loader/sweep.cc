@@ -133,13 +133,14 @@ std::uint64_t SweepPlanner::most_flying() const {
 // Lets one more batch join if there is room.
 bool SweepPlanner::plan(const BatchQueue::News& news) {
   if (c_.next_turn == c_.last_turn) return false;
-  if (ring_.size() != c_.room.sweep) {
+  const std::uint64_t limit = most_flying();
+  if (ring_.size() < limit || ring_.size() > c_.room.sweep ||
+      (flying_ == 0 && ring_.size() > limit)) {
     if (flying_ > 0) return false;
-    make_ring();
+    make_ring(limit);
   }
   // With several parts a batch can join only at the start: each bin is cut once per part.
   if (parts_ > 1 && !bins_.at_start()) return false;
-  const std::uint64_t limit = most_flying();
   if (flying_ == 0) {
     most_ = std::min(limit, most_ * (c_.prospect.resident ? kHotGrowth : kGrowth) + (most_ == 0));
     swept_ = 0;
@@ -250,8 +251,8 @@ void SweepPlanner::cut(LoaderSet* set) {
   }
 }
 
-void SweepPlanner::make_ring() {
-  const std::uint64_t batches = c_.room.sweep;
+// No longer than what flies: the memory of a short ring stays in the processor's cache.
+void SweepPlanner::make_ring(std::uint64_t batches) {
   if (!c_.dataset.as_read()) {
     raw_ = {};
     raw_ = Memory(batches * batch_rows_ * c_.dataset.sample_bytes(), false, "reads ahead");

@@ -55,7 +55,7 @@ class SweepPlanner final : public Planner {
   [[nodiscard]] bool prepare(std::uint64_t held);
   void join(std::uint64_t turn);
   void cut(LoaderSet* set);
-  void make_ring();
+  void make_ring(std::uint64_t batches);
   void clear();
 
   [[nodiscard]] std::uint64_t slot_of(std::uint64_t turn) const { return turn % ring_.size(); }
