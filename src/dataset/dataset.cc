@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/checked.h"
+
 namespace lowtide {
 namespace {
 
 constexpr std::size_t kPrefetchAhead = 4;
 constexpr std::uint64_t kPrefetchBytes = 1024;
 constexpr std::uint64_t kCacheLineBytes = 64;
+constexpr std::uint64_t kColumnAlignBytes = 64;  // for any element, and for vector instructions
 
 }  // namespace
 
@@ -26,14 +29,31 @@ void Dataset::deliver(std::span<const std::uint64_t> /*samples*/,
   }
 }
 
-void Dataset::lengths(std::span<const std::uint64_t> /*samples*/,
+void Dataset::lengths(std::uint32_t /*table*/, std::span<const std::uint64_t> /*samples*/,
                       std::span<std::uint64_t> out) const {
-  std::ranges::fill(out, sample_bytes());
+  std::ranges::fill(out, 1);
 }
 
-void Dataset::describe(std::uint64_t samples, std::span<const std::byte> /*batch*/,
-                       std::vector<Column>* columns) const {
-  columns->assign(1, {.size_bytes = samples * sample_bytes()});
+std::uint64_t Dataset::batch_bytes(std::uint64_t samples) const {
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < fields(); ++i) {
+    end = round_up(end, kColumnAlignBytes) + samples * field(i).unit_bytes;
+  }
+  return end;
+}
+
+void Dataset::describe(std::uint64_t samples, std::span<const std::uint64_t> offsets,
+                       std::span<const std::byte> /*batch*/, std::vector<Column>* columns) const {
+  columns->clear();
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < fields(); ++i) {
+    const SampleField field = this->field(i);
+    const std::uint64_t units =
+        field.table ? offsets[*field.table * (samples + 1) + samples] : samples;
+    const std::uint64_t start = round_up(end, kColumnAlignBytes);
+    columns->push_back({start, units * field.unit_bytes, field.kind, field.item_bytes});
+    end = start + units * field.unit_bytes;
+  }
 }
 
 }  // namespace lowtide

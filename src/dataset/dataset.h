@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,53 +20,72 @@ struct Column {
   std::uint64_t item_bytes = 1;  // at least 1
 };
 
+// What a sample has in one column of a batch that is delivered as it was read.
+struct SampleField {
+  std::uint64_t unit_bytes = 0;  // of a sample; if samples differ in length, of one unit of them
+  char kind = 'V';               // as in Column
+  std::uint64_t item_bytes = 1;
+  // Which of the tables of lengths says how many units each sample has. None: they are all equal.
+  std::optional<std::uint32_t> table = std::nullopt;
+};
+
 // Samples have the same size, unless the data set is ragged. A higher sample is never before a
-// lower one in the list of shards, so sorting samples sorts their reads. A sample is made of parts:
-// a row in C order has one part, a row in Fortran order has one per column, a sample of ragged data
-// has one.
+// lower one in the list of shards, so sorting samples sorts their reads. A sample has one field, or
+// one per column if rows of several arrays come together. A field is made of parts: a row in
+// Fortran order has one per column of the file, all others have one.
 //
-// A batch is delivered as its samples were read, one after the other, or in a form that deliver()
-// makes from them.
+// A batch is delivered as its samples were read, one field after the other, or in a form that
+// deliver() makes from them.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
   [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;          // samples
   [[nodiscard]] virtual std::uint64_t sample_bytes() const noexcept = 0;  // of the largest
+  [[nodiscard]] virtual std::size_t fields() const noexcept { return 1; }
+  [[nodiscard]] virtual SampleField field(std::size_t /*number*/) const noexcept {
+    return {.unit_bytes = sample_bytes()};
+  }
+  // Of the field that has most.
   [[nodiscard]] virtual std::uint64_t parts() const noexcept = 0;
-  // The most reads that locate makes for one part of one sample.
+  // The most reads that locate makes for one part of all fields of one sample.
   [[nodiscard]] virtual std::uint64_t reads_per_part() const noexcept = 0;
 
   [[nodiscard]] virtual std::uint64_t data_bytes()
       const noexcept = 0;  // the size of the data that samples are taken from
   [[nodiscard]] virtual std::string path(std::uint32_t shard) const = 0;
 
-  // Appends the reads that bring part `part` of samples[i] to targets[i]. Samples that are adjacent
-  // both in the file and in memory become one read.
-  virtual void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
+  // Appends the reads that bring part `part` of a field of samples[i] to targets[i]. Samples that
+  // are adjacent both in the file and in memory become one read. What is held in memory is copied
+  // at once.
+  virtual void locate(std::size_t field, std::uint64_t part, std::span<const std::uint64_t> samples,
                       std::span<std::byte* const> targets, std::vector<Read>& out) const = 0;
 
-  // Whether samples differ in size. They are delivered as they were read, and a batch says where
-  // each begins, in units.
-  [[nodiscard]] virtual bool ragged() const noexcept { return false; }
-  [[nodiscard]] virtual std::uint64_t unit_bytes() const noexcept { return 1; }
-  // Writes how many units each sample of ragged data has. May throw if lengths must be looked up.
-  virtual void lengths(std::span<const std::uint64_t> samples, std::span<std::uint64_t> out) const;
+  // How many tables of lengths there are; 0: all samples have the same size. Samples that differ in
+  // size are delivered as they were read, and a batch says where each begins, in units.
+  [[nodiscard]] virtual std::uint32_t tables() const noexcept { return 0; }
+  [[nodiscard]] bool ragged() const noexcept { return tables() > 0; }
+  // Writes how many units each sample has. May throw if lengths must be looked up.
+  virtual void lengths(std::uint32_t table, std::span<const std::uint64_t> samples,
+                       std::span<std::uint64_t> out) const;
 
   // Whether samples are delivered as they were read. Otherwise deliver() makes the batch.
   [[nodiscard]] virtual bool as_read() const noexcept { return true; }
-  // The size of a delivered batch of this many samples, below 2^62. Requires samples * sample_bytes
-  // to be below 2^62 too.
-  [[nodiscard]] virtual std::uint64_t batch_bytes(std::uint64_t samples) const {
-    return samples * sample_bytes();
-  }
+  // The size of a delivered batch of this many samples of equal size, below 2^62. Requires samples
+  // * sample_bytes to be below 2^62 too.
+  [[nodiscard]] virtual std::uint64_t batch_bytes(std::uint64_t samples) const;
   // Makes the batch in `out` from the samples at staged[i]. May throw, for example
   // std::invalid_argument for a token that does not fit. Any thread.
   virtual void deliver(std::span<const std::uint64_t> samples,
                        std::span<const std::byte* const> staged, std::byte* out) const;
-  // Describes the columns of a batch of this many samples that has been delivered in `batch`.
-  virtual void describe(std::uint64_t samples, std::span<const std::byte> batch,
-                        std::vector<Column>* columns) const;
+  // Describes the columns of a batch of this many samples. `offsets` has samples + 1 entries for
+  // each table of lengths. `batch` matters only if deliver() made it. If samples are delivered as
+  // they were read, a column is where the samples of its field are to be read to.
+  virtual void describe(std::uint64_t samples, std::span<const std::uint64_t> offsets,
+                        std::span<const std::byte> batch, std::vector<Column>* columns) const;
+
+  // Replaces samples by the numbers by which users know them.
+  virtual void number(std::span<std::uint64_t> /*samples*/) const {}
 };
 
 }  // namespace lowtide

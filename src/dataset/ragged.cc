@@ -24,8 +24,9 @@ Ragged::Ragged(std::shared_ptr<const TokenStream> stream,
   }
 }
 
-void Ragged::locate(std::uint64_t /*part*/, std::span<const std::uint64_t> samples,
-                    std::span<std::byte* const> targets, std::vector<Read>& out) const {
+void Ragged::locate(std::size_t /*field*/, std::uint64_t /*part*/,
+                    std::span<const std::uint64_t> samples, std::span<std::byte* const> targets,
+                    std::vector<Read>& out) const {
   std::array<std::uint64_t, 2> ends{};
   for (std::size_t i = 0; i < samples.size(); ++i) {
     documents_->offsets(samples[i], ends);
@@ -33,7 +34,8 @@ void Ragged::locate(std::uint64_t /*part*/, std::span<const std::uint64_t> sampl
   }
 }
 
-void Ragged::lengths(std::span<const std::uint64_t> samples, std::span<std::uint64_t> out) const {
+void Ragged::lengths(std::uint32_t /*table*/, std::span<const std::uint64_t> samples,
+                     std::span<std::uint64_t> out) const {
   std::array<std::uint64_t, 2> ends{};
   for (std::size_t i = 0; i < samples.size(); ++i) {
     documents_->offsets(samples[i], ends);
@@ -41,11 +43,11 @@ void Ragged::lengths(std::span<const std::uint64_t> samples, std::span<std::uint
   }
 }
 
-void Ragged::describe(std::uint64_t /*samples*/, std::span<const std::byte> batch,
-                      std::vector<Column>* columns) const {
-  columns->assign(1, {.size_bytes = batch.size(),
-                      .kind = token_type_name(stream_->type()).front(),
-                      .item_bytes = unit_bytes()});
+SampleField Ragged::field(std::size_t /*number*/) const noexcept {
+  return {.unit_bytes = stream_->item_bytes(),
+          .kind = token_type_name(stream_->type()).front(),
+          .item_bytes = stream_->item_bytes(),
+          .table = 0};
 }
 
 }  // namespace lowtide

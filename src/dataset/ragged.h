@@ -22,26 +22,25 @@ class Ragged final : public Dataset {
 
   [[nodiscard]] std::uint64_t size() const noexcept override { return documents_->size(); }
   [[nodiscard]] std::uint64_t sample_bytes() const noexcept override {
-    return longest_ * unit_bytes();
+    return longest_ * stream_->item_bytes();
   }
   [[nodiscard]] std::uint64_t parts() const noexcept override { return 1; }
   [[nodiscard]] std::uint64_t reads_per_part() const noexcept override {
     return stream_->most_reads(longest_);
   }
   [[nodiscard]] std::uint64_t data_bytes() const noexcept override {
-    return stream_->size() * unit_bytes();
+    return stream_->size() * stream_->item_bytes();
   }
   [[nodiscard]] std::string path(std::uint32_t shard) const override {
     return stream_->shards()->path(shard);
   }
-  void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
+  [[nodiscard]] SampleField field(std::size_t number) const noexcept override;
+  void locate(std::size_t field, std::uint64_t part, std::span<const std::uint64_t> samples,
               std::span<std::byte* const> targets, std::vector<Read>& out) const override;
 
-  [[nodiscard]] bool ragged() const noexcept override { return true; }
-  [[nodiscard]] std::uint64_t unit_bytes() const noexcept override { return stream_->item_bytes(); }
-  void lengths(std::span<const std::uint64_t> samples, std::span<std::uint64_t> out) const override;
-  void describe(std::uint64_t samples, std::span<const std::byte> batch,
-                std::vector<Column>* columns) const override;
+  [[nodiscard]] std::uint32_t tables() const noexcept override { return 1; }
+  void lengths(std::uint32_t table, std::span<const std::uint64_t> samples,
+               std::span<std::uint64_t> out) const override;
 
  private:
   const std::shared_ptr<const TokenStream> stream_;

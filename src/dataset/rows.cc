@@ -169,7 +169,7 @@ Rows Rows::flat() const {
   return all;
 }
 
-void Rows::locate(std::uint64_t part, std::span<const std::uint64_t> samples,
+void Rows::locate(std::size_t /*field*/, std::uint64_t part, std::span<const std::uint64_t> samples,
                   std::span<std::byte* const> targets, std::vector<Read>& out) const {
   if (columns_ == 1) {
     if (row_bytes_ <= kJoinBytes && in_a_row(samples, targets, row_bytes_)) {
@@ -189,11 +189,10 @@ void Rows::locate(std::uint64_t part, std::span<const std::uint64_t> samples,
   }
 }
 
-void Rows::describe(std::uint64_t samples, std::span<const std::byte> /*batch*/,
-                    std::vector<Column>* columns) const {
-  columns->assign(1, {.size_bytes = samples * row_bytes_,
-                      .kind = dtype_.byte_order == '>' ? 'V' : dtype_.kind,
-                      .item_bytes = std::max<std::uint64_t>(1, dtype_.itemsize_bytes)});
+SampleField Rows::field(std::size_t /*number*/) const noexcept {
+  return {.unit_bytes = row_bytes_,
+          .kind = dtype_.byte_order == '>' ? 'V' : dtype_.kind,
+          .item_bytes = std::max<std::uint64_t>(1, dtype_.itemsize_bytes)};
 }
 
 void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* target,

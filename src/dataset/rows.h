@@ -41,10 +41,9 @@ class Rows final : public Dataset {
   [[nodiscard]] std::string path(std::uint32_t shard) const override {
     return shards_->path(shard);
   }
-  void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
+  [[nodiscard]] SampleField field(std::size_t number) const noexcept override;
+  void locate(std::size_t field, std::uint64_t part, std::span<const std::uint64_t> samples,
               std::span<std::byte* const> targets, std::vector<Read>& out) const override;
-  void describe(std::uint64_t samples, std::span<const std::byte> batch,
-                std::vector<Column>* columns) const override;
 
   // Appends few long reads that bring rows first .. first + count - 1 to `target`. C order only.
   void locate_run(std::uint64_t first, std::uint64_t count, std::byte* target,

@@ -76,8 +76,9 @@ Windows::Window Windows::window_of(std::uint64_t sample) const {
   return {sources_[at], options_.anywhere ? inside : inside * options_.block_size};
 }
 
-void Windows::locate(std::uint64_t /*part*/, std::span<const std::uint64_t> samples,
-                     std::span<std::byte* const> targets, std::vector<Read>& out) const {
+void Windows::locate(std::size_t /*field*/, std::uint64_t /*part*/,
+                     std::span<const std::uint64_t> samples, std::span<std::byte* const> targets,
+                     std::vector<Read>& out) const {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const Window window = window_of(samples[i]);
     window.source.stream->locate(window.first_token, options_.block_size + 1,
@@ -91,8 +92,8 @@ void Windows::deliver(std::span<const std::uint64_t> samples,
   if (options_.separate) deliver_documents(samples, staged, out);
 }
 
-void Windows::describe(std::uint64_t samples, std::span<const std::byte> batch,
-                       std::vector<Column>* columns) const {
+void Windows::describe(std::uint64_t samples, std::span<const std::uint64_t> /*offsets*/,
+                       std::span<const std::byte> batch, std::vector<Column>* columns) const {
   const Shape shape = this->shape(samples);
   const std::uint64_t tokens = samples * options_.block_size;
   const std::uint64_t item = token_bytes(options_.to);

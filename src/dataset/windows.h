@@ -59,7 +59,7 @@ class Windows final : public Dataset {
   [[nodiscard]] std::uint64_t reads_per_part() const noexcept override { return most_reads_; }
   [[nodiscard]] std::uint64_t data_bytes() const noexcept override { return data_bytes_; }
   [[nodiscard]] std::string path(std::uint32_t shard) const override;
-  void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
+  void locate(std::size_t field, std::uint64_t part, std::span<const std::uint64_t> samples,
               std::span<std::byte* const> targets, std::vector<Read>& out) const override;
 
   [[nodiscard]] bool as_read() const noexcept override { return false; }
@@ -69,8 +69,8 @@ class Windows final : public Dataset {
   void deliver(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,
                std::byte* out) const override;
   // x and y; if documents are separated, also positions and cu_seqlens.
-  void describe(std::uint64_t samples, std::span<const std::byte> batch,
-                std::vector<Column>* columns) const override;
+  void describe(std::uint64_t samples, std::span<const std::uint64_t> offsets,
+                std::span<const std::byte> batch, std::vector<Column>* columns) const override;
 
   // Makes only x and y, for consecutive rows that need not be a whole batch.
   void widen_rows(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,

@@ -34,7 +34,7 @@ void take_columns(Store& store, const Rows& rows, std::vector<std::uint64_t>& sa
   }
   std::vector<Read> reads;
   for (std::uint64_t part = 0; part < rows.parts(); ++part) {
-    rows.locate(part, sorted, targets, reads);
+    rows.locate(0, part, sorted, targets, reads);
     if (reads.size() + sorted.size() > Engine::kMaxReads || part + 1 == rows.parts()) {
       store.read(reads);
       reads.clear();
@@ -115,8 +115,8 @@ void Array::take(RowList list, std::span<std::byte> out) const {
       return;
     }
     std::vector<Read> reads;
-    rows.locate(0, samples, targets_of(out.data() + first * row_bytes, samples.size(), row_bytes),
-                reads);
+    rows.locate(0, 0, samples,
+                targets_of(out.data() + first * row_bytes, samples.size(), row_bytes), reads);
     store->read(reads);
   });
 }

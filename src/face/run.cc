@@ -46,10 +46,12 @@ std::optional<Batch> Run::next_for(std::chrono::milliseconds timeout) {
     if (ended()) live.end();  // its claims become free for others
     return Batch();
   }
-  const std::uint64_t units = batch->offsets().empty() ? 0 : batch->offsets().back();
-  live.store->count_delivered(in_.dataset->ragged() ? units * in_.dataset->unit_bytes()
-                                                    : batch->rows() * in_.dataset->sample_bytes(),
-                              waited);
+  std::uint64_t bytes = batch->rows() * in_.dataset->sample_bytes();
+  if (in_.dataset->ragged()) {
+    bytes = 0;
+    for (std::size_t i = 0; i < batch->columns(); ++i) bytes += batch->column(i).size();
+  }
+  live.store->count_delivered(bytes, waited);
   ++turn_;
   return batch;
 }

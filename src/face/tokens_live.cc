@@ -141,12 +141,12 @@ Batch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill, std::uin
     fill(first, piece);
     if (keep_starts) buffer.samples.insert(buffer.samples.end(), piece.begin(), piece.end());
     reads.clear();
-    windows->locate(0, piece, targets, reads);
+    windows->locate(0, 0, piece, targets, reads);
     store->read(reads);
     windows->widen_rows(piece, targets, x + first * row_bytes, y + first * row_bytes);
   }
   buffer.rows = rows;
-  windows->describe(rows, buffer.memory.bytes(), &buffer.columns);
+  windows->describe(rows, {}, buffer.memory.bytes(), &buffer.columns);
   pool->deliver(batch);
   return batch;
 }

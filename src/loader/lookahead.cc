@@ -40,7 +40,10 @@ std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {
   std::optional<Batch> batch = queue_.next(timeout);
   if (batch && *batch) {
     Buffer& buffer = Buffer::of(*batch);
-    in_.dataset.describe(buffer.rows, buffer.delivered_bytes(in_.dataset), &buffer.columns);
+    if (!in_.dataset.as_read()) {
+      in_.dataset.describe(buffer.rows, {}, buffer.memory.bytes(), &buffer.columns);
+    }
+    in_.dataset.number(buffer.samples);
     pool_->deliver(*batch);
   }
   return batch;

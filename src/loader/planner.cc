@@ -25,10 +25,13 @@ Batch PlanContext::make_batch(std::uint64_t turn, bool prefault) const {
   buffer.rows = schedule.count(turn);
   buffer.samples.resize(buffer.rows);
   schedule.fill(order, turn, dataset.size(), buffer.samples);
-  if (!dataset.ragged()) return batch;
-  buffer.offsets.assign(buffer.rows + 1, 0);
-  dataset.lengths(buffer.samples, std::span(buffer.offsets).subspan(1));
-  std::partial_sum(buffer.offsets.begin(), buffer.offsets.end(), buffer.offsets.begin());
+  buffer.offsets.assign(dataset.tables() * (buffer.rows + 1), 0);
+  for (std::uint32_t table = 0; table < dataset.tables(); ++table) {
+    const auto ends = std::span(buffer.offsets).subspan(table * (buffer.rows + 1) + 1, buffer.rows);
+    dataset.lengths(table, buffer.samples, ends);
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  }
+  if (dataset.as_read()) dataset.describe(buffer.rows, buffer.offsets, {}, &buffer.columns);
   return batch;
 }
 

@@ -26,17 +26,11 @@ struct Batch::Buffer {
 
   Memory memory;
   std::vector<std::uint64_t> samples;
-  std::vector<std::uint64_t> offsets;  // only if samples differ in length
+  std::vector<std::uint64_t> offsets;  // rows + 1 for each table of lengths
   std::vector<Column> columns;         // in `memory`
   std::uint64_t rows = 0;
   std::uint64_t step = 0;
   std::uint64_t epoch = 0;
-
-  // Without what a shorter ragged batch leaves unused.
-  [[nodiscard]] std::span<const std::byte> delivered_bytes(const Dataset& dataset) const {
-    const std::span<const std::byte> all = memory.bytes();
-    return offsets.empty() ? all : all.first(offsets.back() * dataset.unit_bytes());
-  }
 
  private:
   friend class Batch;

@@ -32,6 +32,7 @@ constexpr std::uint64_t kMostSweep = std::uint64_t{1} << 20;          // batches
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
 // A buffer for ragged data has room for so many times the mean of its samples, and the longest one.
 constexpr std::uint64_t kRaggedShare = 2;
+constexpr std::uint64_t kAlignBytes = 64;  // between the arrays in a buffer
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
 
 // A set with few rows of many parts takes several parts together.
@@ -48,7 +49,7 @@ std::uint64_t read_bytes(const Dataset& dataset) {
 
 // A buffer holds the delivered batch and, if they differ, the samples as read after it.
 std::uint64_t raw_offset_bytes(const Dataset& dataset, const Schedule& schedule) {
-  return dataset.as_read() ? 0 : round_up(dataset.batch_bytes(batch_rows(schedule)), 64);
+  return dataset.as_read() ? 0 : round_up(dataset.batch_bytes(batch_rows(schedule)), kAlignBytes);
 }
 
 std::uint64_t batch_bytes(const Dataset& dataset, const Schedule& schedule) {
@@ -102,7 +103,9 @@ std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
     const std::uint64_t mean =
         dataset.data_bytes() / std::max<std::uint64_t>(dataset.size(), 1) + 1;
     const std::uint64_t usual = dataset.sample_bytes() + kRaggedShare * batch_rows(schedule) * mean;
-    bytes = std::min(bytes, usual);
+    bytes = std::min(bytes, usual) + dataset.fields() * kAlignBytes;
+  } else if (dataset.as_read()) {
+    bytes = dataset.batch_bytes(batch_rows(schedule));
   }
   return round_up(std::max<std::uint64_t>(raw_offset_bytes(dataset, schedule) + bytes, 1), 4096);
 }

@@ -60,6 +60,7 @@ bool StraightPlanner::submit() {
   LoaderSet* const set = group.error ? nullptr : c_.sets.free();
   if (set == nullptr) return false;
   cut(&group, &set->storage);
+  if (set->storage.empty()) return true;  // all of it is held in memory and has been copied
   set->first_turn = group.first_turn;
   ++group.flying;
   c_.sets.submit(*set);
@@ -125,16 +126,19 @@ void StraightPlanner::fill(Group* group, std::uint64_t turns) {
 // per part would cost a hand-over per column, so several parts go into one set.
 void StraightPlanner::cut(Group* group, std::vector<Read>* reads) {
   reads->clear();
-  const std::uint64_t sample_bytes = c_.dataset.sample_bytes();
   for (std::uint64_t taken = 0; !group->cut && taken < c_.room.set_samples;) {
     const Buffer& buffer = Buffer::of(group->batches[group->batch]);
     const std::uint64_t count = std::min(c_.room.set_samples - taken, buffer.rows - group->row);
+    const auto samples = std::span(buffer.samples).subspan(group->row, count);
     targets_.resize(count);
-    std::byte* const first =
-        buffer.memory.data() + c_.room.raw_offset_bytes + group->row * sample_bytes;
-    for (std::uint64_t i = 0; i < count; ++i) targets_[i] = first + i * sample_bytes;
-    c_.dataset.locate(group->part, std::span(buffer.samples).subspan(group->row, count), targets_,
-                      *reads);
+    for (std::size_t number = 0; number < c_.dataset.fields(); ++number) {
+      const std::uint64_t unit_bytes = c_.dataset.field(number).unit_bytes;
+      std::byte* const first =
+          buffer.memory.data() + group->row * unit_bytes +
+          (c_.dataset.as_read() ? buffer.columns[number].offset_bytes : c_.room.raw_offset_bytes);
+      for (std::uint64_t i = 0; i < count; ++i) targets_[i] = first + i * unit_bytes;
+      c_.dataset.locate(number, group->part, samples, targets_, *reads);
+    }
     taken += count;
     group->row += count;
     if (group->row < buffer.rows) continue;

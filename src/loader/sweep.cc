@@ -171,9 +171,16 @@ bool SweepPlanner::plan(const BatchQueue::News& news) {
 // Makes the batch that joins next. False: it is so long that all others must have been taken first.
 bool SweepPlanner::prepare(std::uint64_t held) {
   if (!c_.dataset.ragged()) return true;
-  if (!prepared_) prepared_ = c_.make_batch(c_.next_turn, /*prefault=*/false);
+  if (!prepared_) {
+    try {
+      prepared_ = c_.make_batch(c_.next_turn, /*prefault=*/false);
+    } catch (...) {
+      prepare_error_ = std::current_exception();
+      return true;
+    }
+  }
   Buffer& buffer = Buffer::of(prepared_);
-  const std::uint64_t bytes = buffer.offsets.back() * c_.dataset.unit_bytes();
+  const std::uint64_t bytes = buffer.columns.back().offset_bytes + buffer.columns.back().size_bytes;
   if (bytes <= buffer.memory.size()) return true;
   if (held > 0) {
     wake_below_ = std::max<std::size_t>(wake_below_, 1);
@@ -197,12 +204,12 @@ void SweepPlanner::join(std::uint64_t turn) {
   flight = {};
   ++flying_;
   try {
+    if (prepare_error_) std::rethrow_exception(std::exchange(prepare_error_, nullptr));
     if (c_.dataset.as_read()) {
       // The threads that read make the pages of many new buffers faster than this one.
       flight.batch =
           prepared_ ? std::exchange(prepared_, {}) : c_.make_batch(turn, /*prefault=*/false);
       const Buffer& buffer = Buffer::of(flight.batch);
-      if (c_.dataset.ragged()) flight.offsets = buffer.offsets.data();
       flight.size_bytes = buffer.memory.size();
       samples_.assign(buffer.samples.begin(), buffer.samples.end());
       flight.bytes = buffer.memory.data();
@@ -228,27 +235,40 @@ void SweepPlanner::join(std::uint64_t turn) {
 void SweepPlanner::cut(LoaderSet* set) {
   set->storage.clear();
   set->slots.clear();
-  const std::uint64_t sample_bytes = c_.dataset.sample_bytes();
-  const std::uint64_t unit_bytes = c_.dataset.unit_bytes();
-  const std::uint64_t row_mask = (std::uint64_t{1} << row_bits_) - 1;
   while (bins_.left() > 0 && set->slots.size() < c_.room.set_samples) {
     const std::uint64_t part = bins_.part();
     const auto keys = bins_.take(c_.room.set_samples - set->slots.size());
     if (keys.empty() && bins_.at_start() && !set->slots.empty()) return;
     samples_.clear();
-    targets_.clear();
     for (const std::uint64_t key : keys) {
-      const std::uint64_t place = bins_.place_of(key);
-      const Flight& flight = ring_[place >> row_bits_];
-      const std::uint64_t row = place & row_mask;
       samples_.push_back(bins_.sample_of(key));
-      targets_.push_back(flight.bytes + (flight.offsets != nullptr
-                                             ? flight.offsets[row] * unit_bytes
-                                             : row * sample_bytes));
-      set->slots.push_back(static_cast<std::uint32_t>(place >> row_bits_));
+      set->slots.push_back(static_cast<std::uint32_t>(bins_.place_of(key) >> row_bits_));
     }
-    c_.dataset.locate(part, samples_, targets_, set->storage);
+    for (std::size_t number = 0; number < c_.dataset.fields(); ++number) {
+      locate(keys, number, part, &set->storage);
+    }
   }
+}
+
+// Appends the reads of one field of these samples, which are in samples_ too.
+void SweepPlanner::locate(std::span<const std::uint64_t> keys, std::size_t number,
+                          std::uint64_t part, std::vector<Read>* reads) {
+  const SampleField field = c_.dataset.field(number);
+  const std::uint64_t row_mask = (std::uint64_t{1} << row_bits_) - 1;
+  targets_.clear();
+  for (const std::uint64_t key : keys) {
+    const std::uint64_t place = bins_.place_of(key);
+    const Flight& flight = ring_[place >> row_bits_];
+    std::uint64_t unit = place & row_mask;
+    std::byte* column = flight.bytes;
+    if (flight.batch) {
+      const Buffer& buffer = Buffer::of(flight.batch);
+      column += buffer.columns[number].offset_bytes;
+      if (field.table) unit = buffer.offsets[*field.table * (buffer.rows + 1) + unit];
+    }
+    targets_.push_back(column + unit * field.unit_bytes);
+  }
+  c_.dataset.locate(number, part, samples_, targets_, *reads);
 }
 
 // No longer than what flies: the memory of a short ring stays in the processor's cache.
@@ -269,6 +289,7 @@ void SweepPlanner::clear() {
   failed_ = false;
   error_ = nullptr;
   prepared_ = {};
+  prepare_error_ = nullptr;
 }
 
 void SweepPlanner::free_memory() {

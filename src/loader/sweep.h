@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <vector>
 
 #include "loader/bins.h"
@@ -40,10 +41,9 @@ class SweepPlanner final : public Planner {
   // A batch that is being read.
   struct Flight {
     Batch batch = {};            // without one if batches are not delivered as they are read
-    std::byte* bytes = nullptr;  // where its samples go, one after the other
+    std::byte* bytes = nullptr;  // where its samples go
     std::uint64_t size_bytes = 0;
-    const std::uint64_t* offsets = nullptr;  // of ragged samples, in units
-    std::uint64_t left = 0;                  // samples that have not landed, times their parts
+    std::uint64_t left = 0;  // samples that have not landed, times their parts
     std::exception_ptr error = nullptr;
   };
 
@@ -55,6 +55,8 @@ class SweepPlanner final : public Planner {
   [[nodiscard]] bool prepare(std::uint64_t held);
   void join(std::uint64_t turn);
   void cut(LoaderSet* set);
+  void locate(std::span<const std::uint64_t> keys, std::size_t number, std::uint64_t part,
+              std::vector<Read>* reads);
   void make_ring(std::uint64_t batches);
   void clear();
 
@@ -83,7 +85,8 @@ class SweepPlanner final : public Planner {
   std::vector<std::byte*> targets_;
   std::vector<const std::byte*> staged_;
   std::vector<Batch> ready_;
-  Batch prepared_;  // the one that joins next, if batches are delivered as they are read
+  Batch prepared_;                    // the one that joins next, if samples differ in length
+  std::exception_ptr prepare_error_;  // why there is none
 };
 
 }  // namespace lowtide

@@ -208,12 +208,12 @@ TEST(Ragged, HasEveryDocumentAsASample) {
     EXPECT_EQ(ragged.data_bytes(), 22 * 2U);
     const Offsets samples{4, 1, 0, 3};
     Offsets lengths(samples.size());
-    ragged.lengths(samples, lengths);
+    ragged.lengths(0, samples, lengths);
     EXPECT_EQ(lengths, (Offsets{6, 0, 8, 1}));
     std::vector<std::byte> memory(64);
     const std::vector<std::byte*> targets{&memory[0], &memory[20], &memory[30], &memory[50]};
     std::vector<Read> reads;
-    ragged.locate(0, samples, targets, reads);
+    ragged.locate(0, 0, samples, targets, reads);
     ASSERT_EQ(reads.size(), 3U) << "an empty document needs no read";
     EXPECT_EQ(reads[0].from.shard, 1U);
     EXPECT_EQ(reads[0].from.offset_bytes, 2U);

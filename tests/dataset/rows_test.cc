@@ -121,7 +121,7 @@ TEST_P(RowsOf, EveryShapeAndOrderGoToTheirPlaces) {
     const auto targets = rows_in(out, samples.size(), rows.sample_bytes());
     for (std::uint64_t part = 0; part < rows.parts(); ++part) {
       std::vector<Read> reads;
-      rows.locate(part, samples, targets, reads);
+      rows.locate(0, part, samples, targets, reads);
       EXPECT_LE(reads.size(), samples.size() * rows.reads_per_part());
       files.serve(reads);
     }
@@ -167,14 +167,14 @@ TEST(Rows, JoinsNeighboursInFileAndMemory) {
   std::vector<std::byte*> targets;
   for (std::size_t i = 0; i < 1000; ++i) targets.push_back(out.data() + i * 40);
   std::vector<Read> reads;
-  rows.locate(0, samples, targets, reads);
+  rows.locate(0, 0, samples, targets, reads);
   ASSERT_EQ(reads.size(), 1U);
   EXPECT_EQ(reads[0].from.offset_bytes, 128U + 50 * 40);
   EXPECT_EQ(reads[0].from.size_bytes, 40'000U);
 
   std::swap(targets[500], targets[501]);
   reads.clear();
-  rows.locate(0, samples, targets, reads);
+  rows.locate(0, 0, samples, targets, reads);
   EXPECT_EQ(reads.size(), 4U) << "neighbours in the file that are none in memory stay apart";
 }
 
@@ -200,7 +200,7 @@ TEST(Rows, JoinsTheCellsOfAColumn) {
   const std::vector<std::uint64_t> samples{5, 6, 900};
   const std::vector<std::byte*> targets{out.data(), out.data() + 4, out.data() + 100};
   std::vector<Read> reads;
-  rows.locate(1, samples, targets, reads);
+  rows.locate(0, 1, samples, targets, reads);
   ASSERT_EQ(reads.size(), 2U);
   EXPECT_EQ(reads[0].from.offset_bytes, 4U * (1000 + 5));
   EXPECT_EQ(reads[0].from.size_bytes, 8U);
@@ -236,7 +236,7 @@ TEST(Rows, SplitsRowsAboveOneGiB) {
     } else {
       const std::vector<std::uint64_t> samples{2};
       const std::vector<std::byte*> targets{base};
-      rows.locate(0, samples, targets, reads);
+      rows.locate(0, 0, samples, targets, reads);
       EXPECT_EQ(reads.size(), 5U);
     }
     std::uint64_t at = 77 + 2 * kRowBytes;

@@ -45,7 +45,7 @@ std::vector<std::byte> deliver(const Windows& windows, const std::vector<std::st
   std::vector<std::byte*> targets;
   for (auto& one : raw) targets.push_back(one.data());
   std::vector<Read> reads;
-  windows.locate(0, samples, targets, reads);
+  windows.locate(0, 0, samples, targets, reads);
   EXPECT_LE(reads.size(), samples.size() * windows.reads_per_part());
   for (const Read& read : reads) {
     const std::string& shard = shards.at(read.from.shard);

@@ -31,7 +31,7 @@ class Lengths final : public Dataset {
   std::uint64_t reads_per_part() const noexcept override { return 1; }
   std::uint64_t data_bytes() const noexcept override { return starts_.back() * 4; }
   std::string path(std::uint32_t /*shard*/) const override { return "data"; }
-  void locate(std::uint64_t /*part*/, std::span<const std::uint64_t> samples,
+  void locate(std::size_t /*field*/, std::uint64_t /*part*/, std::span<const std::uint64_t> samples,
               std::span<std::byte* const> targets, std::vector<Read>& out) const override {
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const auto size = static_cast<std::uint32_t>(lengths_[samples[i]] * 4);
@@ -40,15 +40,13 @@ class Lengths final : public Dataset {
                      .into = targets[i]});
     }
   }
-  bool ragged() const noexcept override { return true; }
-  std::uint64_t unit_bytes() const noexcept override { return 4; }
-  void lengths(std::span<const std::uint64_t> samples,
+  SampleField field(std::size_t /*number*/) const noexcept override {
+    return {.unit_bytes = 4, .kind = 'u', .item_bytes = 4, .table = 0};
+  }
+  std::uint32_t tables() const noexcept override { return 1; }
+  void lengths(std::uint32_t /*table*/, std::span<const std::uint64_t> samples,
                std::span<std::uint64_t> out) const override {
     for (std::size_t i = 0; i < samples.size(); ++i) out[i] = lengths_[samples[i]];
-  }
-  void describe(std::uint64_t /*samples*/, std::span<const std::byte> batch,
-                std::vector<Column>* columns) const override {
-    columns->assign(1, {.size_bytes = batch.size(), .kind = 'u', .item_bytes = 4});
   }
   [[nodiscard]] std::string sample(const std::string& held, std::uint64_t number) const {
     return held.substr(starts_[number] * 4, lengths_[number] * 4);

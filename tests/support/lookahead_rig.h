@@ -106,9 +106,9 @@ class OtherRows : public Dataset {
   std::uint64_t reads_per_part() const noexcept override { return 1; }
   std::uint64_t data_bytes() const noexcept override { return rows_.data_bytes(); }
   std::string path(std::uint32_t shard) const override { return rows_.path(shard); }
-  void locate(std::uint64_t part, std::span<const std::uint64_t> samples,
+  void locate(std::size_t field, std::uint64_t part, std::span<const std::uint64_t> samples,
               std::span<std::byte* const> targets, std::vector<Read>& out) const override {
-    rows_.locate(part, samples, targets, out);
+    rows_.locate(field, part, samples, targets, out);
   }
 
  private:
