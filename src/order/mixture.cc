@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
+#include "order/wide.h"
+
 namespace lowtide {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;  // in 2^-64
 
