@@ -1,9 +1,7 @@
 #include "order/mixture.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -11,20 +9,13 @@
 #include <string>
 #include <utility>
 
+#include "order/weights.h"
+#include "order/wide.h"
+
 namespace lowtide {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
-
 constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;  // in 2^-64
-
-std::string text_of(double value) {
-  if (std::isnan(value)) return "nan";
-  std::array<char, 32> text;
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-  assert(error == std::errc{});
-  return {text.data(), end};
-}
 
 void validate(std::span<const double> weights) {
   if (weights.empty()) throw std::invalid_argument("weights: none given; give one per source");
@@ -34,8 +25,7 @@ void validate(std::span<const double> weights) {
   }
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (std::isfinite(weights[i]) && weights[i] > 0) continue;
-    throw std::invalid_argument("weights: entry " + std::to_string(i) + " is " +
-                                text_of(weights[i]) + "; each must be a number above 0");
+    refuse_weight(i, weights[i], "each must be a number above 0");
   }
 }
 

@@ -22,7 +22,7 @@ class Order {
 
   // Writes the samples at positions first, first + 1, ... of this epoch into `out`.
   // Requires first <= size() and out.size() <= size() - first. No table that grows with the data
-  // set. Any thread.
+  // set, except that of a weighted order. Any thread.
   virtual void fill(std::uint64_t epoch, std::uint64_t first,
                     std::span<std::uint64_t> out) const noexcept = 0;
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "order/mix.h"
+#include "order/uniform.h"
 
 namespace lowtide {
 namespace {
@@ -17,15 +18,15 @@ constexpr std::uint64_t kRandomDraws = 0x72616E646F6D;  // "random"
 class Random final : public Order {
  public:
   Random(std::uint64_t positions, std::uint64_t limit, std::uint64_t seed)
-      : positions_(positions), limit_(limit), seed_(seed), biased_((0 - limit) % limit) {}
+      : positions_(positions), seed_(seed), choose_(limit) {}
 
   [[nodiscard]] std::uint64_t size() const noexcept override { return positions_; }
 
   void fill(std::uint64_t epoch, std::uint64_t first,
             std::span<std::uint64_t> out) const noexcept override {
     assert(first <= positions_ && out.size() <= positions_ - first);
-    const std::uint64_t key = mix64(key_of(limit_, seed_, epoch) + kRandomDraws);
-    for (std::uint64_t& sample : out) sample = below_limit(draw(key, first++));
+    const std::uint64_t key = mix64(key_of(choose_.limit(), seed_, epoch) + kRandomDraws);
+    for (std::uint64_t& sample : out) sample = choose_(draw(key, first++)).value;
   }
 
   [[nodiscard]] std::optional<std::uint64_t> position_of(
@@ -34,22 +35,9 @@ class Random final : public Order {
   }
 
  private:
-  // The high half of hash * limit is the sample. 2^64 is not a multiple of most limits; the low
-  // half identifies the few hashes that would favour some samples. Such a hash becomes the key of
-  // further draws, so that a position does not depend on the positions before it.
-  [[nodiscard]] std::uint64_t below_limit(std::uint64_t hash) const noexcept {
-    __extension__ using Product = unsigned __int128;
-    Product product = Product{hash} * limit_;
-    for (std::uint64_t again = 0; static_cast<std::uint64_t>(product) < biased_; ++again) {
-      product = Product{draw(hash, again)} * limit_;
-    }
-    return static_cast<std::uint64_t>(product >> 64);
-  }
-
   std::uint64_t positions_;
-  std::uint64_t limit_;
   std::uint64_t seed_;
-  std::uint64_t biased_;  // 2^64 mod limit: how many hashes must be rejected
+  Uniform choose_;
 };
 
 }  // namespace
