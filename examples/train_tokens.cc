@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "lowtide/tokens.h"
+#include "lowtide/loader.h"
 
 namespace {
 

@@ -2,8 +2,9 @@
 //
 //   while (lowtide::Batch batch = batches.next()) use(batch.index(), batch.as<float>());
 //
-// Rows of an array are one column. Windows of tokens are two, x and y; where documents are
-// separated, positions and cu_seqlens follow.
+// Rows of an array are one column, and rows of several arrays that come together are one each.
+// Windows of tokens are two, x and y; where documents are separated, positions and cu_seqlens
+// follow.
 #pragma once
 
 #include <cstddef>
@@ -55,8 +56,8 @@ class Batch {
   // Empty if the caller chose the samples (Tokens::windows).
   [[nodiscard]] std::span<const std::uint64_t> index() const noexcept;
   // Where each sample starts if samples differ in length, and the end: rows() + 1 elements, from 0.
-  // Otherwise empty.
-  [[nodiscard]] std::span<const std::uint64_t> offsets() const noexcept;
+  // Otherwise empty. Columns with lengths of their own have a table each, in the order of columns.
+  [[nodiscard]] std::span<const std::uint64_t> offsets(std::size_t table = 0) const noexcept;
   // The step of this rank in its epoch, from 0.
   [[nodiscard]] std::uint64_t step() const noexcept;
   [[nodiscard]] std::uint64_t epoch() const noexcept;

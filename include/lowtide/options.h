@@ -28,7 +28,7 @@ enum class CacheMode { automatic, keep, drop };
 // The order of an epoch. Each value has a word, as above.
 //   shuffle:    each sample once, in a permutation that depends only on the number of samples, the
 //               seed and the epoch.
-//   random:     windows that start at any token, drawn with replacement. For tokens only.
+//   random:     samples drawn with replacement; windows start at any token. For a Loader only.
 //   sequential: each sample once, in file order.
 enum class OrderKind { shuffle, random, sequential };
 
@@ -60,6 +60,19 @@ struct ReadOptions {
 // Borrowed: the memory must outlive the call, or the Batches made from it.
 using RowList = std::variant<std::span<const std::int64_t>, std::span<const std::uint64_t>,
                              std::span<const std::int32_t>, std::span<const std::uint32_t>>;
+
+// Evenly spaced rows: first, first + step, ..., `count` of them.
+struct RowRange {
+  std::uint64_t first = 0;
+  std::int64_t step = 1;  // not 0; below 0 the rows descend
+  std::uint64_t count = 0;
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return count; }
+  [[nodiscard]] std::uint64_t operator[](std::uint64_t index) const noexcept {
+    return first + index * static_cast<std::uint64_t>(step);  // modulo 2^64
+  }
+};
+using RowSelection = std::variant<RowRange, RowList>;
 
 // Why io_uring cannot be used here, in one line; empty if it works. Found out by trying.
 [[nodiscard]] std::string why_no_uring();

@@ -1,20 +1,16 @@
 // tokens.h - token files that are bigger than memory, delivered as windows for training.
 //
 //   auto tokens = lowtide::Tokens::open("train.bin");
-//   lowtide::Loader loader(tokens, {.batch_size = 12, .block_size = 1024, .seed = 1337});
-//   for (const lowtide::Batch& batch : loader) {
-//     train(batch.as<std::int64_t>(lowtide::kX), batch.as<std::int64_t>(lowtide::kY));
-//   }
+//   lowtide::Batch batch = tokens.batch(12, 1024, seed);  // for an epoch: lowtide/loader.h
+//   train(batch.as<std::int64_t>(lowtide::kX), batch.as<std::int64_t>(lowtide::kY));
 //
 // A window is block_size + 1 consecutive tokens: x is the first block_size of them, y the last.
 // All files that are opened together form one stream; windows cross from one file to the next.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -131,108 +127,8 @@ class Tokens {
   [[nodiscard]] bool closed() const;
 
  private:
-  friend class Loader;
   explicit Tokens(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
-};
-
-// What a Loader delivers.
-struct LoaderOptions {
-  std::uint64_t batch_size = 12;    // windows per step of one rank, at least 1
-  std::uint64_t block_size = 1024;  // tokens, at least 1
-  // Windows start at multiples of block_size; with OrderKind::random anywhere.
-  OrderKind order = OrderKind::shuffle;
-  std::uint64_t seed = 0;
-  std::uint64_t rank = 0;
-  std::uint64_t world_size = 1;
-  std::optional<std::uint64_t> epochs = std::nullopt;  // default: no end
-  bool drop_last = true;  // false, with one rank only: the last batch of an epoch may be short
-  // The most batches to read ahead. Default: as many as pay off.
-  std::optional<std::uint64_t> prefetch = std::nullopt;
-  std::string dtype = "int64";  // of x and y
-  // A separate budget for this loader, in bytes. 0: the loader shares the budget of its tokens; a
-  // mixture gets a separate one, as large as the largest of its sources.
-  std::uint64_t memory_bytes = 0;
-  bool separate_documents = false;  // adds the columns kPositions and kCuSeqlens
-};
-
-class Run;            // internal
-class LoaderSources;  // internal
-
-// Batches of windows, epoch after epoch, read ahead on threads of its own. One consumer at a time;
-// cancel() may be called from any thread. In the child of a fork it continues from the same step
-// with threads of its own.
-class Loader {
- public:
-  // Reading starts with the first next(). Throws std::invalid_argument for a wrong option, for
-  // fewer windows than one step of all ranks needs and for a budget that is too small. If a file
-  // has changed since it was opened, throws FormatError (truncated) or IoError (rewritten).
-  Loader(const Tokens& tokens, const LoaderOptions& options);
-  // Mixes sources by weight. In every prefix of the order each source has its share, to within 1
-  // window (1.5 with more than two sources). A source that ends starts its own next epoch. Weights
-  // must be above 0; only their ratios count. Throws as above.
-  Loader(std::span<const std::pair<Tokens, double>> sources, const LoaderOptions& options);
-  Loader(Loader&&) noexcept;
-  Loader& operator=(Loader&&) noexcept;
-  // Cancels. Waits only for reads that the kernel has already started.
-  ~Loader();
-
-  // The next batch, across epochs; an empty one after the last epoch and after cancel(). Blocks
-  // until the batch has been read. Throws the first error of a reader (IoError, FormatError), with
-  // step and path, and std::invalid_argument for a token that does not fit `dtype`; the next call
-  // tries again.
-  [[nodiscard]] Batch next();
-  // As next(), but returns nullopt after `timeout`, so that the caller can check for Ctrl-C.
-  [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout);
-  // The next batch if it belongs to this epoch, otherwise an empty one.
-  [[nodiscard]] Batch next_in(std::uint64_t epoch);
-  // For range-for: the rest of the current epoch. The next loop covers the next epoch.
-  [[nodiscard]] BatchIterator<Loader> begin() { return {*this, epoch()}; }
-  [[nodiscard]] static std::default_sentinel_t end() { return {}; }
-  // Ends the loader: a next() that waits returns an empty batch, and so does every later one.
-  void cancel() noexcept;
-
-  // The steps of a whole epoch.
-  [[nodiscard]] std::uint64_t steps() const;
-  // The steps left in the current epoch; 0 after the last one.
-  [[nodiscard]] std::uint64_t steps_left() const;
-  // The epoch and the step of the next batch.
-  [[nodiscard]] std::uint64_t epoch() const;
-  [[nodiscard]] std::uint64_t step() const;
-
-  // Continues at a step of an epoch (default: the current one). Steps are counted from the start of
-  // the epoch under the current batch size and world size. O(1). Throws std::out_of_range.
-  void seek(std::uint64_t step, std::optional<std::uint64_t> epoch = std::nullopt);
-  // Leaves out steps first .. last - 1 of an epoch (default: the current one). They must not have
-  // been delivered yet. Skips are saved in the state and stay in force: if you seek back or restore
-  // that state, the steps are skipped again. The current and later epochs hold at most 16 ranges;
-  // adjacent ranges count as one. Ranges of finished epochs are dropped first. Throws
-  // std::invalid_argument.
-  void skip(std::uint64_t first, std::uint64_t last,
-            std::optional<std::uint64_t> epoch = std::nullopt);
-
-  struct When {
-    std::uint64_t step, rank, row;
-  };
-  // Where in an epoch a token of a source is an input; for the last token of the last window, where
-  // it is a target. nullopt if that epoch leaves it out. Throws std::invalid_argument in random
-  // order, std::out_of_range for a token or a source that does not exist.
-  [[nodiscard]] std::optional<When> when(std::uint64_t token, std::uint64_t epoch,
-                                         std::size_t source = 0) const;
-
-  // The state after the last delivered batch. Reads the fingerprint of the data once.
-  [[nodiscard]] State state() const;
-  // Continues from a state. Throws std::invalid_argument, which names what differs: data,
-  // block_size, order or seed.
-  void restore(const State& state);
-
-  [[nodiscard]] Stats stats() const;
-
- private:
-  explicit Loader(std::shared_ptr<const LoaderSources> sources);
-
-  std::shared_ptr<const LoaderSources> sources_;
-  std::unique_ptr<Run> run_;
 };
 
 }  // namespace lowtide

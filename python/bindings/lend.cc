@@ -1,7 +1,6 @@
 #include "lend.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace lowtide::python {
 namespace {
@@ -23,8 +23,8 @@ struct ManagedTensor {
 // A tensor that holds its batch. Any thread may release it at any time, without the interpreter.
 struct LentTensor {
   ManagedTensor managed;
-  std::array<std::int64_t, 2> shape;
-  std::array<std::int64_t, 2> strides;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
   Batch batch;
 };
 
@@ -38,13 +38,36 @@ void forget(PyObject* capsule) {
 
 }  // namespace
 
-nb::dlpack::dtype token_type(std::string_view word) {
-  const DType type = DType::parse(word);  // the core has checked that it is an integer
-  const auto code = type.kind == 'i' ? nb::dlpack::dtype_code::Int : nb::dlpack::dtype_code::UInt;
-  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(type.itemsize_bytes * 8), 1};
+std::optional<nb::dlpack::dtype> dlpack_type(std::string_view descr) {
+  using Code = nb::dlpack::dtype_code;
+  if (descr == "bfloat16") return nb::dlpack::dtype{static_cast<std::uint8_t>(Code::Bfloat), 16, 1};
+  const DType type = DType::parse(descr);
+  const auto of = [&](Code code) {
+    const auto bits = static_cast<std::uint8_t>(type.itemsize_bytes * 8);
+    return std::optional(nb::dlpack::dtype{static_cast<std::uint8_t>(code), bits, 1});
+  };
+  if (type.byte_order == '>' || type.itemsize_bytes > 16) return std::nullopt;
+  switch (type.kind) {
+    case 'b':
+      return of(Code::Bool);
+    case 'i':
+      return of(Code::Int);
+    case 'u':
+      return of(Code::UInt);
+    case 'f':
+      return type.itemsize_bytes <= 8 ? of(Code::Float) : std::nullopt;
+    case 'c':
+      return of(Code::Complex);
+    default:
+      return std::nullopt;
+  }
 }
 
-nb::object lend_arrays(Batch batch, nb::dlpack::dtype type) {
+nb::dlpack::dtype token_type(std::string_view word) {
+  return dlpack_type(word).value();  // the core has checked that it is an integer
+}
+
+nb::object lend_windows(Batch batch, nb::dlpack::dtype type) {
   const std::span<std::byte> x = batch.column(kX);
   const std::size_t item_bytes = type.bits / 8;
   const std::size_t block = x.size() / item_bytes / batch.rows();
@@ -59,17 +82,51 @@ nb::object lend_arrays(Batch batch, nb::dlpack::dtype type) {
   return nb::make_tuple(both[0], both[1], lease);
 }
 
-nb::object lend_tensor(const Batch& batch, std::size_t column, nb::dlpack::dtype type,
+namespace {
+
+// The shape of a column, whose first axis has as many rows as its bytes make.
+std::vector<std::size_t> shape_of(std::span<const std::byte> bytes, const Lending& how,
+                                  std::uint64_t rows) {
+  std::size_t row_bytes = how.type->bits / 8;
+  std::vector<std::size_t> shape{0};
+  for (const std::size_t extent : how.row_shape) {
+    row_bytes *= extent;
+    shape.push_back(extent);
+  }
+  shape[0] = row_bytes == 0 ? rows : bytes.size() / row_bytes;
+  return shape;
+}
+
+}  // namespace
+
+nb::object lend_array(const Batch& batch, std::size_t column, const Lending& how,
+                      const nb::object& lease) {
+  const std::span<std::byte> bytes = batch.column(column);
+  if (!how.type) {
+    return nb::cast(
+        nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(bytes.data(), {bytes.size()}, lease));
+  }
+  const std::vector<std::size_t> shape = shape_of(bytes, how, batch.rows());
+  return nb::cast(
+      nb::ndarray<nb::numpy>(bytes.data(), shape.size(), shape.data(), lease, nullptr, *how.type));
+}
+
+nb::object lend_tensor(const Batch& batch, std::size_t column, const Lending& how,
                        const nb::object& make) {
-  const std::span<std::byte> tokens = batch.column(column);
-  const auto rows = static_cast<std::int64_t>(batch.rows());
-  const auto block = static_cast<std::int64_t>(tokens.size() / (type.bits / 8)) / rows;
-  auto lent = std::make_unique<LentTensor>(
-      LentTensor{.managed = {}, .shape = {rows, block}, .strides = {block, 1}, .batch = batch});
-  lent->managed.tensor = {.data = tokens.data(),
+  const std::span<std::byte> bytes = batch.column(column);
+  if (!how.type) throw nb::type_error("the elements of this column have no tensor type");
+  const std::vector<std::size_t> shape = shape_of(bytes, how, batch.rows());
+  auto lent = std::make_unique<LentTensor>(LentTensor{
+      .managed = {}, .shape = {shape.begin(), shape.end()}, .strides = {}, .batch = batch});
+  lent->strides.resize(shape.size());
+  std::int64_t stride = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0; stride *= lent->shape[axis]) {
+    lent->strides[axis] = stride;
+  }
+  lent->managed.tensor = {.data = bytes.data(),
                           .device = {nb::device::cpu::value, 0},
-                          .ndim = 2,
-                          .dtype = type,
+                          .ndim = static_cast<std::int32_t>(shape.size()),
+                          .dtype = *how.type,
                           .shape = lent->shape.data(),
                           .strides = lent->strides.data()};
   lent->managed.context = lent.get();
@@ -82,14 +139,21 @@ nb::object lend_tensor(const Batch& batch, std::size_t column, nb::dlpack::dtype
   return make(nb::steal(capsule));
 }
 
-nb::object new_index(const Batch& batch) {
-  const std::span<const std::uint64_t> index = batch.index();
-  auto numbers = std::make_unique_for_overwrite<std::int64_t[]>(index.size());
-  std::ranges::copy(index, numbers.get());
+namespace {
+
+nb::object new_numbers(std::span<const std::uint64_t> from) {
+  auto numbers = std::make_unique_for_overwrite<std::int64_t[]>(from.size());
+  std::ranges::copy(from, numbers.get());
   std::int64_t* const first = numbers.get();
   const nb::capsule owner(numbers.release(),
                           [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(first, {index.size()}, owner));
+  return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(first, {from.size()}, owner));
+}
+
+}  // namespace
+
+nb::object new_index(const Batch& batch) {
+  return new_numbers(batch.index());
 }
 
 namespace {
@@ -118,6 +182,10 @@ void bind_batch(nb::module_& module) {
       .def_prop_ro("step", &Batch::step)
       .def_prop_ro("epoch", &Batch::epoch)
       .def("index", &new_index, nb::sig("def index(self) -> NDArray[numpy.int64]"))
+      .def(
+          "offsets",
+          [](const Batch& batch, std::size_t table) { return new_numbers(batch.offsets(table)); },
+          nb::arg("table"), nb::sig("def offsets(self, table: int) -> NDArray[numpy.int64]"))
       .def("positions", &positions, nb::sig("def positions(self) -> NDArray[numpy.int32] | None"))
       .def("cu_seqlens", &cu_seqlens,
            nb::sig("def cu_seqlens(self) -> NDArray[numpy.int32] | None"));

@@ -1,6 +1,9 @@
+#include "lowtide/loader.h"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
@@ -11,7 +14,6 @@
 #include "bindings.h"
 #include "consumer.h"
 #include "lend.h"
-#include "lowtide/tokens.h"
 #include "state.h"
 
 namespace lowtide::python {
@@ -20,80 +22,159 @@ using nb::literals::operator""_a;
 
 namespace {
 
+// A Loader and the arrays it borrows: rows, weights, offsets.
 struct PyLoader : Consumer<Loader> {
-  PyLoader(Loader made, nb::dlpack::dtype element)
-      : Consumer(std::move(made), "this loader"), type(element) {}
+  PyLoader(Loader made, std::vector<Lending> lent, bool has_windows, nb::object held)
+      : Consumer(std::move(made), "this loader"),
+        columns(std::move(lent)),
+        windows(has_windows),
+        borrowed(std::move(held)) {}
+  // The reader borrows from the arrays, so it must end before them.
+  ~PyLoader() { close(); }
 
-  nb::dlpack::dtype type;
+  std::vector<Lending> columns;
+  bool windows;
+  nb::object borrowed;
 };
 
-// Returns (x, y, batch), or None at the end of `epoch` if it is given, else of all epochs. `make`
-// makes x and y of DLPack capsules; without it they are arrays.
+// Returns a tuple of the columns and, as its last entry, the batch; None at the end of `epoch` if
+// it is given, else of all epochs. `make` makes columns of DLPack capsules; without it they are
+// arrays.
 nb::object next(PyLoader& self, const nb::object& make, std::optional<std::uint64_t> epoch) {
   Batch batch = self.wait([&](Loader& loader) -> std::optional<Batch> {
     if (epoch.has_value() && loader.epoch() != *epoch) return Batch();
     return loader.next_for(kSignalCheck);
   });
   if (!batch) return nb::none();
-  if (make.is_none()) return lend_arrays(std::move(batch), self.type);
-  nb::object x = lend_tensor(batch, kX, self.type, make);
-  nb::object y = lend_tensor(batch, kY, self.type, make);
-  return nb::make_tuple(std::move(x), std::move(y), std::move(batch));
+  if (make.is_none() && self.windows) return lend_windows(std::move(batch), *self.columns[0].type);
+  const nb::object lease = nb::cast(batch, nb::rv_policy::copy);
+  nb::list lent;
+  for (std::size_t i = 0; i < self.columns.size(); ++i) {
+    lent.append(make.is_none() ? lend_array(batch, i, self.columns[i], lease)
+                               : lend_tensor(batch, i, self.columns[i], make));
+  }
+  lent.append(lease);
+  return nb::tuple(lent);
 }
 
-using Sources = std::vector<std::pair<OwnedTokens, double>>;
-
-PyLoader* make(const Sources& sources, bool mixture, std::uint64_t batch_size,
-               std::uint64_t block_size, const std::string& order, std::uint64_t seed,
-               std::uint64_t rank, std::uint64_t world_size, std::optional<std::uint64_t> epochs,
-               bool drop_last, std::optional<std::uint64_t> prefetch, const std::string& dtype,
-               std::uint64_t memory_bytes, bool separate_documents) {
-  const LoaderOptions options{.batch_size = batch_size,
-                              .block_size = block_size,
-                              .order = parse_order(order),
-                              .seed = seed,
-                              .rank = rank,
-                              .world_size = world_size,
-                              .epochs = epochs,
-                              .drop_last = drop_last,
-                              .prefetch = prefetch,
-                              .dtype = dtype,
-                              .memory_bytes = memory_bytes,
-                              .separate_documents = separate_documents};
-  const nb::dlpack::dtype type = token_type(dtype);
+template <class Make>
+PyLoader* make(Make open, std::vector<Lending> columns, bool windows, nb::object borrowed) {
   std::optional<Loader> made;
   {
     const Unlocked unlocked;
-    if (mixture) {
-      const std::vector<std::pair<Tokens, double>> mixed(sources.begin(), sources.end());
-      made.emplace(mixed, options);
-    } else {
-      made.emplace(sources.at(0).first, options);
-    }
+    made.emplace(open());
   }
-  return new PyLoader(std::move(*made), type);
+  return new PyLoader(std::move(*made), std::move(columns), windows, std::move(borrowed));
 }
 
-nb::object when(PyLoader& self, std::uint64_t token, std::optional<std::uint64_t> epoch,
+// Rows are None, an array of integers or (first, step, count).
+LoaderOptions with_lists(LoaderOptions options, const nb::object& rows, const nb::object& weights) {
+  using Range = std::tuple<std::uint64_t, std::int64_t, std::uint64_t>;
+  if (nb::isinstance<nb::tuple>(rows)) {
+    const auto [first, step, count] = nb::cast<Range>(rows);
+    options.rows = RowRange{first, step, count};
+  } else if (!rows.is_none()) {
+    options.rows = row_list(nb::cast<RowArray>(rows));
+  }
+  if (!weights.is_none()) {
+    const auto list = nb::cast<nb::ndarray<const double, nb::ndim<1>, nb::c_contig>>(weights);
+    options.weights = std::span(list.data(), list.size());
+  }
+  return options;
+}
+
+PyLoader* open_windows(const std::vector<std::pair<OwnedTokens, double>>& sources, bool mixture,
+                       const LoaderOptions& told, const nb::object& rows,
+                       const nb::object& weights) {
+  const LoaderOptions options = with_lists(told, rows, weights);
+  const nb::dlpack::dtype type = token_type(options.dtype);
+  const Lending window{.type = type, .row_shape = {options.block_size}};
+  const auto open = [&] {
+    if (!mixture) return Loader(sources.at(0).first, options);
+    const std::vector<std::pair<Tokens, double>> mixed(sources.begin(), sources.end());
+    return Loader(mixed, options);
+  };
+  return make(open, {window, window}, true, nb::make_tuple(rows, weights));
+}
+
+LoaderColumn column_of(nb::handle told) {
+  if (nb::isinstance<OwnedArray>(told)) return Array(nb::cast<const OwnedArray&>(told));
+  if (nb::isinstance<OwnedTokens>(told)) return TokenDocuments{nb::cast<const OwnedTokens&>(told)};
+  RaggedArrays ragged;
+  for (const nb::handle value : nb::handle(told[0])) {
+    ragged.values.emplace_back(nb::cast<const OwnedArray&>(value));
+  }
+  const auto offsets =
+      nb::cast<nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig>>(told[1]);
+  ragged.offsets = std::span(offsets.data(), offsets.size());
+  return ragged;
+}
+
+// A column is an Array, Tokens (its documents), or (list of Arrays, offsets). `lent` has for each
+// array of a batch the name of its type, or "", and the shape of a row.
+PyLoader* open_columns(const std::vector<std::pair<nb::list, double>>& sources, bool mixture,
+                       const LoaderOptions& told, const nb::object& rows, const nb::object& weights,
+                       const std::vector<std::pair<std::string, std::vector<std::size_t>>>& lent) {
+  const LoaderOptions options = with_lists(told, rows, weights);
+  std::vector<Lending> columns;
+  for (const auto& [type, row_shape] : lent) {
+    columns.push_back({type.empty() ? std::nullopt : dlpack_type(type), row_shape});
+  }
+  std::vector<std::pair<LoaderColumns, double>> all;
+  for (const auto& [source, weight] : sources) {
+    LoaderColumns& here = all.emplace_back(LoaderColumns(), weight).first;
+    for (const nb::handle column : source) here.push_back(column_of(column));
+  }
+  const auto open = [&] {
+    return mixture ? Loader(all, options) : Loader(all.at(0).first, options);
+  };
+  nb::list borrowed;
+  for (const auto& [source, weight] : sources) borrowed.append(source);
+  return make(open, std::move(columns), false, nb::make_tuple(rows, weights, borrowed));
+}
+
+nb::object when(PyLoader& self, std::uint64_t row, std::optional<std::uint64_t> epoch,
                 std::uint64_t source) {
   const auto found = self.alone(
-      [&](Loader& loader) { return loader.when(token, epoch.value_or(loader.epoch()), source); });
+      [&](Loader& loader) { return loader.when(row, epoch.value_or(loader.epoch()), source); });
   if (!found.has_value()) return nb::none();
   return nb::make_tuple(found->step, found->rank, found->row);
+}
+
+void bind_options(nb::module_& module) {
+  nb::class_<LoaderOptions>(module, "LoaderOptions")
+      .def(nb::init<>())
+      .def_rw("batch_size", &LoaderOptions::batch_size)
+      .def_rw("block_size", &LoaderOptions::block_size)
+      .def_prop_rw(
+          "order", [](const LoaderOptions& self) { return std::string(order_word(self.order)); },
+          [](LoaderOptions& self, const std::string& word) { self.order = parse_order(word); })
+      .def_rw("seed", &LoaderOptions::seed)
+      .def_rw("rank", &LoaderOptions::rank)
+      .def_rw("world_size", &LoaderOptions::world_size)
+      .def_rw("epochs", &LoaderOptions::epochs, nb::arg().none())
+      .def_rw("drop_last", &LoaderOptions::drop_last)
+      .def_rw("prefetch", &LoaderOptions::prefetch, nb::arg().none())
+      .def_rw("dtype", &LoaderOptions::dtype)
+      .def_rw("memory_bytes", &LoaderOptions::memory_bytes)
+      .def_rw("separate_documents", &LoaderOptions::separate_documents)
+      .def_rw("claim_rows", &LoaderOptions::claim_rows);
 }
 
 }  // namespace
 
 void bind_loader(nb::module_& module) {
+  bind_options(module);
   nb::class_<PyLoader> bound(module, "Loader", nb::is_weak_referenceable());
   bound
-      .def_static("open", &make, nb::rv_policy::take_ownership, "sources"_a, nb::kw_only(),
-                  "mixture"_a, "batch_size"_a, "block_size"_a, "order"_a, "seed"_a, "rank"_a,
-                  "world_size"_a, "epochs"_a.none(), "drop_last"_a, "prefetch"_a.none(), "dtype"_a,
-                  "memory_bytes"_a, "separate_documents"_a)
+      .def_static("open_windows", &open_windows, nb::rv_policy::take_ownership, "sources"_a,
+                  nb::kw_only(), "mixture"_a, "options"_a, "rows"_a.none(), "weights"_a.none())
+      .def_static("open_columns", &open_columns, nb::rv_policy::take_ownership, "sources"_a,
+                  nb::kw_only(), "mixture"_a, "options"_a, "rows"_a.none(), "weights"_a.none(),
+                  "lent"_a)
       .def("next", &next, "make"_a.none(), "epoch"_a.none(),
            nb::sig("def next(self, make: collections.abc.Callable[[object], typing.Any] | None, "
-                   "epoch: int | None) -> tuple[typing.Any, typing.Any, Batch] | None"))
+                   "epoch: int | None) -> tuple[typing.Any, ...] | None"))
       .def("steps", asks<PyLoader>(&Loader::steps))
       .def("steps_left", asks<PyLoader>(&Loader::steps_left))
       .def("epoch", asks<PyLoader>(&Loader::epoch))
@@ -111,8 +192,8 @@ void bind_loader(nb::module_& module) {
             self.alone([&](Loader& loader) { loader.skip(first, last, epoch); });
           },
           "first"_a, "last"_a, "epoch"_a.none())
-      .def("when", &when, "token"_a, "epoch"_a.none(), "source"_a,
-           nb::sig("def when(self, token: int, epoch: int | None, source: int) -> "
+      .def("when", &when, "row"_a, "epoch"_a.none(), "source"_a,
+           nb::sig("def when(self, row: int, epoch: int | None, source: int) -> "
                    "tuple[int, int, int] | None"))
       .def(
           "stats", [](PyLoader& self) { return stats_dict(asks<PyLoader>(&Loader::stats)(self)); },

@@ -57,7 +57,7 @@ Batch read_windows(const OwnedTokens& tokens, RowList starts, std::uint64_t bloc
 
 nb::object windows(const OwnedTokens& tokens, const RowArray& starts, std::uint64_t block_size,
                    const char* dtype) {
-  return lend_arrays(read_windows(tokens, row_list(starts), block_size, dtype), token_type(dtype));
+  return lend_windows(read_windows(tokens, row_list(starts), block_size, dtype), token_type(dtype));
 }
 
 // Throws nb::next_overload if the list is empty or holds anything but ints.
@@ -76,9 +76,9 @@ std::vector<std::int64_t> plain_ints(const nb::list& list) {
 
 nb::object window_tensors(const OwnedTokens& tokens, RowList starts, std::uint64_t block_size,
                           const char* dtype, const nb::callable& make) {
-  const nb::dlpack::dtype type = token_type(dtype);
+  const Lending how{.type = token_type(dtype), .row_shape = {block_size}};
   const Batch batch = read_windows(tokens, starts, block_size, dtype);
-  return nb::make_tuple(lend_tensor(batch, kX, type, make), lend_tensor(batch, kY, type, make));
+  return nb::make_tuple(lend_tensor(batch, kX, how, make), lend_tensor(batch, kY, how, make));
 }
 
 nb::object batch(const OwnedTokens& tokens, std::uint64_t batch_size, std::uint64_t block_size,
@@ -87,7 +87,7 @@ nb::object batch(const OwnedTokens& tokens, std::uint64_t batch_size, std::uint6
     Unlocked unlocked;
     return tokens.batch(batch_size, block_size, seed, dtype, [&] { unlocked.hear_signals(); });
   };
-  return lend_arrays(read(), token_type(dtype));
+  return lend_windows(read(), token_type(dtype));
 }
 
 void document_offsets(const OwnedTokens& tokens, std::uint64_t first, const OffsetArray& out) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/extent.h"
+#include "dataset/offsets.h"
 #include "dataset/token_stream.h"
 #include "format/tokens.h"
 
@@ -17,7 +18,7 @@ namespace lowtide {
 
 // Holds the start of every stride-th document and finds those between with two small reads. It
 // opens nothing: the caller reads. Immutable. Any thread that may call `read`.
-class Documents {
+class Documents final : public Offsets {
  public:
   // Reads bytes of the index files; shard i is the index of layouts[i]. Throws if it cannot. Called
   // by the constructor, and later only if not all starts fit into memory.
@@ -35,10 +36,10 @@ class Documents {
   [[nodiscard]] static std::uint64_t held_bytes(const std::vector<TokenLayout>& layouts,
                                                 std::uint64_t most_bytes);
 
-  [[nodiscard]] std::uint64_t size() const { return documents_; }
+  [[nodiscard]] std::uint64_t size() const noexcept override { return documents_; }
   // Writes the first token of documents first .. first + out.size() - 1; that of size() is the end
   // of the stream. Requires first + out.size() <= size() + 1. Throws what `read` throws.
-  void offsets(std::uint64_t first, std::span<std::uint64_t> out) const;
+  void offsets(std::uint64_t first, std::span<std::uint64_t> out) const override;
   // Appends every token after `first` and before `last` at which a document starts. Throws what
   // `read` throws.
   void starts_between(std::uint64_t first, std::uint64_t last,

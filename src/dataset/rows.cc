@@ -156,6 +156,17 @@ std::vector<std::uint64_t> Rows::file_rows() const {
   return all;
 }
 
+std::uint64_t Rows::most_reads(std::uint64_t count) const {
+  const std::uint64_t crossed = std::min<std::uint64_t>(count, files_.size());
+  return crossed + count * row_bytes_ / kJoinBytes + 1;
+}
+
+Rows Rows::from_shard(std::uint32_t first_shard) const {
+  Rows rows = *this;
+  rows.first_shard_ = first_shard;
+  return rows;
+}
+
 Rows Rows::flat() const {
   Rows all;
   for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -185,7 +196,8 @@ void Rows::locate(std::size_t /*field*/, std::uint64_t part, std::span<const std
     const std::uint32_t shard = file_of(samples[i]);
     const FileRows& file = files_[shard];
     const std::uint64_t cell = part * file.rows + (samples[i] - file.first_row);
-    append(shard, file.data_offset_bytes + cell * item, item, targets[i] + inside, out);
+    append(first_shard_ + shard, file.data_offset_bytes + cell * item, item, targets[i] + inside,
+           out);
   }
 }
 
@@ -204,7 +216,7 @@ void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* targe
     std::uint64_t offset = file.data_offset_bytes + (first - file.first_row) * row_bytes_;
     for (std::uint64_t left = here * row_bytes_; left > 0;) {
       const std::uint64_t now = std::min(left, kJoinBytes);
-      append(shard, offset, now, target, out);
+      append(first_shard_ + shard, offset, now, target, out);
       offset += now;
       target += now;
       left -= now;
@@ -224,7 +236,8 @@ void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
     if (samples[i] - files_[shard].first_row >= files_[shard].rows) shard = file_of(samples[i]);
     const FileRows& file = files_[shard];
     const std::uint64_t row_offset = (samples[i] - file.first_row) * row_bytes_;
-    append(shard, file.data_offset_bytes + row_offset + offset_bytes, size_bytes, targets[i], out);
+    append(first_shard_ + shard, file.data_offset_bytes + row_offset + offset_bytes, size_bytes,
+           targets[i], out);
   }
 }
 

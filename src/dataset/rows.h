@@ -39,7 +39,7 @@ class Rows final : public Dataset {
   [[nodiscard]] std::uint64_t reads_per_part() const noexcept override;
   [[nodiscard]] std::uint64_t data_bytes() const noexcept override { return rows_ * row_bytes_; }
   [[nodiscard]] std::string path(std::uint32_t shard) const override {
-    return shards_->path(shard);
+    return shards_->path(shard - first_shard_);
   }
   [[nodiscard]] SampleField field(std::size_t number) const noexcept override;
   void locate(std::size_t field, std::uint64_t part, std::span<const std::uint64_t> samples,
@@ -48,6 +48,9 @@ class Rows final : public Dataset {
   // Appends few long reads that bring rows first .. first + count - 1 to `target`. C order only.
   void locate_run(std::uint64_t first, std::uint64_t count, std::byte* target,
                   std::vector<Read>& out) const;
+
+  // The most reads that locate_run makes for this many rows.
+  [[nodiscard]] std::uint64_t most_reads(std::uint64_t count) const;
 
   // The same for bytes [offset, offset + size) of each row. C order only.
   void locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
@@ -59,6 +62,8 @@ class Rows final : public Dataset {
 
   // How many rows each file has.
   [[nodiscard]] std::vector<std::uint64_t> file_rows() const;
+  // The same rows as one of several arrays whose files are numbered together.
+  [[nodiscard]] Rows from_shard(std::uint32_t first_shard) const;
   // All elements on one axis, in file order, one file after the other.
   [[nodiscard]] Rows flat() const;
 
@@ -85,6 +90,7 @@ class Rows final : public Dataset {
   std::uint64_t columns_ = 1;  // parts of a row: 1 in C order
   std::vector<FileRows> files_;
   std::shared_ptr<Shards> shards_ = std::make_shared<Shards>();
+  std::uint32_t first_shard_ = 0;       // the number of the first file
   std::optional<std::size_t> ordered_;  // the first file whose order matters
 };
 

@@ -19,6 +19,7 @@ class Array::Impl {
   [[nodiscard]] static std::shared_ptr<Impl> open(std::vector<std::string> paths,
                                                   const OpenOptions& options);
   Impl(std::shared_ptr<const Rows> rows, std::string format, const ReadOptions& options);
+  [[nodiscard]] static const std::shared_ptr<Impl>& of(const Array& array) { return array.impl_; }
 
   const std::shared_ptr<const Rows> rows;
   const std::string format;

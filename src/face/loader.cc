@@ -1,21 +1,37 @@
 #include <utility>
 
 #include "core/step_hook.h"
+#include "face/loader_data.h"
 #include "face/loader_sources.h"
+#include "face/run.h"
+#include "face/tokens_impl.h"
 
 namespace lowtide {
+namespace {
+
+Weighted<std::shared_ptr<Tokens::Impl>> weighted(
+    std::span<const std::pair<Tokens, double>> sources) {
+  Weighted<std::shared_ptr<Tokens::Impl>> all;
+  for (const auto& [tokens, weight] : sources) all.emplace_back(Tokens::Impl::of(tokens), weight);
+  return all;
+}
+
+}  // namespace
 
 Loader::Loader(std::shared_ptr<const LoaderSources> sources)
     : sources_(std::move(sources)),
       run_(std::make_unique<Run>(sources_->inputs(), sources_->schedule())) {}
+Loader::Loader(LoaderData data, const LoaderOptions& options)
+    : Loader(std::make_shared<const LoaderSources>(std::move(data), options)) {}
 Loader::Loader(const Tokens& tokens, const LoaderOptions& options)
-    : Loader(std::make_shared<const LoaderSources>(LoaderSources::Weighted{{tokens.impl_, 1.0}},
-                                                   false, options)) {}
-Loader::Loader(std::span<const std::pair<Tokens, double>> sources, const LoaderOptions& options) {
-  LoaderSources::Weighted weighted;
-  for (const auto& [tokens, weight] : sources) weighted.emplace_back(tokens.impl_, weight);
-  *this = Loader(std::make_shared<const LoaderSources>(std::move(weighted), true, options));
-}
+    : Loader(windows_data({{Tokens::Impl::of(tokens), 1.0}}, false, options), options) {}
+Loader::Loader(const LoaderColumns& columns, const LoaderOptions& options)
+    : Loader(columns_data({{columns, 1.0}}, false, options), options) {}
+Loader::Loader(std::span<const std::pair<Tokens, double>> sources, const LoaderOptions& options)
+    : Loader(windows_data(weighted(sources), true, options), options) {}
+Loader::Loader(std::span<const std::pair<LoaderColumns, double>> sources,
+               const LoaderOptions& options)
+    : Loader(columns_data({sources.begin(), sources.end()}, true, options), options) {}
 Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&&) noexcept = default;
 Loader::~Loader() = default;
@@ -56,9 +72,9 @@ void Loader::seek(std::uint64_t step, std::optional<std::uint64_t> epoch) {
 void Loader::skip(std::uint64_t first, std::uint64_t last, std::optional<std::uint64_t> epoch) {
   run_->skip(first, last, epoch.value_or(run_->now().epoch));
 }
-std::optional<Loader::When> Loader::when(std::uint64_t token, std::uint64_t epoch,
+std::optional<Loader::When> Loader::when(std::uint64_t row, std::uint64_t epoch,
                                          std::size_t source) const {
-  return sources_->when(*run_, token, epoch, source);
+  return sources_->when(*run_, row, epoch, source);
 }
 State Loader::state() const {
   return run_->state();

@@ -26,183 +26,188 @@ std::unique_ptr<Order> make_source_order(OrderKind kind, std::uint64_t positions
   return make_sequential(limit);
 }
 
-void check_options(const LoaderOptions& options) {
+void check_options(const LoaderOptions& options, bool mixture) {
   if (options.prefetch == 0) throw std::invalid_argument("prefetch must be at least 1, not 0");
   if (!options.drop_last && options.world_size > 1) {
     throw std::invalid_argument("drop_last must be true with a world_size of " +
                                 std::to_string(options.world_size) +
                                 ": a short last step would not be the same for all ranks");
   }
+  if (mixture && (options.rows || options.weights)) {
+    throw std::invalid_argument(std::string(options.rows ? "rows" : "weights") +
+                                ": a mixture takes no selection of samples; select in each source");
+  }
+  if (options.weights && options.order == OrderKind::sequential) {
+    throw std::invalid_argument(
+        "order: weights draw with replacement, so it must be left alone or \"random\", not "
+        "\"sequential\"");
+  }
 }
 
 }  // namespace
 
-LoaderSources::LoaderSources(Weighted sources, bool mixture, const LoaderOptions& options)
-    : sources_(std::move(sources)), mixed_(mixture), options_(options) {
-  if (sources_.empty()) throw std::invalid_argument("the list of sources is empty; give one");
-  check_options(options_);
-  std::vector<double> weights;
-  for (const auto& [tokens, weight] : sources_) {
-    if (tokens->holder->closed()) (void)tokens->holder->store();  // throws
-    check_block(options_.block_size, tokens->stream->size());
-    weights.push_back(weight);
-  }
-  (void)Mixture(weights);  // checks the weight of a single source too, although it has no effect
-  windows_ = make_windows();
-}
-
-// A loader over one stream, without a budget of its own, reads through its tokens. Any other loader
-// has separate files and a separate budget.
-std::shared_ptr<StoreHolder> LoaderSources::make_holder() const {
-  const StoreHolder& first = *sources_.front().first->holder;
-  if (sources_.size() == 1 && options_.memory_bytes == 0) {
-    return sources_.front().first->holder;
-  }
-  ReadOptions options = first.options;
+// A loader without a budget of its own reads through its only source, or shares the budget of its
+// first column. A mixture has files and a budget of its own.
+std::shared_ptr<StoreHolder> join_holders(const std::vector<std::shared_ptr<StoreHolder>>& holders,
+                                          bool share, std::uint64_t memory_bytes) {
+  const std::shared_ptr<StoreHolder>& first = holders.front();
+  share = share && memory_bytes == 0;
+  if (share && holders.size() == 1) return first;
+  ReadOptions options = first->options;
   const auto shards = std::make_shared<Shards>();
-  for (const auto& [tokens, weight] : sources_) {
-    const StoreHolder& holder = *tokens->holder;
-    for (std::size_t i = 0; i < holder.shards->size(); ++i) shards->add((*holder.shards)[i]);
-    options.memory_bytes = std::max(options.memory_bytes, holder.options.memory_bytes);
-    if (holder.options.engine != options.engine) options.engine = EngineKind::automatic;
-    if (holder.options.cache != options.cache) options.cache = CacheMode::automatic;
+  for (const std::shared_ptr<StoreHolder>& holder : holders) {
+    for (std::size_t i = 0; i < holder->shards->size(); ++i) shards->add((*holder->shards)[i]);
+    if (!share) options.memory_bytes = std::max(options.memory_bytes, holder->options.memory_bytes);
+    if (holder->options.engine != options.engine) options.engine = EngineKind::automatic;
+    if (holder->options.cache != options.cache) options.cache = CacheMode::automatic;
   }
-  if (options_.memory_bytes != 0) options.memory_bytes = options_.memory_bytes;
+  if (memory_bytes != 0) options.memory_bytes = memory_bytes;
   const std::uint64_t held_bytes = shards->held_bytes();
-  return std::make_shared<StoreHolder>("the loader", shards, options, Budget::Entry{"one token", 8},
-                                       held_bytes);
+  return std::make_shared<StoreHolder>("the loader", shards, options,
+                                       Budget::Entry{"one sample", 8}, held_bytes,
+                                       share ? first : nullptr);
 }
 
-std::shared_ptr<const Windows> LoaderSources::make_windows() const {
-  std::vector<WindowsSource> sources;
-  std::uint32_t first_shard = 0;
-  for (const auto& [tokens, weight] : sources_) {
-    WindowsSource source{.stream = tokens->stream, .first_shard = first_shard};
-    if (options_.separate_documents) {
-      source.documents = tokens->documents();
-      source.eot = tokens->eot;
-      if (!source.documents && !source.eot) {
-        throw std::invalid_argument("documents: " + tokens->stream->format() +
-                                    " files do not record where documents start, so they cannot "
-                                    "be separated; give eot, the token between documents, when "
-                                    "opening them");
-      }
-    }
-    first_shard += static_cast<std::uint32_t>(tokens->stream->shards()->size());
-    sources.push_back(std::move(source));
-  }
-  auto windows = std::make_shared<const Windows>(
-      std::move(sources), WindowsOptions{.block_size = options_.block_size,
-                                         .to = parse_token_type(options_.dtype),
-                                         .anywhere = options_.order == OrderKind::random,
-                                         .separate = options_.separate_documents});
-  if (windows->reads_per_part() > Engine::kMaxReads) {
+LoaderSources::LoaderSources(LoaderData data, const LoaderOptions& options)
+    : data_(std::move(data)), options_(options) {
+  check_options(options_, data_.mixture);
+  std::vector<double> weights;
+  for (const LoaderSource& source : data_.sources) weights.push_back(source.weight);
+  (void)Mixture(weights);  // checks the weight of a single source too, although it has no effect
+  select();
+}
+
+// Checks `rows` and `weights`, and makes what draws need.
+void LoaderSources::select() {
+  if (options_.rows) rows_.emplace(*options_.rows, data_.sources[0].positions);
+  if (!options_.weights) return;
+  const std::uint64_t count = options_.weights->size();
+  if (count != positions()) {
     throw std::invalid_argument(
-        "block_size: a window of " + std::to_string(options_.block_size) + " + 1 tokens can span " +
-        std::to_string(windows->reads_per_part()) + " separate places in files, but at most " +
-        std::to_string(Engine::kMaxReads) + " can be read together; use a smaller block_size");
+        "weights: there are " + std::to_string(count) + ", but there must be one for each of the " +
+        std::to_string(positions()) + (rows_ ? " selected samples" : " samples"));
   }
-  return windows;
+  // Whoever asks for more than fits hears of it before the table is made.
+  (void)data_.holder->store_of_run()->budget().claim(AliasTable::bytes_for(count), "weights");
+  weights_ = std::make_shared<const AliasTable>(*options_.weights);
 }
 
-// How many positions a source has in an epoch: one per window, counting windows that do not
-// overlap.
-std::uint64_t LoaderSources::positions_of(std::size_t source) const {
-  const std::uint64_t tokens = sources_[source].first->stream->size();
-  return (tokens - 1) / options_.block_size;
+std::uint64_t LoaderSources::positions() const {
+  if (rows_) return rows_->size();
+  std::uint64_t all = 0;
+  for (const LoaderSource& source : data_.sources) all += source.positions;
+  return all;
 }
 
 Schedule LoaderSources::schedule() const {
-  std::uint64_t positions = 0;
-  for (std::size_t i = 0; i < sources_.size(); ++i) positions += positions_of(i);
-  Schedule schedule{.size = positions,
+  Schedule schedule{.size = positions(),
                     .batch_size = options_.batch_size,
                     .rank = options_.rank,
                     .world_size = options_.world_size,
                     .drop_last = options_.drop_last,
                     .epochs = options_.epochs.value_or(Schedule::kForever),
-                    .continuous = mixed_};
+                    .continuous = data_.mixture};
   check_shares(schedule);
   const std::uint64_t step = schedule.positions_per_step();
-  if (positions >= step || !options_.drop_last) return schedule;
-  if (options_.order != OrderKind::random) {
-    throw std::invalid_argument(
-        "batch_size: one step of " + std::to_string(options_.world_size) +
-        (options_.world_size == 1 ? " rank needs " : " ranks needs ") + std::to_string(step) +
-        " windows of block_size " + std::to_string(options_.block_size) + ", but there are " +
-        std::to_string(positions) + "; use a smaller batch_size or block_size");
+  const bool enough = schedule.size >= step || !options_.drop_last;
+  if (enough && schedule.size > 0) return schedule;
+  // Windows that start anywhere are many more than those that an epoch counts.
+  if (data_.block_size > 0 && options_.order == OrderKind::random) {
+    schedule.size = step;
+    return schedule;
   }
-  schedule.size = step;
-  return schedule;
+  const bool windows = data_.block_size > 0;
+  throw std::invalid_argument(
+      "batch_size: one step of " + std::to_string(options_.world_size) +
+      (options_.world_size == 1 ? " rank needs " : " ranks needs ") + std::to_string(step) +
+      (windows ? " windows of block_size " + std::to_string(data_.block_size) : " rows") +
+      ", but there are " + std::to_string(schedule.size) + "; use a smaller batch_size" +
+      (windows ? " or block_size" : ""));
 }
 
 std::unique_ptr<Order> LoaderSources::make_order() const {
-  if (!mixed_) {
-    return make_source_order(options_.order, schedule().size, windows_->size(), options_.seed);
+  if (data_.mixture) return make_mixed_order();
+  const std::uint64_t size = schedule().size;
+  std::unique_ptr<Order> order;
+  if (weights_) {
+    order = make_weighted(weights_, size, options_.seed);
+  } else {
+    const std::uint64_t limit = rows_ ? rows_->size() : data_.sources[0].samples;
+    order = make_source_order(options_.order, size, limit, options_.seed);
   }
+  return rows_ ? make_subset(*rows_, std::move(order)) : std::move(order);
+}
+
+std::unique_ptr<Order> LoaderSources::make_mixed_order() const {
   std::vector<double> weights;
   std::vector<std::unique_ptr<Order>> orders;
   std::vector<std::uint64_t> limits;
-  for (std::size_t i = 0; i < sources_.size(); ++i) {
-    weights.push_back(sources_[i].second);
-    limits.push_back(windows_->size_of(i));
+  for (const LoaderSource& source : data_.sources) {
     // Sources of the same size must not be shuffled the same way.
+    const std::size_t i = orders.size();
     const std::uint64_t seed = i == 0 ? options_.seed : hash_with(options_.seed, i);
-    orders.push_back(make_source_order(options_.order, positions_of(i), limits.back(), seed));
+    weights.push_back(source.weight);
+    limits.push_back(source.samples);
+    orders.push_back(make_source_order(options_.order, source.positions, source.samples, seed));
   }
   return std::make_unique<MixedOrder>(Mixture(weights), std::move(orders), limits);
 }
 
 RunInputs LoaderSources::inputs() const {
-  return {.dataset = windows_,
-          .holder = make_holder(),
+  std::vector<Budget::Entry> holds = data_.holds;
+  if (weights_) holds.push_back({"weights", AliasTable::bytes_for(weights_->size())});
+  if (rows_ && options_.claim_rows) holds.push_back({"rows", rows_->list_bytes()});
+  const OrderKind order = weights_ ? OrderKind::random : options_.order;
+  return {.dataset = data_.dataset,
+          .holder = data_.holder,
           .make_order = [self = shared_from_this()] { return self->make_order(); },
           .fingerprint = [self = shared_from_this()] { return self->fingerprint(); },
-          .like = {.block_size = options_.block_size,
-                   .order = std::string(order_word(options_.order)),
+          .like = {.block_size = data_.block_size,
+                   .order = std::string(order_word(order)),
                    .seed = options_.seed},
-          .most_ahead = options_.prefetch.value_or(0)};
+          .most_ahead = options_.prefetch.value_or(0),
+          .holds = std::move(holds),
+          .prepare = data_.prepare};
 }
 
 std::uint64_t LoaderSources::fingerprint() const {
-  if (!mixed_) return sources_.front().first->fingerprint();
-  std::uint64_t hash = sources_.size();
-  for (const auto& [tokens, weight] : sources_) {
-    hash = hash_with(hash_with(hash, tokens->fingerprint()), std::bit_cast<std::uint64_t>(weight));
+  if (data_.mixture) {
+    std::uint64_t hash = data_.sources.size();
+    for (const LoaderSource& source : data_.sources) {
+      hash = hash_with(hash_with(hash, source.fingerprint()),
+                       std::bit_cast<std::uint64_t>(source.weight));
+    }
+    return hash;
   }
+  std::uint64_t hash = data_.sources[0].fingerprint();
+  if (rows_) hash = rows_->hash(hash);
+  if (weights_) hash = hash_with(hash, std::as_bytes(weights_->columns()));
   return hash;
 }
 
-std::optional<Loader::When> LoaderSources::when(Run& run, std::uint64_t token, std::uint64_t epoch,
+std::optional<Loader::When> LoaderSources::when(Run& run, std::uint64_t row, std::uint64_t epoch,
                                                 std::size_t source) const {
-  if (options_.order == OrderKind::random) {
+  if (options_.order == OrderKind::random || weights_) {
     throw std::invalid_argument(
-        "when: random order draws windows with replacement, so a token has no single step; use "
-        "order shuffle or sequential");
+        "when: samples are drawn with replacement, so none has a single step; use order "
+        "\"shuffle\" or \"sequential\" without weights");
   }
-  if (source >= sources_.size()) {
+  if (source >= data_.sources.size()) {
     throw std::out_of_range("when: source " + std::to_string(source) +
-                            " does not exist; the loader has " + std::to_string(sources_.size()));
+                            " does not exist; the loader has " +
+                            std::to_string(data_.sources.size()));
   }
   run.check_epoch("when", epoch);
-  const std::uint64_t tokens = sources_[source].first->stream->size();
-  if (token >= tokens) {
-    throw std::out_of_range("when: token " + std::to_string(token) + " is outside the stream of " +
-                            std::to_string(tokens) + " tokens");
-  }
-  // The last token of the last window is only ever a target.
-  const std::uint64_t windows = positions_of(source);
-  std::uint64_t window = token / options_.block_size;
-  if (window == windows && token == windows * options_.block_size) --window;
-  if (window >= windows) return std::nullopt;
+  const std::optional<std::uint64_t> sample = data_.sample_of(source, row);
+  if (!sample) return std::nullopt;
   const Schedule& running = run.schedule();
   const auto told = [&](std::uint64_t position) -> std::optional<Loader::When> {
     const auto owner = running.owner(epoch, position);
     if (!owner) return std::nullopt;
     return Loader::When{owner->step, owner->rank, owner->row};
   };
-  if (!mixed_) {
-    const auto position = run.order().position_of(epoch, window);
+  if (!data_.mixture) {
+    const auto position = run.order().position_of(epoch, *sample);
     return position ? told(*position) : std::nullopt;
   }
   const auto base = run.base_of(epoch);
@@ -213,7 +218,7 @@ std::optional<Loader::When> LoaderSources::when(Run& run, std::uint64_t token, s
   const std::uint64_t end = *base + running.size;
   for (std::uint64_t from = *base; from < end; ++from) {
     const auto found =
-        mixture.position_between(static_cast<std::uint32_t>(source), window, from, end);
+        mixture.position_between(static_cast<std::uint32_t>(source), *sample, from, end);
     if (!found) return std::nullopt;
     if (const auto when = told(*found - *base)) return when;
     from = *found;

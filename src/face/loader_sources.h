@@ -1,50 +1,48 @@
-// loader_sources.h - what a Loader reads from: one stream of tokens or a weighted mixture of
-// several, as one data set in one order.
+// loader_sources.h - the samples of a Loader in their order: whatever it reads, as the inputs of a
+// Run.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <utility>
-#include <vector>
+#include <optional>
 
-#include "dataset/windows.h"
+#include "face/loader_data.h"
 #include "face/run.h"
-#include "face/tokens_impl.h"
 #include "loader/schedule.h"
-#include "lowtide/tokens.h"
+#include "lowtide/loader.h"
 #include "order/order.h"
+#include "order/subset.h"
+#include "order/weighted.h"
 
 namespace lowtide {
 
 // Immutable. Any thread.
 class LoaderSources : public std::enable_shared_from_this<LoaderSources> {
  public:
-  using Weighted = std::vector<std::pair<std::shared_ptr<Tokens::Impl>, double>>;
+  // Throws std::invalid_argument for a wrong option or weight, and std::out_of_range for a row that
+  // does not exist.
+  LoaderSources(LoaderData data, const LoaderOptions& options);
 
-  // A mixture may have one source; it still leaves out nothing between two epochs. Throws
-  // std::invalid_argument for a wrong option or weight and for a stream that is closed.
-  LoaderSources(Weighted sources, bool mixture, const LoaderOptions& options);
-
-  // For a Run, from the start of the first epoch. Throws std::invalid_argument for fewer windows
+  // For a Run, from the start of the first epoch. Throws std::invalid_argument for fewer samples
   // than one step of all ranks needs.
   [[nodiscard]] RunInputs inputs() const;
   [[nodiscard]] Schedule schedule() const;
 
   // As Loader::when, in a run over these sources.
-  [[nodiscard]] std::optional<Loader::When> when(Run& run, std::uint64_t token, std::uint64_t epoch,
+  [[nodiscard]] std::optional<Loader::When> when(Run& run, std::uint64_t row, std::uint64_t epoch,
                                                  std::size_t source) const;
 
  private:
-  [[nodiscard]] std::shared_ptr<StoreHolder> make_holder() const;
-  [[nodiscard]] std::shared_ptr<const Windows> make_windows() const;
+  void select();
   [[nodiscard]] std::unique_ptr<Order> make_order() const;
+  [[nodiscard]] std::unique_ptr<Order> make_mixed_order() const;
   [[nodiscard]] std::uint64_t fingerprint() const;
-  [[nodiscard]] std::uint64_t positions_of(std::size_t source) const;
+  [[nodiscard]] std::uint64_t positions() const;
 
-  const Weighted sources_;
-  const bool mixed_;
+  const LoaderData data_;
   const LoaderOptions options_;
-  std::shared_ptr<const Windows> windows_;
+  std::optional<Subset> rows_;
+  std::shared_ptr<const AliasTable> weights_;
 };
 
 }  // namespace lowtide

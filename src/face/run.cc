@@ -39,6 +39,10 @@ std::optional<Batch> Run::next_for(std::chrono::milliseconds timeout) {
     lookahead = &start(live);  // in a forked child, or after a restart that failed to start
   }
   const std::uint64_t before = now_ns();
+  if (in_.prepare && !live.prepared) {
+    in_.prepare(*live.store);
+    live.prepared = true;
+  }
   std::optional<Batch> batch = lookahead->next(timeout);
   const std::uint64_t waited = now_ns() - before;
   if (!batch) return std::nullopt;

@@ -29,7 +29,9 @@ struct RunInputs {
   State like = {};               // the seed, order and block_size of every state of this run
   bool one_epoch = false;        // it ends with its epoch instead of before the next one
   std::uint64_t most_ahead = 0;  // batches; 0: as many as pay off
-  std::vector<Budget::Entry> holds = {};  // held by the caller for this run; claimed
+  std::vector<Budget::Entry> holds = {};  // held for this run beside its batches; claimed
+  // Reads what the data set holds, before the first batch. Called once per process.
+  std::function<void(Store&)> prepare = nullptr;
 };
 
 // One consumer at a time; cancel() from any thread.
@@ -78,6 +80,7 @@ class Run {
     const std::unique_ptr<Order> order;
     std::vector<Claim> claims = {};            // of the consumer
     std::shared_ptr<Engine> engine = nullptr;  // of the consumer; nullptr: the run is not begun
+    bool prepared = false;                     // of the consumer
     Mutex mutex;
     // nullptr: all turns are done, or this process has not begun.
     std::unique_ptr<Lookahead> lookahead LOWTIDE_GUARDED_BY(mutex) = nullptr;

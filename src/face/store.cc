@@ -23,10 +23,11 @@ ReadOptions with_budget(ReadOptions options) {
 }  // namespace
 
 Store::Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, Budget::Entry least,
-             std::uint64_t held_bytes)
+             std::uint64_t held_bytes, std::shared_ptr<Store> lender)
     : options_(options),
       files_(std::make_shared<Files>(std::move(shards))),
-      budget_(options.memory_bytes) {
+      lender_(std::move(lender)),
+      budget_(lender_ ? lender_->budget() : own_budget_.emplace(options.memory_bytes)) {
   const std::size_t count = files_->shards()->size();
   if (count > 1) {
     shards_claim_ = budget_.claim(held_bytes + table_bytes(count),
@@ -147,17 +148,20 @@ Stats Store::stats() {
 }
 
 StoreHolder::StoreHolder(std::string what, std::shared_ptr<const Shards> of,
-                         const ReadOptions& with, Budget::Entry least, std::uint64_t held_bytes)
+                         const ReadOptions& with, Budget::Entry least, std::uint64_t held_bytes,
+                         std::shared_ptr<StoreHolder> lender)
     : shards(std::move(of)),
       options(with_budget(with)),
       what_(std::move(what)),
       least_(std::move(least)),
-      held_bytes_(held_bytes) {
+      held_bytes_(held_bytes),
+      lender_(std::move(lender)) {
   here_.get().store = make_store();
 }
 
 std::shared_ptr<Store> StoreHolder::make_store() const {
-  return std::make_shared<Store>(shards, options, least_, held_bytes_);
+  return std::make_shared<Store>(shards, options, least_, held_bytes_,
+                                 lender_ ? lender_->store_of_run() : nullptr);
 }
 
 std::shared_ptr<Store> StoreHolder::store() {

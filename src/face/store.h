@@ -26,9 +26,10 @@ class Store {
  public:
   // Throws std::invalid_argument if `least` and the engine's buffers do not fit (`least` is only
   // checked, not kept), and IoError for an engine that is not available here. `held_bytes` is what
-  // the data set holds for its files; it is claimed together with the tables made here.
+  // the data set holds for its files; it is claimed together with the tables made here. All of it
+  // comes from the budget of `lender`, if there is one.
   Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, Budget::Entry least,
-        std::uint64_t held_bytes);
+        std::uint64_t held_bytes, std::shared_ptr<Store> lender = nullptr);
 
   // What it claims for a table of this many files.
   [[nodiscard]] static std::uint64_t table_bytes(std::size_t files);
@@ -58,7 +59,9 @@ class Store {
 
   const ReadOptions options_;
   std::shared_ptr<Files> files_;
-  Budget budget_;
+  const std::shared_ptr<Store> lender_;
+  std::optional<Budget> own_budget_;
+  Budget& budget_;
   SpareBuffers spare_{budget_};
   Claim shards_claim_;
   CacheMode cache_ = CacheMode::keep;
@@ -75,9 +78,11 @@ class Store {
 // thread.
 class StoreHolder {
  public:
-  // `what` is the user's name for it in messages: "the array".
+  // `what` is the user's name for it in messages: "the array". With a `lender` it shares the budget
+  // of that one.
   StoreHolder(std::string what, std::shared_ptr<const Shards> shards, const ReadOptions& options,
-              Budget::Entry least, std::uint64_t held_bytes);
+              Budget::Entry least, std::uint64_t held_bytes,
+              std::shared_ptr<StoreHolder> lender = nullptr);
 
   // The store of this process. Throws std::invalid_argument when closed.
   [[nodiscard]] std::shared_ptr<Store> store();
@@ -100,6 +105,7 @@ class StoreHolder {
   const std::string what_;
   const Budget::Entry least_;
   const std::uint64_t held_bytes_;
+  const std::shared_ptr<StoreHolder> lender_;
   std::atomic<bool> closed_ = false;  // a child inherits it; set with the lock held
   PerProcess<Here> here_;
 };

@@ -41,6 +41,9 @@ class Tokens::Impl {
   Impl(std::shared_ptr<const TokenStream> stream, std::vector<TokenLayout> layouts,
        std::vector<Shard> index_shards, std::optional<std::uint64_t> eot_of,
        const ReadOptions& options);
+  [[nodiscard]] static const std::shared_ptr<Impl>& of(const Tokens& tokens) {
+    return tokens.impl_;
+  }
 
   // Made on first use, and claims its table; nullptr if the format does not record documents.
   [[nodiscard]] std::shared_ptr<const Documents> documents();

@@ -7,7 +7,7 @@
 
 #include "inspect/stopwatch.h"
 #include "lowtide/array.h"
-#include "lowtide/tokens.h"
+#include "lowtide/loader.h"
 
 namespace lowtide {
 

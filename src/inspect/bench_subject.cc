@@ -10,7 +10,7 @@
 #include "inspect/info.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
-#include "lowtide/tokens.h"
+#include "lowtide/loader.h"
 #include "os/file.h"
 
 namespace lowtide {

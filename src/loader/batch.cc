@@ -63,9 +63,9 @@ std::span<const std::uint64_t> Batch::index() const noexcept {
   if (buffer_ == nullptr) return {};
   return buffer_->samples;
 }
-std::span<const std::uint64_t> Batch::offsets() const noexcept {
-  if (buffer_ == nullptr) return {};
-  return buffer_->offsets;
+std::span<const std::uint64_t> Batch::offsets(std::size_t table) const noexcept {
+  if (buffer_ == nullptr || (table + 1) * (rows() + 1) > buffer_->offsets.size()) return {};
+  return std::span(buffer_->offsets).subspan(table * (rows() + 1), rows() + 1);
 }
 std::uint64_t Batch::step() const noexcept {
   return buffer_ == nullptr ? 0 : buffer_->step;

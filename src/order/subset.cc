@@ -13,7 +13,7 @@
 namespace lowtide {
 namespace {
 
-std::uint64_t distance_of(const Stride& rows) noexcept {
+std::uint64_t distance_of(const RowRange& rows) noexcept {
   const auto step = static_cast<std::uint64_t>(rows.step);
   return rows.step > 0 ? step : 0 - step;
 }
@@ -23,7 +23,7 @@ void check_count(std::uint64_t count) {
   throw std::invalid_argument("rows: the selection is empty; select at least one row");
 }
 
-void check_stride(const Stride& rows, std::uint64_t limit) {
+void check_range(const RowRange& rows, std::uint64_t limit) {
   assert(limit <= std::uint64_t{1} << 63);
   if (rows.step == 0) throw std::invalid_argument("rows: the step is 0; use 1 for every row");
   check_count(rows.count);
@@ -49,7 +49,7 @@ bool evenly_spaced(std::span<const T> rows, std::uint64_t step) noexcept {
          }) == rows.end();
 }
 
-bool evenly_spaced(const Stride& /*rows*/, std::uint64_t /*step*/) noexcept {
+bool evenly_spaced(const RowRange& /*rows*/, std::uint64_t /*step*/) noexcept {
   return true;
 }
 
@@ -62,7 +62,7 @@ std::optional<std::uint64_t> find_row(std::span<const T> rows, std::uint64_t row
   return static_cast<std::uint64_t>(found - rows.begin());
 }
 
-std::optional<std::uint64_t> find_row(const Stride& rows, std::uint64_t row) noexcept {
+std::optional<std::uint64_t> find_row(const RowRange& rows, std::uint64_t row) noexcept {
   const bool behind = rows.step > 0 ? row >= rows.first : row <= rows.first;
   const std::uint64_t apart = rows.step > 0 ? row - rows.first : rows.first - row;
   const std::uint64_t index = apart / distance_of(rows);
@@ -100,14 +100,16 @@ class SubsetOrder final : public Order {
 
 }  // namespace
 
-Subset::Subset(const RowList& rows, std::uint64_t limit)
-    : rows_(std::visit([](const auto& list) -> Rows { return list; }, rows)) {
+Subset::Subset(const RowSelection& rows, std::uint64_t limit) {
+  if (const auto* range = std::get_if<RowRange>(&rows)) {
+    check_range(*range, limit);
+    rows_ = *range;
+    return;
+  }
+  const RowList& list = std::get<RowList>(rows);
+  rows_ = std::visit([](const auto& borrowed) -> Rows { return borrowed; }, list);
   check_count(size());
-  check_rows("rows", rows, limit);
-}
-
-Subset::Subset(const Stride& rows, std::uint64_t limit) : rows_(rows) {
-  check_stride(rows, limit);
+  check_rows("rows", list, limit);
 }
 
 std::uint64_t Subset::size() const noexcept {
@@ -131,9 +133,15 @@ std::optional<std::uint64_t> Subset::index_of(std::uint64_t row) const noexcept 
   return std::visit([row](const auto& rows) { return find_row(rows, row); }, rows_);
 }
 
+std::uint64_t Subset::list_bytes() const noexcept {
+  if (std::holds_alternative<RowRange>(rows_)) return 0;
+  return std::visit([](const auto& rows) { return std::uint64_t{rows.size() * sizeof(rows[0])}; },
+                    rows_);
+}
+
 bool Subset::contiguous() const noexcept {
-  const auto* stride = std::get_if<Stride>(&rows_);
-  return stride != nullptr && stride->step == 1;
+  const auto* range = std::get_if<RowRange>(&rows_);
+  return range != nullptr && range->step == 1;
 }
 
 // Hashes the count, and then either the first row and the step or, unless they are evenly spaced,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <lowtide/array.h>
-#include <lowtide/tokens.h>
+#include <lowtide/loader.h>
 
 #include <cstddef>
 #include <cstdint>

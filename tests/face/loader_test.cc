@@ -7,7 +7,7 @@
 #include <set>
 
 #include "lowtide/error.h"
-#include "lowtide/tokens.h"
+#include "lowtide/loader.h"
 #include "support/loader_rig.h"
 #include "support/token_files.h"
 

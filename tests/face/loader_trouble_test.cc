@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "lowtide/error.h"
-#include "lowtide/tokens.h"
+#include "lowtide/loader.h"
 #include "support/forked.h"
 #include "support/loader_rig.h"
 #include "support/thrown.h"

@@ -31,11 +31,11 @@ Subset subset_of(const std::vector<T>& rows, std::uint64_t limit = kMostRows) {
   return {RowList(std::span<const T>(rows)), limit};
 }
 
-Subset subset_of(const Stride& rows, std::uint64_t limit = kMostRows) {
+Subset subset_of(const RowRange& rows, std::uint64_t limit = kMostRows) {
   return {rows, limit};
 }
 
-Rows rows_of(const Stride& stride) {
+Rows rows_of(const RowRange& stride) {
   Rows rows;
   auto row = static_cast<std::int64_t>(stride.first);
   for (std::uint64_t i = 0; i < stride.count; ++i, row += stride.step) {
@@ -44,9 +44,10 @@ Rows rows_of(const Stride& stride) {
   return rows;
 }
 
-const std::vector<Stride>& strides() {
-  static const std::vector<Stride> all{{0, 1, 1},     {0, 1, 100},  {7, 1, 50},     {3, 5, 40},
-                                       {99, -1, 100}, {98, -7, 15}, {42, -1000, 1}, {42, 1000, 1}};
+const std::vector<RowRange>& strides() {
+  static const std::vector<RowRange> all{{0, 1, 1},      {0, 1, 100},   {7, 1, 50},
+                                         {3, 5, 40},     {99, -1, 100}, {98, -7, 15},
+                                         {42, -1000, 1}, {42, 1000, 1}};
   return all;
 }
 
@@ -109,8 +110,8 @@ TYPED_TEST(SubsetOf, NamesTheFirstEntryBeyondTheRows) {
   EXPECT_EQ(refusal(std::vector<TypeParam>{0, 9}, 10), "no error");
 }
 
-TYPED_TEST(SubsetOf, HasTheHashOfAnEqualStride) {
-  for (const Stride& stride : strides()) {
+TYPED_TEST(SubsetOf, HasTheHashOfAnEqualRowRange) {
+  for (const RowRange& stride : strides()) {
     const Rows rows = rows_of(stride);
     EXPECT_EQ(subset_of(std::vector<TypeParam>(rows.begin(), rows.end())).hash(kSeed),
               subset_of(stride).hash(kSeed))
@@ -118,8 +119,8 @@ TYPED_TEST(SubsetOf, HasTheHashOfAnEqualStride) {
   }
 }
 
-TEST(Subset, MapsEveryPositionOfAStride) {
-  for (const Stride& stride : strides()) {
+TEST(Subset, MapsEveryPositionOfARowRange) {
+  for (const RowRange& stride : strides()) {
     const Rows rows = rows_of(stride);
     const Subset subset = subset_of(stride, 500);
     ASSERT_EQ(subset.size(), rows.size());
@@ -130,7 +131,7 @@ TEST(Subset, MapsEveryPositionOfAStride) {
 }
 
 TEST(Subset, KnowsTheInverseOfItsInnerOrder) {
-  for (const Stride& stride : strides()) {
+  for (const RowRange& stride : strides()) {
     const Rows rows = rows_of(stride);
     const auto by_stride = make_subset(subset_of(stride), make_shuffle(rows.size(), kSeed));
     const auto by_list = make_subset(subset_of(rows), make_shuffle(rows.size(), kSeed));
@@ -147,27 +148,27 @@ TEST(Subset, KnowsTheInverseOfItsInnerOrder) {
   }
 }
 
-TEST(Subset, HandlesTheLargestStrides) {
+TEST(Subset, HandlesTheLargestRowRanges) {
   constexpr std::int64_t kMostStep = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t kLeastStep = std::numeric_limits<std::int64_t>::min();
-  const Subset up = subset_of(Stride{0, kMostStep, 2});
+  const Subset up = subset_of(RowRange{0, kMostStep, 2});
   EXPECT_EQ(up[1], kMostRows - 1);
   EXPECT_EQ(up.index_of(kMostRows - 1), 1U);
   EXPECT_EQ(up.index_of(2 * (kMostRows - 1)), std::nullopt);
-  const Subset all = subset_of(Stride{kMostRows - 1, -1, kMostRows});
+  const Subset all = subset_of(RowRange{kMostRows - 1, -1, kMostRows});
   EXPECT_EQ(all[kMostRows - 1], 0U);
   EXPECT_EQ(all.index_of(0), kMostRows - 1);
   EXPECT_EQ(all.index_of(kMostRows), std::nullopt);
-  EXPECT_EQ(refusal(Stride{0, kMostStep, 3}, kMostRows),
+  EXPECT_EQ(refusal(RowRange{0, kMostStep, 3}, kMostRows),
             "rows: entry 2 is 18446744073709551614, but there are 9223372036854775808 rows");
-  EXPECT_EQ(refusal(Stride{0, kLeastStep, 2}, kMostRows),
+  EXPECT_EQ(refusal(RowRange{0, kLeastStep, 2}, kMostRows),
             "rows: entry 1 is -9223372036854775808, but there are 9223372036854775808 rows");
-  EXPECT_EQ(refusal(Stride{5, 1, std::numeric_limits<std::uint64_t>::max()}, 10),
+  EXPECT_EQ(refusal(RowRange{5, 1, std::numeric_limits<std::uint64_t>::max()}, 10),
             "rows: entry 5 is 10, but there are 10 rows");
 }
 
 TEST(Subset, IsSequentialWhereBothAre) {
-  const auto sequential = [](const Stride& stride, std::unique_ptr<Order> inner) {
+  const auto sequential = [](const RowRange& stride, std::unique_ptr<Order> inner) {
     return make_subset(subset_of(stride), std::move(inner))->sequential();
   };
   EXPECT_TRUE(sequential({7, 1, 50}, make_sequential(50)));
@@ -186,37 +187,37 @@ TEST(Subset, HashesTheRowsTheirOrderAndTheSeed) {
        {Rows{9, 5, 1, 1, 7}, Rows{5, 9, 1, 1}, Rows{5, 9, 1, 7}, Rows{5, 9, 1, 1, 8}}) {
     EXPECT_NE(subset_of(other).hash(kSeed), hash);
   }
-  const std::uint64_t stride = subset_of(Stride{3, 5, 40}).hash(kSeed);
-  EXPECT_NE(subset_of(Stride{3, 5, 41}).hash(kSeed), stride);
-  EXPECT_NE(subset_of(Stride{3, 6, 40}).hash(kSeed), stride);
-  EXPECT_NE(subset_of(Stride{4, 5, 40}).hash(kSeed), stride);
-  EXPECT_NE(subset_of(Stride{198, -5, 40}).hash(kSeed), stride);
+  const std::uint64_t stride = subset_of(RowRange{3, 5, 40}).hash(kSeed);
+  EXPECT_NE(subset_of(RowRange{3, 5, 41}).hash(kSeed), stride);
+  EXPECT_NE(subset_of(RowRange{3, 6, 40}).hash(kSeed), stride);
+  EXPECT_NE(subset_of(RowRange{4, 5, 40}).hash(kSeed), stride);
+  EXPECT_NE(subset_of(RowRange{198, -5, 40}).hash(kSeed), stride);
 }
 
 // Saved states contain these hashes. If this test fails, the code is wrong, never the numbers.
 TEST(Subset, KeepsItsHashesOverVersionsAndPlatforms) {
   EXPECT_EQ(subset_of(Rows{5, 9, 1, 1, 7}).hash(kSeed), 9991806286790880226U);
-  EXPECT_EQ(subset_of(Stride{98, -7, 15}).hash(kSeed), 3352387773463332317U);
+  EXPECT_EQ(subset_of(RowRange{98, -7, 15}).hash(kSeed), 3352387773463332317U);
 }
 
 TEST(Subset, RefusesAnEmptySelectionAndAStepOf0) {
   const std::string empty = "rows: the selection is empty; select at least one row";
   EXPECT_EQ(thrown<std::invalid_argument>([] { static_cast<void>(subset_of(Rows{}, 10)); }), empty);
-  EXPECT_EQ(thrown<std::invalid_argument>([] { static_cast<void>(subset_of(Stride{}, 10)); }),
+  EXPECT_EQ(thrown<std::invalid_argument>([] { static_cast<void>(subset_of(RowRange{}, 10)); }),
             empty);
   EXPECT_EQ(
-      thrown<std::invalid_argument>([] { static_cast<void>(subset_of(Stride{0, 0, 3}, 10)); }),
+      thrown<std::invalid_argument>([] { static_cast<void>(subset_of(RowRange{0, 0, 3}, 10)); }),
       "rows: the step is 0; use 1 for every row");
 }
 
-TEST(Subset, NamesTheFirstRowOfAStrideThatDoesNotExist) {
-  EXPECT_EQ(refusal(Stride{10, 1, 3}, 10), "rows: entry 0 is 10, but there are 10 rows");
-  EXPECT_EQ(refusal(Stride{10, -1, 3}, 10), "rows: entry 0 is 10, but there are 10 rows");
-  EXPECT_EQ(refusal(Stride{0, 3, 4}, 9), "rows: entry 3 is 9, but there are 9 rows");
-  EXPECT_EQ(refusal(Stride{0, 3, 3}, 9), "no error");
-  EXPECT_EQ(refusal(Stride{5, -3, 3}, 9), "rows: entry 2 is -1, but there are 9 rows");
-  EXPECT_EQ(refusal(Stride{5, -3, 2}, 9), "no error");
-  EXPECT_EQ(refusal(Stride{0, 1, 1}, 0), "rows: entry 0 is 0, but there are 0 rows");
+TEST(Subset, NamesTheFirstRowOfARowRangeThatDoesNotExist) {
+  EXPECT_EQ(refusal(RowRange{10, 1, 3}, 10), "rows: entry 0 is 10, but there are 10 rows");
+  EXPECT_EQ(refusal(RowRange{10, -1, 3}, 10), "rows: entry 0 is 10, but there are 10 rows");
+  EXPECT_EQ(refusal(RowRange{0, 3, 4}, 9), "rows: entry 3 is 9, but there are 9 rows");
+  EXPECT_EQ(refusal(RowRange{0, 3, 3}, 9), "no error");
+  EXPECT_EQ(refusal(RowRange{5, -3, 3}, 9), "rows: entry 2 is -1, but there are 9 rows");
+  EXPECT_EQ(refusal(RowRange{5, -3, 2}, 9), "no error");
+  EXPECT_EQ(refusal(RowRange{0, 1, 1}, 0), "rows: entry 0 is 0, but there are 0 rows");
   EXPECT_EQ(refusal(std::vector<std::int64_t>{3, -2}, 10),
             "rows: entry 1 is -2, but there are 10 rows");
 }

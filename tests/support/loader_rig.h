@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "lowtide/tokens.h"
+#include "lowtide/loader.h"
 #include "support/token_stream.h"
 
 namespace lowtide {

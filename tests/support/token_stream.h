@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "lowtide/tokens.h"
+#include "lowtide/loader.h"
 #include "os/temp_folder.h"
 #include "support/token_files.h"
 

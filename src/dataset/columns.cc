@@ -1,0 +1,115 @@
+#include "dataset/columns.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace lowtide {
+namespace {
+
+void copy_held(const std::byte* held, std::uint64_t sample_bytes,
+               std::span<const std::uint64_t> samples, std::span<std::byte* const> targets) {
+  const auto copy = [&](auto size_bytes) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      std::memcpy(targets[i], held + samples[i] * size_bytes, size_bytes);
+    }
+  };
+  // Labels mostly; a copy of a known size is one instruction.
+  if (sample_bytes == 8) return copy(std::integral_constant<std::uint64_t, 8>());
+  if (sample_bytes == 4) return copy(std::integral_constant<std::uint64_t, 4>());
+  copy(sample_bytes);
+}
+
+}  // namespace
+
+Columns::Columns(std::vector<Source> sources) : sources_(std::move(sources)) {
+  const Source& first = sources_.front();
+  std::vector<std::shared_ptr<const Offsets>> tables;
+  for (std::size_t column = 0; column < first.size(); ++column) {
+    SampleField field = first[column].data->field(0);
+    if (field.table) {
+      const auto known = std::ranges::find(tables, first[column].offsets);
+      field.table = static_cast<std::uint32_t>(known - tables.begin());
+      if (known == tables.end()) {
+        tables.push_back(first[column].offsets);
+        columns_of_tables_.push_back(column);
+      }
+    }
+    fields_.push_back(field);
+  }
+  for (const Source& source : sources_) {
+    first_.push_back(first_.back() + source.front().data->size());
+    std::uint64_t sample_bytes = 0, reads = 0;
+    for (const Part& part : source) {
+      sample_bytes += part.data->sample_bytes();
+      parts_ = std::max(parts_, part.data->parts());
+      if (part.held != nullptr) continue;
+      reads += part.data->reads_per_part();
+      data_bytes_ += part.data->data_bytes();
+    }
+    sample_bytes_ = std::max(sample_bytes_, sample_bytes);
+    reads_per_part_ = std::max({reads_per_part_, reads, std::uint64_t{1}});
+  }
+}
+
+std::size_t Columns::source_of(std::uint64_t sample) const {
+  return static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), sample) -
+                                  first_.begin() - 1);
+}
+
+// Calls `each` for every stretch of samples of one source, with that source, the place of the
+// stretch in `samples` and its samples in the numbering of the source.
+template <class Each>
+void Columns::by_source(std::span<const std::uint64_t> samples, Each each) const {
+  if (sources_.size() == 1) return each(sources_.front(), 0, samples);
+  std::vector<std::uint64_t> inside;
+  for (std::size_t at = 0; at < samples.size(); at += inside.size()) {
+    const std::size_t source = source_of(samples[at]);
+    inside.clear();
+    for (std::size_t i = at; i < samples.size(); ++i) {
+      if (samples[i] < first_[source] || samples[i] >= first_[source + 1]) break;
+      inside.push_back(samples[i] - first_[source]);
+    }
+    each(sources_[source], at, std::span<const std::uint64_t>(inside));
+  }
+}
+
+std::string Columns::path(std::uint32_t shard) const {
+  const Part* found = nullptr;
+  for (const Source& source : sources_) {
+    for (const Part& part : source) {
+      if (part.first_shard <= shard) found = &part;
+    }
+  }
+  return found->data->path(shard);
+}
+
+void Columns::locate(std::size_t field, std::uint64_t part, std::span<const std::uint64_t> samples,
+                     std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  by_source(samples,
+            [&](const Source& source, std::size_t at, std::span<const std::uint64_t> inside) {
+              const Part& column = source[field];
+              if (part >= column.data->parts()) return;
+              const auto into = targets.subspan(at, inside.size());
+              if (column.held != nullptr) {
+                copy_held(column.held, fields_[field].unit_bytes, inside, into);
+              } else {
+                column.data->locate(0, part, inside, into, out);
+              }
+            });
+}
+
+void Columns::lengths(std::uint32_t table, std::span<const std::uint64_t> samples,
+                      std::span<std::uint64_t> out) const {
+  by_source(
+      samples, [&](const Source& source, std::size_t at, std::span<const std::uint64_t> inside) {
+        source[columns_of_tables_[table]].data->lengths(0, inside, out.subspan(at, inside.size()));
+      });
+}
+
+void Columns::number(std::span<std::uint64_t> samples) const {
+  if (sources_.size() == 1) return;
+  for (std::uint64_t& sample : samples) sample -= first_[source_of(sample)];
+}
+
+}  // namespace lowtide

@@ -1,0 +1,71 @@
+// columns.h - rows of several arrays that come together: sample i has row i of each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataset/dataset.h"
+#include "dataset/offsets.h"
+
+namespace lowtide {
+
+// Its fields are its columns. A mixture has several sources of the same columns: the samples of the
+// first source, then those of the second, and so on.
+class Columns final : public Dataset {
+ public:
+  // A data set with one field. Its files are numbered from `first_shard`, and those of columns and
+  // sources follow each other.
+  struct Part {
+    std::shared_ptr<const Dataset> data;
+    std::uint32_t first_shard = 0;
+    // If samples differ in length. Columns with the same offsets share one table of lengths.
+    std::shared_ptr<const Offsets> offsets = nullptr;
+    // All samples one after the other, if they are held in memory.
+    const std::byte* held = nullptr;
+  };
+  using Source = std::vector<Part>;
+
+  // The columns of one source have equal sizes, and those of all sources have equal fields.
+  explicit Columns(std::vector<Source> sources);
+
+  [[nodiscard]] std::uint64_t size() const noexcept override { return first_.back(); }
+  [[nodiscard]] std::uint64_t sample_bytes() const noexcept override { return sample_bytes_; }
+  [[nodiscard]] std::size_t fields() const noexcept override { return fields_.size(); }
+  [[nodiscard]] SampleField field(std::size_t number) const noexcept override {
+    return fields_[number];
+  }
+  [[nodiscard]] std::uint64_t parts() const noexcept override { return parts_; }
+  [[nodiscard]] std::uint64_t reads_per_part() const noexcept override { return reads_per_part_; }
+  [[nodiscard]] std::uint64_t data_bytes() const noexcept override { return data_bytes_; }
+  [[nodiscard]] std::string path(std::uint32_t shard) const override;
+  void locate(std::size_t field, std::uint64_t part, std::span<const std::uint64_t> samples,
+              std::span<std::byte* const> targets, std::vector<Read>& out) const override;
+
+  [[nodiscard]] std::uint32_t tables() const noexcept override {
+    return static_cast<std::uint32_t>(columns_of_tables_.size());
+  }
+  void lengths(std::uint32_t table, std::span<const std::uint64_t> samples,
+               std::span<std::uint64_t> out) const override;
+  // In the numbering of their source.
+  void number(std::span<std::uint64_t> samples) const override;
+
+ private:
+  [[nodiscard]] std::size_t source_of(std::uint64_t sample) const;
+  template <class Each>
+  void by_source(std::span<const std::uint64_t> samples, Each each) const;
+
+  const std::vector<Source> sources_;
+  std::vector<std::uint64_t> first_{0};  // the first sample of each source, and the end
+  std::vector<SampleField> fields_;
+  std::vector<std::size_t> columns_of_tables_;  // one column that each table of lengths is for
+  std::uint64_t sample_bytes_ = 0;
+  std::uint64_t parts_ = 1;
+  std::uint64_t reads_per_part_ = 0;
+  std::uint64_t data_bytes_ = 0;
+};
+
+}  // namespace lowtide
