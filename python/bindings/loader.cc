@@ -169,9 +169,13 @@ void bind_loader(nb::module_& module) {
   bound
       .def_static("open_windows", &open_windows, nb::rv_policy::take_ownership, "sources"_a,
                   nb::kw_only(), "mixture"_a, "options"_a, "rows"_a.none(), "weights"_a.none())
-      .def_static("open_columns", &open_columns, nb::rv_policy::take_ownership, "sources"_a,
-                  nb::kw_only(), "mixture"_a, "options"_a, "rows"_a.none(), "weights"_a.none(),
-                  "lent"_a)
+      .def_static(
+          "open_columns", &open_columns, nb::rv_policy::take_ownership, "sources"_a, nb::kw_only(),
+          "mixture"_a, "options"_a, "rows"_a.none(), "weights"_a.none(), "lent"_a,
+          nb::sig("def open_columns(sources: collections.abc.Sequence[tuple[list[typing.Any]"
+                  ", float]], *, mixture: bool, options: LoaderOptions, rows: object | None"
+                  ", weights: object | None, lent: collections.abc.Sequence[tuple[str, "
+                  "collections.abc.Sequence[int]]]) -> Loader"))
       .def("next", &next, "make"_a.none(), "epoch"_a.none(),
            nb::sig("def next(self, make: collections.abc.Callable[[object], typing.Any] | None, "
                    "epoch: int | None) -> tuple[typing.Any, ...] | None"))

@@ -11,6 +11,9 @@ t = lt.tokens("train.bin")
 loader = lt.Loader(t, batch_size=12, block_size=1024, seed=1337)
 x, y = loader.next()
 
+loader = lt.Loader((lt.open("features.npy"), lt.open("labels.npy")), batch_size=256)
+xb, yb = loader.next()
+
 m = lt.memmap("m.f32", dtype="float32", mode="r", shape=(3_000_000, 162), memory="256MiB")
 ```
 """
@@ -30,6 +33,7 @@ from lowtide._loader import Loader, When
 from lowtide._memmap import memmap
 from lowtide._open import open
 from lowtide._profile import Profile, Verdict, profile
+from lowtide._ragged import Ragged, ragged
 from lowtide._release import release
 from lowtide._tokens import Tokens, tokens
 
@@ -44,6 +48,7 @@ __all__ = [
     "FormatError",
     "Loader",
     "Profile",
+    "Ragged",
     "Tokens",
     "Verdict",
     "When",
@@ -54,6 +59,7 @@ __all__ = [
     "memmap",
     "open",
     "profile",
+    "ragged",
     "release",
     "tokens",
 ]

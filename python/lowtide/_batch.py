@@ -16,28 +16,21 @@ _FACTS = ("step", "epoch", "index", "positions", "cu_seqlens")
 
 
 class Batch(NoOperators, tuple[Any, ...]):
-    """The arrays or tensors of one step of a `Loader`: `x, y = batch`, or `batch.x` and `batch.y`.
+    """The arrays or tensors of one step of a `Loader`: `xb, yb = batch`, in the source's structure.
 
-    Both have the shape (batch_size, block_size). They are writable and borrowed from a pool: they
-    stay valid and unchanged while the batch or any view of it lives, even after `Loader.close`. A
-    pickle holds copies. With pin_memory=True they are copies in pinned memory.
+    A single array gives a tuple of one: `(xb,) = batch`. Ragged data gives `values, offsets`. For
+    a dict there are also `batch["x"]` and `batch.keys()`. Windows of tokens are `x, y = batch`, or
+    `batch.x` and `batch.y`.
+
+    The arrays are writable and borrowed from a pool: they stay valid and unchanged while the batch
+    or any view of it lives, even after `Loader.close`. A pickle holds copies.
 
     It is a tuple, so that `Trainer`, `accelerate` and `DataLoader` can move it to a device. The
-    tuple that they build from it holds (x, y) only; its other attributes are None.
+    tuple that they build from it holds the arrays only; its other attributes are None.
     """
 
     _lease: _core.Batch | None = None  # None for a copy, and for a tuple that others rebuilt
     _convert: Callable[[Any], Any] | None = None  # makes a tensor of an array; None: arrays
-
-    @property
-    def x(self) -> Any:
-        """Inputs: the first block_size tokens of each window."""
-        return self[0]
-
-    @property
-    def y(self) -> Any:
-        """Targets: the last block_size tokens of each window, that is, x one token later."""
-        return self[1]
 
     @cached_property
     def step(self) -> int:
@@ -53,7 +46,10 @@ class Batch(NoOperators, tuple[Any, ...]):
 
     @cached_property
     def index(self) -> Any:
-        """Number of each window, int64; with order="random", its first token."""
+        """Number of each sample, int64: its row, in a mixture that of its own source.
+
+        For windows, the number of the window; with order="random", its first token.
+        """
         return self._fact("index")
 
     @property
@@ -93,7 +89,54 @@ class Batch(NoOperators, tuple[Any, ...]):
         return tuple(self) + other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _copied, (tuple(self), {name: getattr(self, name) for name in _FACTS})
+        facts = {name: getattr(self, name) for name in _FACTS}
+        return _copied, (type(self), tuple(self), facts)
+
+    def nested(self, column: int | str | None = None) -> Any:
+        """Returns ragged samples as a jagged nested tensor, without a copy.
+
+        Args:
+            column: Which column, for a batch with several. None: the only one.
+
+        Raises:
+            TypeError: The column is not ragged, or the batch holds arrays (use
+                `lowtide.torch.Loader`).
+        """
+        if self._convert is None:
+            raise TypeError("nested() needs tensors: use lowtide.torch.Loader")
+        from lowtide._torch_tensors import nested
+
+        entry: Any = tuple(self)
+        if column is not None:
+            entry = self[column]  # type: ignore[index]  # a name, if the source is a dict
+        return nested(entry)
+
+    def _kind(self) -> str:
+        return "lowtide.Batch"
+
+    def _instead(self) -> str:
+        return "use the operators of its arrays, as in batch[0]"
+
+    def __repr__(self) -> str:
+        told = ", ".join(_described(entry) for entry in self)
+        return f"<lowtide.Batch {told} epoch={self.epoch} step={self.step}>"
+
+
+class WindowBatch(Batch):
+    """A batch of windows: `x, y = batch`, or `batch.x` and `batch.y`.
+
+    Both have the shape (batch_size, block_size).
+    """
+
+    @property
+    def x(self) -> Any:
+        """Inputs: the first block_size tokens of each window."""
+        return self[0]
+
+    @property
+    def y(self) -> Any:
+        """Targets: the last block_size tokens of each window, that is, x one token later."""
+        return self[1]
 
     def _instead(self) -> str:
         return "use the operators of its arrays, batch.x and batch.y"
@@ -107,8 +150,50 @@ class Batch(NoOperators, tuple[Any, ...]):
         )
 
 
-def _copied(arrays: tuple[Any, ...], facts: dict[str, Any]) -> Batch:
+class NamedBatch(Batch):
+    """A batch of a dict of columns: `batch["x"]`, `batch.keys()`."""
+
+    _names: tuple[str, ...] = ()
+
+    def keys(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return self._names
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns a column by its name or number."""
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        try:
+            return super().__getitem__(self._names.index(key))
+        except ValueError:
+            known = ", ".join(map(repr, self._names))
+            raise KeyError(f"{key!r}: the columns are {known}") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        facts = {name: getattr(self, name) for name in _FACTS}
+        return _copied_named, (self._names, tuple(self), facts)
+
+
+def named_batch(names: tuple[str, ...]) -> type[NamedBatch]:
+    """Returns the class of the batches whose columns have these names."""
+    return type("NamedBatch", (NamedBatch,), {"_names": names, "__module__": __name__})
+
+
+def _described(entry: Any) -> str:
+    if isinstance(entry, (tuple, dict)):
+        return f"{type(entry).__name__} of {len(entry)}"
+    return f"{entry.dtype} {tuple(entry.shape)}"
+
+
+def _copied_named(names: tuple[str, ...], arrays: tuple[Any, ...], facts: dict[str, Any]) -> Batch:
+    return _fill(named_batch(names)(arrays), facts)
+
+
+def _copied(kind: type[Batch], arrays: tuple[Any, ...], facts: dict[str, Any]) -> Batch:
     """Creates a pickled batch again. Its facts stand in for those of a lease."""
-    batch = Batch(arrays)
+    return _fill(kind(arrays), facts)
+
+
+def _fill(batch: Batch, facts: dict[str, Any]) -> Batch:
     batch.__dict__.update(facts)
     return batch

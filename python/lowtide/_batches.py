@@ -118,7 +118,7 @@ class Batches(Closing):
             except ValueError:  # the copy does not fit; without it, the rest may or may not fit
                 self._rows, self._claim_rows = rows, False
         core = self._start()
-        self._thaw = weakref.finalize(self, _freeze(order))
+        self._thaw = weakref.finalize(self, freeze(order))
         return core
 
     def _start(self) -> _core.Batches:
@@ -212,7 +212,7 @@ def _nothing() -> None:
     """Used where nothing was frozen."""
 
 
-def _freeze(order: npt.NDArray[Any]) -> Callable[[], None]:
+def freeze(order: npt.NDArray[Any]) -> Callable[[], None]:
     """Makes `order` and the arrays it views read-only until its last user calls the result.
 
     Other views of the same memory stay writable. The core checks every entry when it reads it, so

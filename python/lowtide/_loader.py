@@ -1,34 +1,36 @@
-"""Batches of windows for training, across epochs, read ahead of the training loop."""
+"""Batches for training, across epochs, read ahead of the training loop."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from lowtide import _core
-from lowtide._arguments import MAX, flag, integer, memory_bytes, token_word, word
-from lowtide._batch import Batch
+from lowtide._arguments import MAX, flag, integer, memory_bytes, word
+from lowtide._batch import Batch, WindowBatch
 from lowtide._batches import remember
 from lowtide._closing import Closing
+from lowtide._columns import parse_source
+from lowtide._delivery import finisher
+from lowtide._loader_options import check_kind, open_core
 from lowtide._state import checked_state, saved_state
-from lowtide._weighted import weighted_sources
+from lowtide._tokens import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
-    from lowtide._tokens import Tokens
+    from lowtide._columns import Lent
 
 
 _MAX_SEED = 2**64 - 1
 
 
 class When(NamedTuple):
-    """Where a token is trained on, as `Loader.when` reports it.
+    """Where a row or a token is trained on, as `Loader.when` reports it.
 
     Attributes:
         step: Step of the epoch, from 0.
-        rank: Rank that gets the token, from 0.
+        rank: Rank that gets it, from 0.
         row: Row of that rank's batch, from 0.
     """
 
@@ -38,24 +40,26 @@ class When(NamedTuple):
 
 
 class Loader(Closing):
-    """Delivers windows of token files in batches, epoch after epoch, and reads ahead.
+    """Delivers samples in batches, epoch after epoch, and reads ahead of the training loop.
 
-    A window is block_size + 1 tokens: `x` is the first block_size of them, `y` the last
-    block_size. One `for` loop covers the rest of the current epoch, and the next loop covers the
-    next epoch; `next` continues across epochs. Use a loader from one thread at a time. It is a
-    context manager that closes itself. A pickle holds the paths, the arguments and the state.
+    Samples are windows of token files, or rows of one or several arrays that come together. A
+    window is block_size + 1 tokens: `x` is the first block_size of them, `y` the last block_size.
+    One `for` loop covers the rest of the current epoch, and the next loop covers the next epoch;
+    `next` continues across epochs. Use a loader from one thread at a time. It is a context manager
+    that closes itself. A pickle holds the paths, the arguments and the state.
     """
 
-    __slots__ = ("__weakref__", "_core", "_options", "_steps", "_tokens")
+    __slots__ = ("__weakref__", "_columns", "_core", "_finish", "_options", "_source", "_steps")
 
     _name: ClassVar[str] = "lowtide.Loader"
     _make: ClassVar[Any] = None  # makes a tensor of a DLPack capsule; None: batches hold arrays
+    _wrap: ClassVar[Any] = None  # makes a tensor of an array; None: as above
 
     def __init__(
         self,
-        tokens: Tokens | Sequence[tuple[Tokens, float]],
+        source: Any,
         batch_size: int,
-        block_size: int,
+        block_size: int | None = None,
         order: str = "shuffle",
         seed: int = 0,
         rank: int = 0,
@@ -63,19 +67,22 @@ class Loader(Closing):
         epochs: int | None = None,
         drop_last: bool = True,
         prefetch: int | None = None,
-        dtype: npt.DTypeLike = "int64",
+        dtype: npt.DTypeLike | None = None,
         memory: int | str | None = None,
         documents: str = "cross",
+        rows: Any = None,
+        weights: npt.ArrayLike | None = None,
     ) -> None:
         """Claims its memory; reading ahead starts with the first batch, on threads of its own.
 
         Args:
-            tokens: One `Tokens`, or a list of (`Tokens`, weight), which is an exact mixture of
-                windows by weight.
-            batch_size: Windows per step and rank.
-            block_size: Tokens of `x` per window.
-            order: "shuffle" and "sequential" deliver each window once per epoch. "random" draws
-                starts anywhere, with replacement.
+            source: `Tokens`, which deliver windows; an `Array`; a tuple or a dict of arrays, whose
+                rows come together; `Ragged` or `Tokens.documents`; or a list of (source, weight),
+                which is an exact mixture of samples by weight.
+            batch_size: Samples per step and rank.
+            block_size: Tokens of `x` per window. For windows only, and required there.
+            order: "shuffle" and "sequential" deliver each sample once per epoch. "random" draws
+                with replacement; windows then start anywhere.
             seed: Seed of the order, 0 to 2**64 - 1. It is hashed with the epoch.
             rank: This rank, from 0. Ranks share one global order and never overlap.
             world_size: Number of ranks.
@@ -83,24 +90,33 @@ class Loader(Closing):
             drop_last: If True, every step is full and the rest of the epoch is left out. If False,
                 the last batch of an epoch may be short; this needs world_size=1.
             prefetch: Most batches to read ahead. None: as many as pay off within the budget.
-            dtype: Integer type of `x` and `y`.
+            dtype: Integer type of `x` and `y`; int64 by default. For windows only: arrays are
+                delivered as stored.
             memory: Separate budget for this loader, in bytes or as text such as "256MiB". None:
-                the loader shares the budget of `tokens`; a mixture gets a separate one, as large
-                as the largest of its sources.
+                the loader shares the budget of its tokens or of its first array; a mixture gets a
+                separate one, as large as the largest of its sources.
             documents: "cross" lets windows cross document boundaries unmarked. "separate" adds
                 `Batch.positions` and `Batch.cu_seqlens`; the format must store documents, or
-                `lowtide.tokens` must be given `eot`.
+                `lowtide.tokens` must be given `eot`. For windows only.
+            rows: Some of the samples, as integers, a bool mask, a slice or a range, such as a
+                training set. Negative ones count from the end; duplicates are allowed. An epoch
+                has these rows, in the order that `order` gives. None: all.
+            weights: One weight per sample (per entry of `rows`, if given), 0 or above: samples are
+                drawn with replacement by weight. None: all samples are alike.
 
         Raises:
-            ValueError: An argument is invalid, there are fewer windows than one step of all ranks
-                needs, or the budget is too small.
+            ValueError: An argument is invalid, columns differ in length, there are fewer samples
+                than one step of all ranks needs, or the budget is too small.
+            IndexError: A row does not exist.
             TypeError: An argument has the wrong type.
         """
-        sources, is_mixture = weighted_sources(tokens)
+        sources, is_mixture = parse_source(source)
+        first = sources[0][0]
+        self._columns = None if isinstance(first, Tokens) else first
         epochs = None if epochs is None else integer(epochs, "epochs", 1, MAX)
         self._options: dict[str, Any] = {
             "batch_size": integer(batch_size, "batch_size", 1, MAX),
-            "block_size": integer(block_size, "block_size", 1, MAX),
+            "block_size": block_size,
             "order": word(order, "order"),
             "seed": integer(seed, "seed", 0, _MAX_SEED),
             "rank": integer(rank, "rank", 0, MAX),
@@ -108,29 +124,25 @@ class Loader(Closing):
             "epochs": epochs,
             "drop_last": flag(drop_last, "drop_last"),
             "prefetch": None if prefetch is None else integer(prefetch, "prefetch", 1, MAX),
-            "dtype": token_word(dtype),
+            "dtype": dtype,
             "memory": memory_bytes(memory) or None,
             "documents": word(documents, "documents"),
+            "rows": rows,
+            "weights": weights,
         }
         if rank >= world_size:
             raise ValueError(f"rank must be below world_size ({world_size}), not {rank}")
-        if documents not in ("cross", "separate"):
-            raise ValueError(f"documents must be 'cross' or 'separate', not {documents!r}")
-        self._tokens: Tokens | list[tuple[Tokens, float]] = sources if is_mixture else sources[0][0]
-        self._core = self._start(sources, is_mixture)
+        check_kind(self._options, self._columns)
+        self._source = source
+        self._finish = None if self._columns is None else finisher(self._columns, self._wrap)
+        self._core = open_core(self, sources, is_mixture, self._options, self._type_word)
         self._steps = self._core.steps()
         remember(self._core)
 
-    def _start(self, sources: list[tuple[Tokens, float]], is_mixture: bool) -> _core.Loader:
-        told = dict(self._options)
-        memory, documents = told.pop("memory"), told.pop("documents")
-        return _core.Loader.open(
-            sources=[(source._core, weight) for source, weight in sources],
-            mixture=is_mixture,
-            memory_bytes=memory or 0,
-            separate_documents=documents == "separate",
-            **told,
-        )
+    @staticmethod
+    def _type_word(lent: Lent) -> str:
+        """Returns the name of a type that the core lends; "": lent as bytes."""
+        return lent.dtype.str if lent.is_plain else ""
 
     def __iter__(self) -> Iterator[Batch]:
         """Iterates over the rest of the current epoch; yields nothing after the last epoch."""
@@ -139,10 +151,13 @@ class Loader(Closing):
 
     def _rest(self, epoch: int) -> Iterator[Batch]:
         while (found := self._core.next(self._make, epoch)) is not None:
-            yield self._batch(*found)
+            yield self._batch(found)
 
-    def _batch(self, x: Any, y: Any, lease: _core.Batch) -> Batch:
-        batch = Batch((x, y))
+    def _batch(self, found: tuple[Any, ...]) -> Batch:
+        if self._finish is not None:
+            return self._finish(found)
+        x, y, lease = found
+        batch = WindowBatch((x, y))
         batch._lease = lease
         return batch
 
@@ -162,7 +177,7 @@ class Loader(Closing):
         if found is None:
             self._check_open()
             raise StopIteration
-        return self._batch(*found)
+        return self._batch(found)
 
     def __len__(self) -> int:
         """Number of steps in one whole epoch."""
@@ -185,13 +200,14 @@ class Loader(Closing):
 
     @property
     def batch_size(self) -> int:
-        """Windows per step and rank."""
+        """Samples per step and rank."""
         return int(self._options["batch_size"])
 
     @property
-    def block_size(self) -> int:
-        """Tokens of `x` per window."""
-        return int(self._options["block_size"])
+    def block_size(self) -> int | None:
+        """Tokens of `x` per window; None if samples are not windows."""
+        size: int | None = self._options["block_size"]
+        return size
 
     @property
     def rank(self) -> int:
@@ -244,24 +260,28 @@ class Loader(Closing):
             raise ValueError(f"steps must be (first, last) with first <= last, not {first}, {last}")
         self._core.skip(first, last, _optional(epoch, "epoch"))
 
-    def when(self, token_offset: int, epoch: int | None = None, source: int = 0) -> When | None:
-        """Finds the step, rank and row at which an epoch has a token in `x`.
+    def when(self, row: int, epoch: int | None = None, source: int = 0) -> When | None:
+        """Finds the step, rank and row of the batch at which an epoch has a row.
 
         Args:
-            token_offset: Number of the token in its stream, from 0. For the last token of the last
-                window, which is never in `x`, the place in `y` is reported.
+            row: Number of the row in its array, from 0. For windows: number of a token in its
+                stream, to be found in `x`; for the last token of the last window, which is never
+                in `x`, the place in `y` is reported.
             epoch: Epoch to search. None: the current one.
             source: Index of the source in a mixture.
 
         Returns:
-            The place, or None if that epoch leaves the token out.
+            The place, or None if that epoch leaves it out.
 
         Raises:
-            IndexError: There is no such token or source.
-            ValueError: The order is "random".
+            IndexError: There is no such row, token or source.
+            ValueError: Samples are drawn with replacement.
         """
-        token = integer(token_offset, "token_offset", 0, MAX)
-        found = self._core.when(token, _optional(epoch, "epoch"), integer(source, "source", 0, MAX))
+        found = self._core.when(
+            integer(row, "row", 0, MAX),
+            _optional(epoch, "epoch"),
+            integer(source, "source", 0, MAX),
+        )
         return None if found is None else When(*found)
 
     def state_dict(self) -> dict[str, Any]:
@@ -279,8 +299,8 @@ class Loader(Closing):
             state: A dict that `state_dict` returned.
 
         Raises:
-            ValueError: The data, block_size, order or seed differs, or `state` is damaged. The
-                message names what is wrong.
+            ValueError: The data, rows, weights, block_size, order or seed differs, or `state` is
+                damaged. The message names what is wrong.
             TypeError: `state` is not a dict.
         """
         self._core.restore(**checked_state(state))
@@ -298,12 +318,13 @@ class Loader(Closing):
             raise ValueError("this loader is closed")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remake, (type(self), self._tokens, self._options, self.state_dict())
+        return _remake, (type(self), self._source, self._options, self.state_dict())
 
     def __repr__(self) -> str:
         told = self._options
+        samples = "rows" if self._columns is not None else f"x {told['block_size']} tokens"
         about = (
-            f"<{self._name} {told['batch_size']} x {told['block_size']} tokens "
+            f"<{self._name} {told['batch_size']} {samples} "
             f"order={told['order']!r} seed={told['seed']} rank={self.rank}/{self.world_size}"
         )
         if self.closed:
@@ -315,8 +336,8 @@ def _optional(value: int | None, name: str) -> int | None:
     return None if value is None else integer(value, name, 0, _MAX_SEED)
 
 
-def _remake(kind: type[Loader], tokens: Any, options: dict[str, Any], state: Any) -> Loader:
+def _remake(kind: type[Loader], source: Any, options: dict[str, Any], state: Any) -> Loader:
     """Creates a pickled Loader again, at the position that it had."""
-    loader = kind(tokens, **options)
+    loader = kind(source, **options)
     loader.load_state_dict(state)
     return loader

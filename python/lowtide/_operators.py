@@ -35,8 +35,11 @@ class NoOperators:
 
     def _refuse(self, sign: str) -> NoReturn:
         """Raises the TypeError of an operator."""
-        kind = f"lowtide.{type(self).__name__}"
-        raise TypeError(f"a {kind} has no operator {sign}: {self._instead()}")
+        raise TypeError(f"a {self._kind()} has no operator {sign}: {self._instead()}")
+
+    def _kind(self) -> str:
+        """Returns the public name of the class."""
+        return f"lowtide.{type(self).__name__}"
 
     def _instead(self) -> str:
         """Returns the end of the message: why there are no operators, and what to write instead."""
@@ -55,9 +58,10 @@ class NoTruth:
 
 def _refusal(name: str, sign: str) -> Callable[..., Any]:
     def refuse(self: NoOperators, *others: object) -> Any:
-        kind = f"lowtide.{type(self).__name__}"
         if sign in ("==", "!=") and others[0] is None:
-            raise TypeError(f"a {kind} has no operator {sign}: to compare it with None, use `is`")
+            raise TypeError(
+                f"a {self._kind()} has no operator {sign}: to compare it with None, use `is`"
+            )
         self._refuse(sign)
 
     refuse.__name__ = refuse.__qualname__ = name

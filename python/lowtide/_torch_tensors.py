@@ -14,6 +14,7 @@ from lowtide._tokens import Tokens, checked_starts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
     import numpy.typing as npt
 
 # Makes a tensor from a capsule. torch.utils.dlpack.from_dlpack calls it after further checks.
@@ -25,6 +26,40 @@ INTEGERS: dict[Any, Any] = {
     for name in _core.token_types()
     if hasattr(torch, name)  # torch 2.3 added the wide unsigned types
 }
+
+_TENSOR_KINDS = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
+
+
+def tensor_word(dtype: np.dtype[Any], name: str) -> str:
+    """Returns the core's word for tensors of a NumPy type. Raises TypeError if torch has none."""
+    if dtype.name == "bfloat16":
+        return "bfloat16"
+    known = dtype.itemsize in _TENSOR_KINDS.get(dtype.kind, ())
+    if not (known and dtype.isnative and hasattr(torch, dtype.name)):
+        raise TypeError(
+            f"{name} has dtype {dtype}, and torch has no tensors of that type; use lowtide.Loader, "
+            "which delivers arrays"
+        )
+    return dtype.str
+
+
+def as_array(values: Any) -> Any:
+    """Returns a tensor as an array, and anything else as it is."""
+    return values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else values
+
+
+def nested(entry: Any) -> torch.Tensor:
+    """Returns `values, offsets` as a jagged nested tensor. Raises TypeError for anything else."""
+    if not (
+        isinstance(entry, tuple)
+        and len(entry) == 2
+        and all(isinstance(part, torch.Tensor) for part in entry)
+    ):
+        raise TypeError(
+            "nested() is for ragged columns, which are (values, offsets); name the column if there "
+            "are several"
+        )
+    return torch.nested.nested_tensor_from_jagged(entry[0], offsets=entry[1])
 
 
 def windows(

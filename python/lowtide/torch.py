@@ -1,10 +1,14 @@
-"""Token windows as PyTorch tensors, with the names and rules of `lowtide.Loader`.
+"""Batches as PyTorch tensors, with the names and rules of `lowtide.Loader`.
 
 ```python
-x, y = lt.torch.windows(tokens, ix, 1024)  # your own starts
+loader = lt.torch.Loader((features, labels), batch_size=256, seed=1337)
+for xb, yb in loader:
+    ...
+
 loader = lt.torch.Loader(tokens, batch_size=12, block_size=1024, seed=1337)
 for x, y in loader:
     ...
+x, y = lt.torch.windows(tokens, ix, 1024)  # your own starts
 ```
 
 Tensors borrow the buffers of the core without a copy. They are writable, and they stay valid and
@@ -24,14 +28,14 @@ import torch.utils.data
 import lowtide
 from lowtide._batch import Batch
 from lowtide._torch_dataset import Dataset
-from lowtide._torch_tensors import INTEGERS, from_dlpack, windows
+from lowtide._torch_tensors import INTEGERS, as_array, from_dlpack, tensor_word, windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import numpy.typing as npt
 
-    from lowtide import _core
+    from lowtide._columns import Lent
 
 __all__ = ["Batch", "Dataset", "Loader", "windows"]
 
@@ -51,12 +55,13 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
 
     _name = "lowtide.torch.Loader"
     _make = staticmethod(from_dlpack)
+    _wrap = staticmethod(torch.from_numpy)
 
     def __init__(
         self,
-        tokens: lowtide.Tokens | Sequence[tuple[lowtide.Tokens, float]],
+        source: Any,
         batch_size: int,
-        block_size: int,
+        block_size: int | None = None,
         order: str = "shuffle",
         seed: int = 0,
         rank: int | None = None,
@@ -64,17 +69,19 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
         epochs: int | None = None,
         drop_last: bool = True,
         prefetch: int | None = None,
-        dtype: torch.dtype | npt.DTypeLike = torch.int64,
+        dtype: torch.dtype | npt.DTypeLike | None = None,
         memory: int | str | None = None,
         documents: str = "cross",
+        rows: Any = None,
+        weights: npt.ArrayLike | torch.Tensor | None = None,
         pin_memory: bool = False,
     ) -> None:
         """Claims its memory; reading ahead starts with the first batch.
 
         Args:
-            tokens: As for `lowtide.Loader`.
-            batch_size: Windows per step and rank.
-            block_size: Tokens of `x` per window.
+            source: As for `lowtide.Loader`.
+            batch_size: Samples per step and rank.
+            block_size: Tokens of `x` per window. For windows only, and required there.
             order: "shuffle", "sequential" or "random", as for `lowtide.Loader`.
             seed: Seed of the order, 0 to 2**64 - 1.
             rank: This rank, from 0. None: taken from torch.distributed if it is initialised, else
@@ -84,22 +91,28 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
             epochs: Number of epochs. None: no limit.
             drop_last: As for `lowtide.Loader`.
             prefetch: Most batches to read ahead. None: as many as pay off within the budget.
-            dtype: Integer type of `x` and `y`: a torch or NumPy type, or its name.
+            dtype: Integer type of `x` and `y`: a torch or NumPy type, or its name. For windows
+                only; torch.int64 by default.
             memory: As for `lowtide.Loader`.
             documents: "cross" or "separate", as for `lowtide.Loader`.
+            rows: As for `lowtide.Loader`; a tensor is taken too.
+            weights: As for `lowtide.Loader`; a tensor is taken too.
             pin_memory: If True, copies each batch into pinned memory, which torch allocates outside
                 `memory` and keeps until asynchronous copies to a device (`non_blocking=True`) are
                 done. Without an accelerator it warns and delivers plain tensors.
 
         Raises:
-            ValueError: An argument or environment variable is invalid, there are fewer windows than
+            ValueError: An argument or environment variable is invalid, there are fewer samples than
                 one step of all ranks needs, or the budget is too small.
-            TypeError: An argument has the wrong type.
+            IndexError: A row does not exist.
+            TypeError: An argument has the wrong type, or torch has no tensors of the dtype of an
+                array.
         """
         rank, world_size = _ranks(rank, world_size)
         super().__init__(
-            tokens, batch_size, block_size, order, seed, rank, world_size, epochs, drop_last,
-            prefetch, INTEGERS.get(dtype, dtype), memory, documents,
+            source, batch_size, block_size, order, seed, rank, world_size, epochs, drop_last,
+            prefetch, INTEGERS.get(dtype, dtype), memory, documents, as_array(rows),
+            as_array(weights),
         )  # fmt: skip
         pin = self._options["pin_memory"] = bool(pin_memory) and _can_pin()
         self._convert = _pinned if pin else torch.from_numpy
@@ -119,11 +132,14 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
             )
         return super().__iter__()
 
-    def _batch(self, x: torch.Tensor, y: torch.Tensor, lease: _core.Batch) -> Batch:
+    @staticmethod
+    def _type_word(lent: Lent) -> str:
+        return tensor_word(lent.dtype, lent.name)
+
+    def _batch(self, found: tuple[Any, ...]) -> Batch:
         if self._convert is _pinned:
-            x, y = x.pin_memory(), y.pin_memory()
-        batch = Batch((x, y))
-        batch._lease = lease
+            found = (*(tensor.pin_memory() for tensor in found[:-1]), found[-1])
+        batch = super()._batch(found)
         batch._convert = self._convert
         return batch
 

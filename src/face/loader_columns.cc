@@ -123,7 +123,7 @@ class SourceReader {
   }
 
   std::vector<SourceColumn> columns;
-  std::vector<std::shared_ptr<StoreHolder>> holders;  // of the columns
+  StoreHolder::Holders holders;  // of the columns
 
  private:
   static void check_open(StoreHolder& holder) {
@@ -259,7 +259,7 @@ LoaderData columns_data(const Weighted<LoaderColumns>& weighted, bool mixture,
                         const LoaderOptions& options) {
   if (weighted.empty()) throw std::invalid_argument("the list of sources is empty; give one");
   std::vector<SourceReader> sources;
-  std::vector<std::shared_ptr<StoreHolder>> holders;
+  StoreHolder::Holders holders;
   for (const auto& [columns, weight] : weighted) {
     if (columns.empty()) throw std::invalid_argument("columns: there are none; give at least one");
     SourceReader& source = sources.emplace_back(sources.empty() ? 0 : sources.back().next_shard());

@@ -51,8 +51,7 @@ using Weighted = std::vector<std::pair<Source, double>>;
 
 // The files of several holders as one list, with one engine. The budget is that of the first holder
 // if `share`, else one of its own, as large as the largest of theirs or `memory_bytes`.
-[[nodiscard]] std::shared_ptr<StoreHolder> join_holders(
-    const std::vector<std::shared_ptr<StoreHolder>>& holders, bool share,
-    std::uint64_t memory_bytes);
+[[nodiscard]] std::shared_ptr<StoreHolder> join_holders(const StoreHolder::Holders& holders,
+                                                        bool share, std::uint64_t memory_bytes);
 
 }  // namespace lowtide

@@ -48,24 +48,28 @@ void check_options(const LoaderOptions& options, bool mixture) {
 
 // A loader without a budget of its own reads through its only source, or shares the budget of its
 // first column. A mixture has files and a budget of its own.
-std::shared_ptr<StoreHolder> join_holders(const std::vector<std::shared_ptr<StoreHolder>>& holders,
-                                          bool share, std::uint64_t memory_bytes) {
+std::shared_ptr<StoreHolder> join_holders(const StoreHolder::Holders& holders, bool share,
+                                          std::uint64_t memory_bytes) {
   const std::shared_ptr<StoreHolder>& first = holders.front();
   share = share && memory_bytes == 0;
   if (share && holders.size() == 1) return first;
-  ReadOptions options = first->options;
-  const auto shards = std::make_shared<Shards>();
-  for (const std::shared_ptr<StoreHolder>& holder : holders) {
-    for (std::size_t i = 0; i < holder->shards->size(); ++i) shards->add((*holder->shards)[i]);
-    if (!share) options.memory_bytes = std::max(options.memory_bytes, holder->options.memory_bytes);
-    if (holder->options.engine != options.engine) options.engine = EngineKind::automatic;
-    if (holder->options.cache != options.cache) options.cache = CacheMode::automatic;
-  }
-  if (memory_bytes != 0) options.memory_bytes = memory_bytes;
-  const std::uint64_t held_bytes = shards->held_bytes();
-  return std::make_shared<StoreHolder>("the loader", shards, options,
-                                       Budget::Entry{"one sample", 8}, held_bytes,
-                                       share ? first : nullptr);
+  const auto join = [&] {
+    ReadOptions options = first->options;
+    const auto shards = std::make_shared<Shards>();
+    for (const std::shared_ptr<StoreHolder>& holder : holders) {
+      const ReadOptions& theirs = holder->options;
+      for (std::size_t i = 0; i < holder->shards->size(); ++i) shards->add((*holder->shards)[i]);
+      if (!share) options.memory_bytes = std::max(options.memory_bytes, theirs.memory_bytes);
+      if (theirs.engine != options.engine) options.engine = EngineKind::automatic;
+      if (theirs.cache != options.cache) options.cache = CacheMode::automatic;
+    }
+    if (memory_bytes != 0) options.memory_bytes = memory_bytes;
+    const std::uint64_t held_bytes = shards->held_bytes();
+    return std::make_shared<StoreHolder>("the loader", shards, options,
+                                         Budget::Entry{"one sample", 8}, held_bytes,
+                                         share ? first : nullptr);
+  };
+  return share ? first->joined(holders, join) : join();
 }
 
 LoaderSources::LoaderSources(LoaderData data, const LoaderOptions& options)

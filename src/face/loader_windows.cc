@@ -60,7 +60,7 @@ LoaderData windows_data(const Weighted<std::shared_ptr<Tokens::Impl>>& sources, 
         "order, or weights");
   }
   LoaderData data{.mixture = mixture, .block_size = block_size};
-  std::vector<std::shared_ptr<StoreHolder>> holders;
+  StoreHolder::Holders holders;
   std::vector<WindowsSource> windows;
   std::vector<std::uint64_t> sizes;
   std::uint32_t first_shard = 0;

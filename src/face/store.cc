@@ -176,6 +176,24 @@ std::shared_ptr<Store> StoreHolder::store_of_run() {
   return closed() ? make_store() : store();
 }
 
+std::shared_ptr<StoreHolder> StoreHolder::joined(
+    const Holders& holders, const std::function<std::shared_ptr<StoreHolder>()>& make) {
+  Here& here = here_.get();
+  {
+    const MutexLock lock(here.mutex);
+    std::erase_if(here.joined, [](const auto& known) { return known.expired(); });
+    for (const auto& entry : here.joined) {
+      std::shared_ptr<StoreHolder> known = entry.lock();
+      if (known && known->parts_ == holders) return known;
+    }
+  }
+  std::shared_ptr<StoreHolder> made = make();  // opens files, so without the lock
+  made->parts_ = holders;
+  const MutexLock lock(here.mutex);
+  here.joined.push_back(made);
+  return made;
+}
+
 void StoreHolder::close() {
   std::shared_ptr<Store> last;  // shut down without the lock
   Here& here = here_.get();

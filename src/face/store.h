@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -91,6 +92,12 @@ class StoreHolder {
   void close();
   [[nodiscard]] bool closed() const { return closed_; }
 
+  // The holder of these holders' files together, which shares the budget of this one, the first of
+  // them. Loaders over the same arrays get the same one while any of them lives.
+  using Holders = std::vector<std::shared_ptr<StoreHolder>>;
+  [[nodiscard]] std::shared_ptr<StoreHolder> joined(
+      const Holders& holders, const std::function<std::shared_ptr<StoreHolder>()>& make);
+
   const std::shared_ptr<const Shards> shards;
   const ReadOptions options;
 
@@ -99,6 +106,7 @@ class StoreHolder {
     Mutex mutex;
     // nullptr: closed, or a child that has not opened it yet.
     std::shared_ptr<Store> store LOWTIDE_GUARDED_BY(mutex);
+    std::vector<std::weak_ptr<StoreHolder>> joined LOWTIDE_GUARDED_BY(mutex);
   };
   [[nodiscard]] std::shared_ptr<Store> make_store() const;
 
@@ -106,6 +114,7 @@ class StoreHolder {
   const Budget::Entry least_;
   const std::uint64_t held_bytes_;
   const std::shared_ptr<StoreHolder> lender_;
+  Holders parts_;                     // if it was joined from them
   std::atomic<bool> closed_ = false;  // a child inherits it; set with the lock held
   PerProcess<Here> here_;
 };

@@ -1,3 +1,5 @@
+#include "lowtide/loader.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <set>
 
 #include "lowtide/error.h"
-#include "lowtide/loader.h"
 #include "support/loader_rig.h"
 #include "support/token_files.h"
 

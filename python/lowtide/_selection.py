@@ -1,0 +1,83 @@
+"""Which samples a loader takes: the arguments `rows` and `weights`."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lowtide._batches import freeze
+from lowtide._index import check_rows
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_COPIED_SHARE = 16  # a list of up to 1/16 of `memory` is copied, a larger one is borrowed
+
+
+class Rows(NamedTuple):
+    """The rows as the core takes them: a range (first, step, count), or a list."""
+
+    rows: tuple[int, int, int] | npt.NDArray[Any]
+    is_ours: bool = False  # the list is a copy, so it counts towards the budget
+    frozen: npt.NDArray[Any] | None = None  # the caller's list, which must not change
+
+    def freeze_for(self, owner: Any) -> None:
+        """Makes a borrowed list read-only while `owner` lives."""
+        if self.frozen is not None:
+            weakref.finalize(owner, freeze(self.frozen))
+
+
+def parse_rows(rows: Any, length: int, memory: int) -> Rows:
+    """Checks `rows` against a source of `length` samples.
+
+    Raises:
+        IndexError: A row does not exist, or a mask has another length.
+        ValueError: No row is selected, or the list has several axes.
+        TypeError: `rows` is not a slice, a range, a mask or integers.
+    """
+    if isinstance(rows, slice):
+        rows = range(*rows.indices(length))
+    if isinstance(rows, range) and all(0 <= row < length for row in (*rows[:1], *rows[-1:])):
+        if not rows:
+            raise ValueError("rows selects nothing: select at least one row")
+        return Rows((rows.start, rows.step, len(rows)))
+    if not isinstance(rows, (np.ndarray, list, tuple, range)):
+        kind = type(rows).__name__
+        raise TypeError(f"rows must be integers, a bool mask, a slice or a range, not {kind}")
+    found = np.asarray(rows)
+    if found.ndim != 1:
+        raise ValueError(f"rows must have one axis, not shape {found.shape}")
+    if not found.size:
+        raise ValueError("rows selects nothing: select at least one row")
+    if found.dtype == bool:
+        if len(found) != length:
+            raise IndexError(f"rows is a mask of {len(found)} entries, but there are {length} rows")
+        found = np.flatnonzero(found)
+        if not found.size:
+            raise ValueError("rows selects nothing: the mask has no True")
+        return Rows(found, is_ours=True)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"rows must be integers or a bool mask, not {found.dtype}")
+    checked = check_rows(found, length)
+    if not (isinstance(rows, np.ndarray) and np.may_share_memory(checked, rows)):
+        return Rows(checked, is_ours=True)
+    if checked.nbytes <= memory // _COPIED_SHARE:
+        return Rows(checked.copy(), is_ours=True)
+    return Rows(checked, frozen=rows)
+
+
+def parse_weights(weights: Any) -> npt.NDArray[np.float64]:
+    """Returns the weights as float64; the core checks their values.
+
+    Raises:
+        TypeError: They are not real numbers.
+        ValueError: They have several axes.
+    """
+    found = np.asarray(weights)
+    if found.dtype.kind not in "iuf":
+        raise TypeError(f"weights must be numbers, not {found.dtype}")
+    if found.ndim != 1:
+        raise ValueError(f"weights must have one axis, not shape {found.shape}")
+    return np.ascontiguousarray(found, np.float64)
