@@ -10,6 +10,9 @@
 namespace lowtide {
 namespace {
 
+// Each thread has a descriptor of its own for each of them: a matrix and its labels, or the few
+// large files of a data set.
+constexpr std::size_t kMostOwnShards = 4;
 constexpr std::uint64_t kLeastSpanBytes = 4096;
 constexpr std::uint64_t kMostSpanBytes = 512 * 1024;  // larger requests gain nothing
 
@@ -45,26 +48,37 @@ void Lane::count_merged(std::uint64_t reads) noexcept {
   merged_.fetch_add(reads, std::memory_order_relaxed);
 }
 
+ShardOpener::ShardOpener(std::shared_ptr<Files> files, Access access, bool own)
+    : files_(std::move(files)), access_(access) {
+  const std::size_t shards = files_->shards()->size();
+  if (own && shards <= kMostOwnShards) own_.resize(shards);
+}
+
+OpenShard ShardOpener::open_now(std::uint32_t shard) {
+  OpenShard opened{.file = keeps() ? files_->open_own(shard) : files_->open(shard)};
+  opened.fd = opened.file->fd();
+  opened.at_once = keeps() && opened.file->answers_at_once();
+  if (access_ != Access::direct) return opened;
+  const auto alignment = opened.file->direct_alignment();
+  const bool fits = alignment && std::max(alignment->offset_bytes, alignment->memory_bytes) <=
+                                     kMostAlignmentBytes;
+  const int direct_fd = fits ? opened.file->direct_fd() : -1;
+  opened.direct = direct_fd >= 0;
+  opened.drop_behind = !opened.direct;
+  if (opened.direct) {
+    opened.fd = direct_fd;
+    opened.alignment_bytes = std::max(alignment->offset_bytes, alignment->memory_bytes);
+  }
+  return opened;
+}
+
 int ShardOpener::open(std::uint32_t shard, const OpenShard** out) noexcept try {
-  if (!current_ || shard_ != shard) {
-    OpenShard opened{.file = own_ ? files_->open_own(shard) : files_->open(shard)};
-    opened.fd = opened.file->fd();
-    if (access_ == Access::direct) {
-      const auto alignment = opened.file->direct_alignment();
-      const bool fits = alignment && std::max(alignment->offset_bytes, alignment->memory_bytes) <=
-                                         kMostAlignmentBytes;
-      const int direct_fd = fits ? opened.file->direct_fd() : -1;
-      opened.direct = direct_fd >= 0;
-      opened.drop_behind = !opened.direct;
-      if (opened.direct) {
-        opened.fd = direct_fd;
-        opened.alignment_bytes = std::max(alignment->offset_bytes, alignment->memory_bytes);
-      }
-    }
-    current_ = std::move(opened);
+  OpenShard& here = keeps() ? own_[shard] : current_;
+  if (!here || (!keeps() && shard_ != shard)) {
+    here = open_now(shard);
     shard_ = shard;
   }
-  *out = &current_;
+  *out = &here;
   return 0;
 } catch (const IoError& error) {
   return error.err;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "engine/engine.h"
 #include "engine/plan.h"
@@ -73,6 +74,7 @@ struct OpenShard {
   int fd = -1;
   bool direct = false;       // else buffered
   bool drop_behind = false;  // direct was wanted and is unavailable
+  bool at_once = false;      // it is kept, and its file system has non-blocking reads
   std::uint32_t alignment_bytes = 1;
 
   [[nodiscard]] explicit operator bool() const { return file != nullptr; }
@@ -83,24 +85,26 @@ struct OpenShard {
 // Opens shards for one thread, which mostly uses the same one again.
 class ShardOpener {
  public:
-  // `own`: uses a file description that no other thread shares, if there is only one shard.
-  ShardOpener(std::shared_ptr<Files> files, Access access, bool own = false)
-      : files_(std::move(files)), access_(access), own_(own && files_->shards()->size() == 1) {}
+  // `own`: uses file descriptions that no other thread shares, if there are only few shards.
+  ShardOpener(std::shared_ptr<Files> files, Access access, bool own = false);
 
-  // 0 or an errno; `out` points to the shard until the next call.
+  // 0 or an errno; `out` points to the shard until the next call, or until the end if keeps().
   [[nodiscard]] int open(std::uint32_t shard, const OpenShard** out) noexcept;
   // Releases the shard, because another thread may need the descriptor.
   void forget() {
-    if (!own_) current_ = {};
+    if (!keeps()) current_ = {};
   }
-  [[nodiscard]] bool keeps() const { return own_; }  // whether forget() has no effect
+  // Whether all shards stay open once they are, so that forget() has no effect.
+  [[nodiscard]] bool keeps() const { return !own_.empty(); }
 
  private:
+  [[nodiscard]] OpenShard open_now(std::uint32_t shard);
+
   std::shared_ptr<Files> files_;
   Access access_;
-  bool own_;
+  std::vector<OpenShard> own_;  // by shard; empty: too many, or not wanted
   std::uint32_t shard_ = 0;
-  OpenShard current_;
+  OpenShard current_;  // with the number shard_, if own_ is empty
 };
 
 // The outcome of reads that never began; `error` says that no thread could be started, or that

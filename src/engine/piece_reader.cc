@@ -53,23 +53,26 @@ bool PieceReader::have_ring() noexcept {
 }
 
 void PieceReader::make_ring() {
-  const OpenShard* shard = nullptr;
-  // On a file system without non-blocking reads, io_uring hands each read to another thread, which
-  // is three times slower.
-  if (opener_.open(0, &shard) != 0 || !shard->file->answers_at_once()) return;
   auto ring = std::make_unique<Ring>(kMostReads);
   // Before Linux 5.12 rings count as locked memory, and a ring per thread would exhaust it.
-  if (!ring->uncounted()) return;
-  fd_ = shard->fd;
-  ring->hold(fd_);
-  ring_ = std::move(ring);
+  if (ring->uncounted()) ring_ = std::move(ring);
+}
+
+// The descriptor of a shard that a ring may read from, or -1. On a file system without non-blocking
+// reads, io_uring hands each read to another thread, which is three times slower.
+int PieceReader::fd_of(std::uint32_t shard) noexcept {
+  const OpenShard* opened = nullptr;
+  return opener_.open(shard, &opened) == 0 && opened->at_once ? opened->fd : -1;
 }
 
 // The caller reads again whatever did not arrive or arrived only in part.
 void PieceReader::read_together(std::span<const Read> reads) noexcept {
+  int fd = -1;
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const Extent& from = reads[i].from;
-    if (!ring_->read(fd_, from.offset_bytes, reads[i].into, from.size_bytes, i)) break;
+    if (i == 0 || from.shard != reads[i - 1].from.shard) fd = fd_of(from.shard);
+    if (i == 0 && fd >= 0 && fd != held_fd_) ring_->hold(held_fd_ = fd);
+    if (fd >= 0 && !ring_->read(fd, from.offset_bytes, reads[i].into, from.size_bytes, i)) break;
   }
   while (ring_->in_flight() > 0) {
     if (ring_->submit(ring_->in_flight()) != 0) {

@@ -1,6 +1,6 @@
 // piece_reader.h - reads a piece of a set from the page cache on the calling thread.
 //
-// If an array has only one file and a ring is available, many short reads share one system call.
+// If there are only few files and a ring is available, many short reads share one system call.
 // Every other read is a pread.
 #pragma once
 
@@ -33,12 +33,13 @@ class PieceReader {
  private:
   [[nodiscard]] bool have_ring() noexcept;
   void make_ring();
+  [[nodiscard]] int fd_of(std::uint32_t shard) noexcept;
   void read_together(std::span<const Read> reads) noexcept;
 
   ShardOpener opener_;
   bool may_ring_;
   std::unique_ptr<Ring> ring_;  // holds a descriptor of opener_, so it is destroyed first
-  int fd_ = -1;                 // that descriptor
+  int held_fd_ = -1;            // that descriptor
   std::array<std::uint32_t, kMostReads> placed_bytes_{};  // what the ring placed, for each read
 };
 

@@ -19,7 +19,9 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kHeldShare = 8;  // at most 1/8 of the budget for columns in memory
+// At most half of what is free. A row that is held saves a read, whatever its size, while half of
+// the look-ahead costs a part of what merging gains.
+constexpr std::uint64_t kHeldShare = 2;
 constexpr std::uint64_t kHeldRunBytes = 8 * 1024 * 1024;  // that are read together
 
 std::string count_text(std::uint64_t value) {
@@ -190,7 +192,7 @@ struct HeldColumns {
 // Holds small columns, the smallest first, as far as their share of the budget goes. If the budget
 // holds all of the data, the engine does that anyway.
 std::shared_ptr<HeldColumns> hold_columns(std::vector<SourceReader>* sources,
-                                          std::uint64_t memory_bytes) {
+                                          const Budget& budget) {
   std::vector<SourceColumn*> small;
   std::uint64_t all_bytes = 0;
   for (SourceReader& source : *sources) {
@@ -202,10 +204,10 @@ std::shared_ptr<HeldColumns> hold_columns(std::vector<SourceReader>* sources,
     }
   }
   const auto held = std::make_shared<HeldColumns>();
-  if (all_bytes <= memory_bytes) return held;
+  if (all_bytes <= budget.limit_bytes()) return held;
   std::ranges::sort(small, {},
                     [](const SourceColumn* column) { return column->rows->data_bytes(); });
-  std::uint64_t left_bytes = memory_bytes / kHeldShare;
+  std::uint64_t left_bytes = budget.claimable_bytes() / kHeldShare;
   for (SourceColumn* column : small) {
     const std::uint64_t bytes = column->rows->data_bytes();
     if (bytes > left_bytes) break;
@@ -270,7 +272,7 @@ LoaderData columns_data(const Weighted<LoaderColumns>& weighted, bool mixture,
   check_mixture(sources);
   LoaderData data{.mixture = mixture};
   data.holder = join_holders(holders, /*share=*/!mixture, options.memory_bytes);
-  const auto held = hold_columns(&sources, data.holder->options.memory_bytes);
+  const auto held = hold_columns(&sources, data.holder->store()->budget());
   if (!held->columns.empty()) {
     data.holds.push_back({.what = "held columns", .bytes = held->bytes()});
     data.prepare = [held](Store& store) { held->read(store); };

@@ -211,6 +211,9 @@ void SweepPlanner::join(std::uint64_t turn) {
           prepared_ ? std::exchange(prepared_, {}) : c_.make_batch(turn, /*prefault=*/false);
       const Buffer& buffer = Buffer::of(flight.batch);
       flight.size_bytes = buffer.memory.size();
+      flight.rows = buffer.rows;
+      flight.columns = buffer.columns.data();
+      flight.offsets = buffer.offsets.data();
       samples_.assign(buffer.samples.begin(), buffer.samples.end());
       flight.bytes = buffer.memory.data();
     } else {
@@ -260,13 +263,10 @@ void SweepPlanner::locate(std::span<const std::uint64_t> keys, std::size_t numbe
     const std::uint64_t place = bins_.place_of(key);
     const Flight& flight = ring_[place >> row_bits_];
     std::uint64_t unit = place & row_mask;
-    std::byte* column = flight.bytes;
-    if (flight.batch) {
-      const Buffer& buffer = Buffer::of(flight.batch);
-      column += buffer.columns[number].offset_bytes;
-      if (field.table) unit = buffer.offsets[*field.table * (buffer.rows + 1) + unit];
-    }
-    targets_.push_back(column + unit * field.unit_bytes);
+    if (field.table) unit = flight.offsets[*field.table * (flight.rows + 1) + unit];
+    const std::uint64_t column =
+        flight.columns == nullptr ? 0 : flight.columns[number].offset_bytes;
+    targets_.push_back(flight.bytes + column + unit * field.unit_bytes);
   }
   c_.dataset.locate(number, part, samples_, targets_, *reads);
 }

@@ -43,6 +43,10 @@ class SweepPlanner final : public Planner {
     Batch batch = {};            // without one if batches are not delivered as they are read
     std::byte* bytes = nullptr;  // where its samples go
     std::uint64_t size_bytes = 0;
+    std::uint64_t rows = 0;
+    // Of the batch. Copied here, because every sample needs them.
+    const Column* columns = nullptr;
+    const std::uint64_t* offsets = nullptr;
     std::uint64_t left = 0;  // samples that have not landed, times their parts
     std::exception_ptr error = nullptr;
   };

@@ -186,18 +186,30 @@ TEST_F(PieceReaderTest, ReadsOneByOneWhatAnotherThreadWouldHaveToReadForTheRing)
   EXPECT_EQ(submits, 0);
 }
 
-// Which one a descriptor is would have to be told to the kernel again and again.
-TEST_F(PieceReaderTest, ReadsSeveralFilesOneByOne) {
-  const std::string other = pattern(9000).substr(1);
-  std::vector<Extent> extents;
-  for (std::uint32_t i = 0; i < kReads; ++i) {
-    extents.push_back({.offset_bytes = i * 100, .size_bytes = 50, .shard = i / 20 % 2});
+// Few files share a ring. With many, each thread would need a descriptor for each of them.
+TEST_F(PieceReaderTest, ReadsFewFilesTogetherAndManyOneByOne) {
+  for (const std::uint32_t count : {2U, 4U, 5U}) {
+    std::vector<std::string> held{held_}, paths{path_};
+    for (std::uint32_t file = 1; file < count; ++file) {
+      held.push_back(pattern(9000).substr(file));
+      paths.push_back(folder_.write("b" + std::to_string(file), held.back()));
+    }
+    std::vector<Extent> extents;
+    for (std::uint32_t i = 0; i < kReads; ++i) {
+      extents.push_back({.offset_bytes = i * 100, .size_bytes = 50, .shard = i / 10 % count});
+    }
+    const CheckedReads wanted(extents);
+    PieceReader with = reader(files_of(paths));
+    for (int round = 0; round < 2; ++round) {
+      preads = submits = 0;
+      ASSERT_TRUE(with.read(wanted.reads()).ok());
+      std::vector<const std::string*> all;
+      for (const std::string& one : held) all.push_back(&one);
+      wanted.expect_bytes(all);
+      EXPECT_EQ(submits, count <= 4 ? 1 : 0);
+      EXPECT_EQ(preads, count <= 4 ? 0 : static_cast<int>(kReads));
+    }
   }
-  const CheckedReads wanted(extents);
-  PieceReader with = reader(files_of({path_, folder_.write("b", other)}));
-  ASSERT_TRUE(with.read(wanted.reads()).ok());
-  wanted.expect_bytes({&held_, &other});
-  EXPECT_EQ(submits, 0);
 }
 
 TEST_F(PieceReaderTest, ServesAutomaticAndNotPreadByName) {
