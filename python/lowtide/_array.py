@@ -29,6 +29,7 @@ _CHUNK_BYTES = 1 << 20
 _ROW_EXTRA_BYTES = 32
 # Budget of the column view of Fortran-order files. Its reads are long and need no look-ahead.
 _COLUMNS_BYTES = 4 << 20
+_MEMORY = 4  # index of `memory` in Array._asked
 
 
 class Array(ArrayMethods, ArrayFacts, Closing):
@@ -270,6 +271,25 @@ class Array(ArrayMethods, ArrayFacts, Closing):
     def _check_open(self) -> None:
         if self._core.closed:
             raise ValueError(f"{self._paths[0]}: this array is closed")
+
+    def reopen(self, memory: int | str | None = None) -> Array:
+        """Opens the same files again with a separate budget.
+
+        Args:
+            memory: Budget of the new object, as for `lowtide.open`. Default: the `memory` given
+                when this array was opened.
+
+        Returns:
+            A new `Array`.
+
+        Raises:
+            FormatError: The shape or the dtype has changed.
+            OSError: A file cannot be opened.
+        """
+        asked = list(self._asked)
+        if memory is not None:
+            asked[_MEMORY] = memory
+        return _reopen(self._paths, tuple(asked), self._shape, self._core.descr)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._paths, self._asked, self._shape, self._core.descr)

@@ -31,7 +31,7 @@ class Lent(NamedTuple):
 class Columns:
     """The columns of one source of a loader, and how a batch presents them."""
 
-    __slots__ = ("_columns", "names", "source")
+    __slots__ = ("columns", "names", "source")
 
     def __init__(self, source: Any) -> None:
         self.source = source
@@ -47,10 +47,10 @@ class Columns:
         if not columns:
             kind = type(source).__name__
             raise ValueError(f"source is an empty {kind}: give at least one array")
-        self._columns: list[Column] = [
+        self.columns: list[Column] = [
             checked_column(column, self._name(place)) for place, column in enumerate(columns)
         ]
-        lengths = [len(column) for column in self._columns]
+        lengths = [len(column) for column in self.columns]
         if len(set(lengths)) > 1:
             told = ", ".join(f"{self._name(i)} has {n}" for i, n in enumerate(lengths))
             raise ValueError(f"columns must have the same length, but {told} rows")
@@ -61,31 +61,35 @@ class Columns:
         return f"column {place}" if isinstance(self.source, tuple) else "source"
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        return len(self.columns[0])
 
     @property
     def memory(self) -> int:
         """Budget of the first column."""
-        first = self._columns[0]
-        if isinstance(first, Ragged):
-            return int(first._columns[0].memory)
-        return int(first._tokens.memory if isinstance(first, Documents) else first.memory)
+        return int(self.arrays_of(self.columns[0])[0].memory)
+
+    @staticmethod
+    def arrays_of(column: Column) -> list[Any]:
+        """Lists the arrays, or the tokens, of one column."""
+        if isinstance(column, Documents):
+            return [column._tokens]
+        return column._columns if isinstance(column, Ragged) else [column]
 
     def cores(self) -> list[Any]:
         """Returns the columns as the core takes them."""
-        return [_core_of(column) for column in self._columns]
+        return [_core_of(column) for column in self.columns]
 
     def lent(self) -> list[Lent]:
         """Lists the arrays of a batch, in the order of the core."""
         return [
             Lent(self._name(place), array.dtype, array.shape[1:])
-            for place, column in enumerate(self._columns)
-            for array in _arrays_of(column)
+            for place, column in enumerate(self.columns)
+            for array in self.arrays_of(column)
         ]
 
     def structure(self) -> Any:
         """Returns what must be equal in all sources of a mixture."""
-        return self.names, [_structure_of(column) for column in self._columns]
+        return self.names, [_structure_of(column) for column in self.columns]
 
     def present(self, flat: list[Any], offsets: Any) -> tuple[Any, ...]:
         """Puts the arrays of a batch into the structure of the source.
@@ -97,7 +101,7 @@ class Columns:
         entries: list[Any] = []
         table = 0
         arrays = iter(flat)
-        for column in self._columns:
+        for column in self.columns:
             if isinstance(column, Array):
                 entries.append(next(arrays))
                 continue
@@ -122,7 +126,7 @@ class Columns:
     @property
     def is_flat(self) -> bool:
         """Whether a batch has its arrays in the order of the core, one per column."""
-        return all(isinstance(column, Array) for column in self._columns)
+        return all(isinstance(column, Array) for column in self.columns)
 
 
 def checked_column(column: Any, name: str) -> Column:
@@ -216,12 +220,6 @@ def _describe(source: Tokens | Columns) -> str:
     return told
 
 
-def _arrays_of(column: Column) -> list[Any]:
-    if isinstance(column, Documents):
-        return [column._tokens]
-    return column._columns if isinstance(column, Ragged) else [column]
-
-
 def _core_of(column: Column) -> Any:
     if isinstance(column, Documents):
         return column._tokens._core
@@ -231,7 +229,7 @@ def _core_of(column: Column) -> Any:
 
 
 def _structure_of(column: Column) -> Any:
-    kinds = [(array.dtype, array.shape[1:]) for array in _arrays_of(column)]
+    kinds = [(array.dtype, array.shape[1:]) for array in Columns.arrays_of(column)]
     if isinstance(column, Ragged) and isinstance(column.values, dict):
         return "ragged", tuple(column.values), kinds
     return ("array" if isinstance(column, Array) else "ragged"), None, kinds

@@ -48,6 +48,13 @@ def as_array(values: Any) -> Any:
     return values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else values
 
 
+def tensor_of(array: Any) -> torch.Tensor:
+    """Returns an array as a tensor that shares its memory."""
+    if array.dtype.name != "bfloat16":
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view("uint16")).view(torch.bfloat16)
+
+
 def nested(entry: Any) -> torch.Tensor:
     """Returns `values, offsets` as a jagged nested tensor. Raises TypeError for anything else."""
     if not (
