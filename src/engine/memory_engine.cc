@@ -29,6 +29,7 @@ namespace {
 // After an eighth was read, the rest will probably be needed too. Fresh memory costs more than the
 // reads that it saves, so a program that looks at a few rows must not pay for all of them.
 constexpr std::uint64_t kWorthShare = 8;
+constexpr std::uint64_t kReadCostBytes = 1024;  // filling with this much costs less than a read
 // Filling is mostly the kernel's work on fresh pages, which several threads share well. More would
 // take the processors from the consumer, whose batches come from the source meanwhile.
 constexpr std::uint64_t kFillers = 2;
@@ -207,7 +208,7 @@ class MemoryEngine final : public Engine {
   // Starts to fill once enough has been requested.
   void count_asked(std::span<const Read> reads) noexcept {
     if (data_.whole()) return;
-    const std::uint64_t bytes = size_of(reads);
+    const std::uint64_t bytes = std::max(size_of(reads), reads.size() * kReadCostBytes);
     const std::uint64_t asked = asked_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     if (asked >= data_.size_bytes() / kWorthShare) expect_all();
   }

@@ -15,9 +15,11 @@
 
 #include "core/clock.h"
 #include "core/mutex.h"
+#include "engine/engine.h"
 #include "engine/gap.h"
 #include "engine/lane.h"
 #include "engine/piece_reader.h"
+#include "engine/waiter.h"
 #include "lowtide/error.h"
 #include "os/memory.h"
 #include "os/quiet_thread.h"
@@ -28,8 +30,9 @@ namespace {
 constexpr std::size_t kPieceReads = PieceReader::kMostReads;  // what one ring call can take
 constexpr std::uint64_t kPieceBytes = 1024 * 1024;  // ends a piece early, so that threads share
 constexpr std::size_t kMostSpareJobs = 8;
-constexpr std::size_t kReadHere = 256;   // up to this many, handing over costs more than reading
-constexpr std::size_t kPieceSpans = 16;  // the most in one piece
+constexpr std::size_t kReadAlone = 128;   // up to this many, sharing costs more than reading
+constexpr std::size_t kReadShared = 512;  // up to this many, the caller reads too
+constexpr std::size_t kPieceSpans = 16;   // the most in one piece
 // Cached neighbours that are read together pass through a buffer that stays in the processor's
 // second cache: measured, 128 to 512 KiB are equally fast.
 constexpr std::uint32_t kHotSpanBytes = 256 * 1024;
@@ -82,7 +85,11 @@ class PreadLane final : public Lane {
   }
 
   bool read_here(std::span<const Read> reads, Outcome* outcome) noexcept override {
-    if (options_.merge || reads.size() > kReadHere) return false;
+    if (options_.merge || reads.size() > kReadShared) return false;
+    if (reads.size() > kReadAlone) {
+      *outcome = read_with_threads(reads);
+      return true;
+    }
     PieceReader reader(ShardOpener(files_, options_.access), false);
     for (std::size_t first = 0; first < reads.size() && outcome->ok(); first += kPieceReads) {
       *outcome = read_each(reader, reads, first, std::min(reads.size(), first + kPieceReads));
@@ -102,6 +109,19 @@ class PreadLane final : public Lane {
     Piece piece;
     bool ended = false;
   };
+
+  // The calling thread takes pieces too: it would have most of the work done before the others are
+  // awake.
+  Outcome read_with_threads(std::span<const Read> reads) noexcept {
+    Waiter waiter;
+    waiter.reads = reads;
+    submit(waiter);
+    PieceReader reader(ShardOpener(files_, options_.access), false);
+    Memory bounce;
+    Task task;
+    while (next_of(waiter, &task)) perform(&task, reader, &bounce);
+    return waiter.wait();
+  }
 
   [[nodiscard]] std::vector<std::thread> threads() LOWTIDE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -200,14 +220,16 @@ class PreadLane final : public Lane {
     PieceReader reader(ShardOpener(files_, options_.access, !options_.merge), options_.rings);
     Memory bounce;
     Task task;
-    while (next_task(reader, &task)) {
-      if (!task.ended) {
-        const std::uint64_t started_ns = now_ns();
-        const Outcome outcome = work(reader, *task.job, task.piece, &bounce);
-        piece_ended(&task, outcome, now_ns() - started_ns);
-      }
-      if (task.ended) finish(std::unique_ptr<Job>(task.job));
+    while (next_task(reader, &task)) perform(&task, reader, &bounce);
+  }
+
+  void perform(Task* task, PieceReader& reader, Memory* bounce) noexcept LOWTIDE_EXCLUDES(mutex_) {
+    if (!task->ended) {
+      const std::uint64_t started_ns = now_ns();
+      const Outcome outcome = work(reader, *task->job, task->piece, bounce);
+      piece_ended(task, outcome, now_ns() - started_ns);
     }
+    if (task->ended) finish(std::unique_ptr<Job>(task->job));
   }
 
   // Waits for work. False: it is time to end.
@@ -219,17 +241,30 @@ class PreadLane final : public Lane {
       if (queue_.empty()) reader.opener().forget();
       while (!stopping_ && queue_.empty()) work_.wait(mutex_);
       if (queue_.empty()) return false;
-      task->job = queue_.front();
-      task->ended = false;
-      if (take_piece(*task->job, &task->piece)) {
-        ++task->job->working;
-        return true;
-      }
-      queue_.pop_front();
-      task->job->exhausted = true;
-      task->ended = task->job->working == 0;
-      if (task->ended) return true;
+      if (take_from(queue_.begin(), task)) return true;
     }
+  }
+
+  // The same for one set; does not wait. False: nothing is left for the caller.
+  [[nodiscard]] bool next_of(const ReadSet& set, Task* task) LOWTIDE_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    const auto place = std::ranges::find(queue_, &set, &Job::set);
+    return place != queue_.end() && take_from(place, task);
+  }
+
+  // False: the job had no more pieces and has left the queue; others still work on it.
+  [[nodiscard]] bool take_from(std::deque<Job*>::iterator place, Task* task)
+      LOWTIDE_REQUIRES(mutex_) {
+    task->job = *place;
+    task->ended = false;
+    if (take_piece(*task->job, &task->piece)) {
+      ++task->job->working;
+      return true;
+    }
+    queue_.erase(place);
+    task->job->exhausted = true;
+    task->ended = task->job->working == 0;
+    return task->ended;
   }
 
   void piece_ended(Task* task, const Outcome& outcome, std::uint64_t ns) LOWTIDE_EXCLUDES(mutex_) {

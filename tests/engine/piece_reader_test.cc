@@ -216,7 +216,7 @@ TEST_F(PieceReaderTest, ServesAutomaticAndNotPreadByName) {
   warm(path_, 0, held_.size());
   for (const EngineKind kind : {EngineKind::automatic, EngineKind::pread}) {
     const EngineRig rig(files_, {kind, CacheMode::keep}, 16 << 20);
-    std::vector<Extent> rows = rows_apart(300, 64, 600);  // more than the caller reads itself
+    std::vector<Extent> rows = rows_apart(600, 64, 300);  // more than the caller reads itself
     std::ranges::reverse(rows);                           // in order they would be merged
     const CheckedReads wanted(rows);
     submits = 0;
