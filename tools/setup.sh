@@ -158,12 +158,14 @@ setup_build() {
     step "Python build tools" setup_venv
 }
 
-# And to test it: Debian packages and Python packages at the same time.
+# And to test it: Debian packages and Python packages at the same time. `setup COMMAND...` runs the
+# command, which needs only the former, while the latter are installed.
 setup() {
   setup_build
   lane once tools "$(cksum tools/*requirements.txt)" step "Python tools" install_tools requirements.txt
   once test-packages "$(cksum tools/setup.sh) $(id -u)" step "Debian packages, tests" setup_packages test
-  join
   use_tools
+  "$@"
+  join
   tell_losses test
 }

@@ -21,7 +21,7 @@ TINY = ["--layers", "1", "--heads", "2", "--width", "16", "--batch-size", "4", "
 
 
 def command(script, *arguments):
-    return [sys.executable, "-B", str(EXAMPLE / script), *map(str, arguments)]
+    return [sys.executable, str(EXAMPLE / script), *map(str, arguments)]
 
 
 def environment():

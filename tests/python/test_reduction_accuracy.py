@@ -115,7 +115,7 @@ def test_an_array_in_several_threads(offset):
 arrays = st_numpy.arrays(
     st.sampled_from(["?", "i1", "u2", "i8", "f4", "f8", "c8", ">f4"]),
     st_numpy.array_shapes(min_dims=1, max_dims=4, max_side=9),
-    elements={"min_value": 0, "max_value": 100},
+    elements={"min_value": 0, "max_value": 100, "max_magnitude": 100},  # the last: complex ones
 )
 
 
