@@ -66,7 +66,12 @@ def nested(entry: Any) -> torch.Tensor:
             "nested() is for ragged columns, which are (values, offsets); name the column if there "
             "are several"
         )
-    return torch.nested.nested_tensor_from_jagged(entry[0], offsets=entry[1])
+    values, offsets = entry
+    # With the length of its longest sample, to_padded_tensor pads to that, not to all values.
+    least, most = (int(length) for length in offsets.diff().aminmax())
+    return torch.nested.nested_tensor_from_jagged(
+        values, offsets, min_seqlen=least, max_seqlen=most
+    )
 
 
 def windows(
