@@ -26,22 +26,20 @@ inline void train(std::span<const std::int64_t> x, std::span<const std::int64_t>
   if (x.empty() || y.size() != x.size()) throw std::runtime_error("an empty batch");
 }
 
-// The current folder, with m.npy (10,000 x 162 float32) and train.bin (200,000 uint16), until the
-// program ends.
+inline void train(std::span<const float> x, std::span<const std::int64_t> y) {
+  if (y.empty() || x.size() != y.size() * 162) throw std::runtime_error("an empty batch");
+}
+
+// The current folder, with m.npy (10,000 x 162 float32), labels.npy (10,000 int64) and train.bin
+// (200,000 uint16), until the program ends.
 struct Folder {
   Folder() {
     std::string name = (std::filesystem::temp_directory_path() / "docs_blocks_XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
     path = name;
     std::filesystem::current_path(path);
-    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (10000, 162), }";
-    header.resize(117, ' ');
-    header += '\n';
-    std::ofstream array("m.npy", std::ios::binary);
-    array << "\x93NUMPY" << '\1' << '\0' << static_cast<char>(header.size()) << '\0' << header;
-    const std::vector<float> values(10'000 * 162, 0.5F);
-    array.write(reinterpret_cast<const char*>(values.data()),
-                static_cast<std::streamsize>(values.size() * sizeof(float)));
+    write_npy("m.npy", "'<f4'", "(10000, 162)", std::vector<float>(10'000 * 162, 0.5F));
+    write_npy("labels.npy", "'<i8'", "(10000,)", std::vector<std::int64_t>(10'000, 3));
     std::ofstream tokens("train.bin", std::ios::binary);
     for (int i = 0; i < 200'000; ++i) {
       tokens.put(static_cast<char>(i % 251)).put(static_cast<char>(i % 7));
@@ -53,6 +51,18 @@ struct Folder {
   }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
+
+  template <typename T>
+  static void write_npy(const char* name, const std::string& descr, const std::string& shape,
+                        const std::vector<T>& values) {
+    std::string header = "{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + "}";
+    header.resize(117, ' ');
+    header += '\n';
+    std::ofstream array(name, std::ios::binary);
+    array << "\x93NUMPY" << '\1' << '\0' << static_cast<char>(header.size()) << '\0' << header;
+    array.write(reinterpret_cast<const char*>(values.data()),
+                static_cast<std::streamsize>(values.size() * sizeof(T)));
+  }
 
   std::filesystem::path path;
 };
