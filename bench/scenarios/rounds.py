@@ -54,6 +54,10 @@ class Bench:
         """Measures once, in the group if there is one; returns {"error": why} on failure."""
         raise NotImplementedError
 
+    def files(self, method: Method) -> list[str]:
+        """Returns the files that a method reads."""
+        return [self.path]
+
     def rate(self, found: dict[str, Any]) -> str:
         """Summarises a measurement in one line."""
         raise NotImplementedError
@@ -61,9 +65,9 @@ class Bench:
     def measure(self, method: Method) -> None:
         """Measures once, and repeats it if the residency was not what the work needs."""
         for attempt in range(1, ATTEMPTS + 1):
-            before = self._prepare(method.work)
+            before = self._prepare(method)
             found = self._grouped(method)
-            after = None if method.work == "first" else residency.cached_fraction(self.path)
+            after = self._resident(method)
             found |= {"resident_before": before, "resident_after": after, "attempt": attempt}
             found["residency"] = _judge(method.work, before, after)
             if found["residency"] != "wrong" or "error" in found:
@@ -83,15 +87,26 @@ class Bench:
                     spent = f"{time.monotonic() - started_s:4.0f} s"
                     say(f"[{spent}] round {number + 1}/{rounds} {work:5} {method.label}: {text}")
 
-    def _prepare(self, work: str) -> float | None:
-        if work == "cold":
-            return residency.evict(self.path)
-        if work == "hot":
-            fraction = residency.cached_fraction(self.path)
-            if fraction is None or fraction < residency.HOT_FRACTION:
-                return residency.warm(self.path)
-            return fraction
-        return None
+    def _prepare(self, method: Method) -> float | None:
+        """Fills or empties the cache of the files; returns what `_resident` does."""
+        for path in self.files(method):
+            if method.work == "cold":
+                residency.evict(path)
+            if method.work == "hot":
+                fraction = residency.cached_fraction(path)
+                if fraction is None or fraction < residency.HOT_FRACTION:
+                    residency.warm(path)
+        return self._resident(method)
+
+    def _resident(self, method: Method) -> float | None:
+        """Returns the cached fraction of the file that is furthest from what the work needs."""
+        if method.work == "first":
+            return None
+        found = [residency.cached_fraction(path) for path in self.files(method)]
+        known = [fraction for fraction in found if fraction is not None]
+        if len(known) < len(found):
+            return None
+        return min(known) if method.work == "hot" else max(known)
 
     def _grouped(self, method: Method) -> dict[str, Any]:
         with ExitStack() as stack:
