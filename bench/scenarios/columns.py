@@ -103,7 +103,7 @@ class Bench(rounds.Bench):
         )
         outcome = worker.run(task, group, SAMPLE_S, program=columns_worker.__file__)
         if outcome.reason:
-            reason = outcome.reason.removeprefix("NotImplementedError: ")
+            reason = outcome.reason
             for path in (self.path, self._labels, self._tokens):
                 reason = reason.replace(path, "FILE")
             return {"error": reason}

@@ -8,7 +8,6 @@ All samplers of torch get one permutation, which is drawn before the clock start
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -96,11 +95,7 @@ def item_lowtide(task: Task) -> Batches:
 
 
 def dataset(task: Task) -> Batches:
-    needed = inspect.signature(lowtide.torch.Dataset.__init__).parameters["block_size"]
-    if needed.default is inspect.Parameter.empty:
-        raise NotImplementedError("lt.torch.Dataset takes tokens only")
-    pairs: Any = lowtide.torch.Dataset
-    return _sampled(task, pairs(_arrays(task)), 0)
+    return _sampled(task, lowtide.torch.Dataset(_arrays(task)), 0)
 
 
 def _loader(task: Task, source: Any, **more: Any) -> Batches:
