@@ -61,7 +61,11 @@ class SourceReader {
   void operator()(const Array& array) {
     const auto& impl = Array::Impl::of(array);
     auto rows = numbered(*impl);
-    add({.part = {.data = rows}, .rows = rows, .type = type_of(*rows)}, impl->holder);
+    SourceColumn column;
+    column.part.data = rows;
+    column.type = type_of(*rows);
+    column.rows = std::move(rows);
+    add(std::move(column), impl->holder);
     fingerprints_.emplace_back([impl] { return impl->fingerprint(); });
   }
 
@@ -76,12 +80,11 @@ class SourceReader {
                                     " is in Fortran order");
       }
       check_offsets(ragged.offsets, rows->size());
-      add({.part = {.data = std::make_shared<const Ragged>(rows, offsets), .offsets = offsets},
-           .rows = nullptr,
-           .type = "ragged " + type_of(*rows)},
-          impl->holder);
+      const auto data = std::make_shared<const Ragged>(rows, offsets);
+      add_ragged(data, "ragged " + type_of(*rows), impl->holder);
       fingerprints_.emplace_back([impl] { return impl->fingerprint(); });
     }
+    ++table_;
     fingerprints_.emplace_back(
         [table = ragged.offsets] { return hash_with(0, std::as_bytes(table)); });
   }
@@ -94,11 +97,9 @@ class SourceReader {
       throw std::invalid_argument("documents: " + impl->stream->format() +
                                   " files do not record where documents start");
     }
-    add({.part = {.data = std::make_shared<const Ragged>(impl->stream, documents, shard_),
-                  .offsets = documents},
-         .rows = nullptr,
-         .type = "ragged " + impl->stream->dtype().descr()},
-        impl->holder);
+    const auto data = std::make_shared<const Ragged>(impl->stream, documents, shard_);
+    add_ragged(data, "ragged " + impl->stream->dtype().descr(), impl->holder);
+    ++table_;
     fingerprints_.emplace_back([impl] { return hash_with(1, impl->fingerprint()); });
   }
 
@@ -147,7 +148,17 @@ class SourceReader {
     holders.push_back(holder);
   }
 
+  void add_ragged(std::shared_ptr<const Dataset> data, std::string type,
+                  const std::shared_ptr<StoreHolder>& holder) {
+    SourceColumn column;
+    column.part.data = std::move(data);
+    column.part.table = table_;
+    column.type = std::move(type);
+    add(std::move(column), holder);
+  }
+
   std::uint32_t shard_;
+  std::uint32_t table_ = 0;  // the next one; ragged data has one, whether or not others are equal
   std::vector<std::function<std::uint64_t()>> fingerprints_;
 };
 
@@ -226,9 +237,14 @@ void check_mixture(const std::vector<SourceReader>& sources) {
                                   count_text(first.size()));
     }
     for (std::size_t column = 0; column < here.size(); ++column) {
-      if (here[column].type == first[column].type) continue;
-      throw std::invalid_argument(source + here[column].type + " in column " + count_text(column) +
-                                  ", but source 0 has " + first[column].type);
+      if (here[column].type != first[column].type) {
+        throw std::invalid_argument(source + here[column].type + " in column " +
+                                    count_text(column) + ", but source 0 has " +
+                                    first[column].type);
+      }
+      if (here[column].part.table == first[column].part.table) continue;
+      throw std::invalid_argument(source + "offsets for other columns than source 0, in column " +
+                                  count_text(column));
     }
   }
 }
