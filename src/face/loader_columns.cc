@@ -170,23 +170,19 @@ struct HeldColumns {
   };
 
   void read(Store& store) {
-    if (std::exchange(all_read, true)) return;  // by the parent, before a fork
-    try {
-      std::vector<Read> reads;
-      for (const One& one : columns) {
-        const std::uint64_t each = one.rows->sample_bytes();
-        const std::uint64_t together = std::max<std::uint64_t>(1, kHeldRunBytes / each);
-        for (std::uint64_t first = 0; first < one.rows->size(); first += together) {
-          reads.clear();
-          one.rows->locate_run(first, std::min(together, one.rows->size() - first),
-                               one.bytes.data() + first * each, reads);
-          store.read(reads);
-        }
+    if (all_read) return;  // by the parent, before a fork
+    std::vector<Read> reads;
+    for (const One& one : columns) {
+      const std::uint64_t each = one.rows->sample_bytes();
+      const std::uint64_t together = std::max<std::uint64_t>(1, kHeldRunBytes / each);
+      for (std::uint64_t first = 0; first < one.rows->size(); first += together) {
+        reads.clear();
+        one.rows->locate_run(first, std::min(together, one.rows->size() - first),
+                             one.bytes.data() + first * each, reads);
+        store.read(reads);
       }
-    } catch (...) {
-      all_read = false;
-      throw;
     }
+    all_read = true;  // only now: a fork in another thread may come at any time
   }
   [[nodiscard]] std::uint64_t bytes() const {
     std::uint64_t all = 0;
