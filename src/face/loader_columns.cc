@@ -194,25 +194,39 @@ struct HeldColumns {
   bool all_read = false;
 };
 
-// Holds small columns, the smallest first, as far as their share of the budget goes. If the budget
-// holds all of the data, the engine does that anyway.
+// About what a batch of a source takes: as buffer_bytes() in loader/room.h, but for one column.
+std::uint64_t batch_bytes_of(const Dataset& column, std::uint64_t batch_size) {
+  const std::uint64_t rows = std::min(batch_size, column.size());
+  const std::uint64_t most = column.sample_bytes();
+  if (rows == 0) return 0;
+  return std::min(rows * most, most + 2 * (column.data_bytes() / column.size() + 1) * rows);
+}
+
+// Holds small columns, the smallest first, as far as their share of the budget goes, and as long as
+// they and a batch leave half of the budget. If the budget holds all of the data, the engine does
+// that anyway.
 std::shared_ptr<HeldColumns> hold_columns(std::vector<SourceReader>* sources,
-                                          std::uint64_t memory_bytes) {
+                                          std::uint64_t memory_bytes, std::uint64_t batch_size) {
   std::vector<SourceColumn*> small;
-  std::uint64_t all_bytes = 0;
+  std::uint64_t all_bytes = 0, batch_bytes = 0;
   for (SourceReader& source : *sources) {
+    std::uint64_t here_bytes = 0;
     for (SourceColumn& column : source.columns) {
+      here_bytes += batch_bytes_of(*column.part.data, batch_size);
       all_bytes += column.part.data->data_bytes();
       if (column.rows && column.rows->parts() == 1 && column.rows->data_bytes() > 0) {
         small.push_back(&column);
       }
     }
+    batch_bytes = std::max(batch_bytes, here_bytes);
   }
   const auto held = std::make_shared<HeldColumns>();
   if (all_bytes <= memory_bytes) return held;
   std::ranges::sort(small, {},
                     [](const SourceColumn* column) { return column->rows->data_bytes(); });
-  std::uint64_t left_bytes = memory_bytes / kHeldShare;
+  const std::uint64_t half_bytes = memory_bytes / 2;
+  std::uint64_t left_bytes =
+      std::min(memory_bytes / kHeldShare, half_bytes - std::min(half_bytes, batch_bytes));
   for (SourceColumn* column : small) {
     const std::uint64_t bytes = column->rows->data_bytes();
     if (bytes > left_bytes) break;
@@ -282,7 +296,7 @@ LoaderData columns_data(const Weighted<LoaderColumns>& weighted, bool mixture,
   check_mixture(sources);
   LoaderData data{.mixture = mixture};
   data.holder = join_holders(holders, /*share=*/!mixture, options.memory_bytes);
-  const auto held = hold_columns(&sources, data.holder->options.memory_bytes);
+  const auto held = hold_columns(&sources, data.holder->options.memory_bytes, options.batch_size);
   if (!held->columns.empty()) {
     data.holds.push_back({.what = "held columns", .bytes = held->bytes()});
     data.prepare = [held](Store& store) { held->read(store); };
