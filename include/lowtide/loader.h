@@ -40,6 +40,9 @@ struct RaggedArrays {
   std::vector<Array> values;  // in C order, of equal length
   // Non-decreasing, from 0 to at most that length. Borrowed: it must outlive the Loader.
   std::span<const std::int64_t> offsets;
+  // True if the memory of `offsets` is held only for these samples. It then counts towards the
+  // budget.
+  bool claim_offsets = false;
 };
 
 // The documents of a token stream, each one sample, in the type in which tokens are stored. The

@@ -107,6 +107,7 @@ LoaderColumn column_of(nb::handle told) {
   const auto offsets =
       nb::cast<nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig>>(told[1]);
   ragged.offsets = std::span(offsets.data(), offsets.size());
+  ragged.claim_offsets = true;  // a copy, or read from a file
   return ragged;
 }
 

@@ -85,6 +85,7 @@ class SourceReader {
       fingerprints_.emplace_back([impl] { return impl->fingerprint(); });
     }
     ++table_;
+    if (ragged.claim_offsets) offsets_bytes += ragged.offsets.size_bytes();
     fingerprints_.emplace_back(
         [table = ragged.offsets] { return hash_with(0, std::as_bytes(table)); });
   }
@@ -124,7 +125,8 @@ class SourceReader {
   }
 
   std::vector<SourceColumn> columns;
-  StoreHolder::Holders holders;  // of the columns
+  StoreHolder::Holders holders;     // of the columns
+  std::uint64_t offsets_bytes = 0;  // that count towards the budget
 
  private:
   static void check_open(StoreHolder& holder) {
@@ -301,6 +303,9 @@ LoaderData columns_data(const Weighted<LoaderColumns>& weighted, bool mixture,
     data.holds.push_back({.what = "held columns", .bytes = held->bytes()});
     data.prepare = [held](Store& store) { held->read(store); };
   }
+  std::uint64_t offsets_bytes = 0;
+  for (const SourceReader& source : sources) offsets_bytes += source.offsets_bytes;
+  if (offsets_bytes > 0) data.holds.push_back({.what = "offsets", .bytes = offsets_bytes});
   data.dataset = dataset_of(sources);
   check_reads(*data.dataset);
   std::vector<std::uint64_t> sizes;
