@@ -69,8 +69,8 @@ struct LoaderOptions {
   // True if the memory of `rows` is held only for this loader. It then counts towards the budget.
   bool claim_rows = false;
   // Draws with replacement, by weight: one weight per sample, or per entry of `rows`, finite and
-  // not below 0. It takes the place of `order`. Not for a mixture. Borrowed while the Loader
-  // exists.
+  // not below 0. It takes the place of `order`. Not for a mixture. Borrowed by the constructor
+  // only.
   std::optional<std::span<const double>> weights = std::nullopt;
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
