@@ -25,7 +25,8 @@ class Lent(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether the core can lend arrays of this type; others are lent as bytes."""
-        return self.dtype.isnative and self.dtype.kind in "biufc" and self.dtype.itemsize <= 16
+        kind, size = self.dtype.kind, self.dtype.itemsize
+        return self.dtype.isnative and kind in "biufc" and size <= (16 if kind == "c" else 8)
 
 
 class Columns:
