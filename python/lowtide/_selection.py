@@ -39,10 +39,10 @@ def parse_rows(rows: Any, length: int, memory: int) -> Rows:
     """
     if isinstance(rows, slice):
         rows = range(*rows.indices(length))
-    if isinstance(rows, range) and all(0 <= row < length for row in (*rows[:1], *rows[-1:])):
-        if not rows:
-            raise ValueError("rows selects nothing: select at least one row")
-        return Rows((rows.start, rows.step, len(rows)))
+    if isinstance(rows, range) and rows:
+        rows = _checked_range(rows, length)
+        if rows[0] >= 0 and rows[-1] >= 0:
+            return Rows((rows.start, rows.step, len(rows)))
     if not isinstance(rows, (np.ndarray, list, tuple, range)):
         kind = type(rows).__name__
         raise TypeError(f"rows must be integers, a bool mask, a slice or a range, not {kind}")
@@ -66,6 +66,18 @@ def parse_rows(rows: Any, length: int, memory: int) -> Rows:
     if checked.nbytes <= memory // _COPIED_SHARE:
         return Rows(checked.copy(), is_ours=True)
     return Rows(checked, frozen=rows)
+
+
+def _checked_range(rows: range, length: int) -> range:
+    """Returns a range of rows that exist, from the start if all of them count from the end."""
+    first, last = rows[0], rows[-1]
+    for row in (first, last):
+        if not -length <= row < length:
+            raise IndexError(f"index {row} is out of bounds for axis 0 with size {length}")
+    if first < 0 and last < 0:
+        first, last = first + length, last + length
+    step = rows.step if len(rows) > 1 else 1
+    return range(first, last + (1 if step > 0 else -1), step)
 
 
 def parse_weights(weights: Any) -> npt.NDArray[np.float64]:
