@@ -65,7 +65,7 @@ def open_core(
         rows = parse_rows(told["rows"], length, told["memory"] or first.memory)
         options.claim_rows = rows.is_ours
         common["rows"] = rows.rows
-        rows.freeze_for(owner)
+        owner._thaw = rows.freeze_for(owner)
     if isinstance(first, Tokens):
         windows = [(tokens._core, weight) for tokens, weight in sources]
         return _core.Loader.open_windows(windows, **common)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowtide._batches import freeze
+from lowtide._batches import freeze, nothing
 from lowtide._index import check_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
 _COPIED_SHARE = 16  # a list of up to 1/16 of `memory` is copied, a larger one is borrowed
@@ -23,10 +25,9 @@ class Rows(NamedTuple):
     is_ours: bool = False  # the list is a copy, so it counts towards the budget
     frozen: npt.NDArray[Any] | None = None  # the caller's list, which must not change
 
-    def freeze_for(self, owner: Any) -> None:
-        """Makes a borrowed list read-only while `owner` lives."""
-        if self.frozen is not None:
-            weakref.finalize(owner, freeze(self.frozen))
+    def freeze_for(self, owner: Any) -> Callable[[], object]:
+        """Makes a borrowed list read-only until `owner` is freed or the result is called."""
+        return nothing if self.frozen is None else weakref.finalize(owner, freeze(self.frozen))
 
 
 def parse_rows(rows: Any, length: int, memory: int) -> Rows:
