@@ -65,6 +65,7 @@ def open_core(
         rows = parse_rows(told["rows"], length, told["memory"] or first.memory)
         options.claim_rows = rows.is_ours
         common["rows"] = rows.rows
+        told["rows"] = rows.kept()  # what a pickle holds
         owner._thaw = rows.freeze_for(owner)
     if isinstance(first, Tokens):
         windows = [(tokens._core, weight) for tokens, weight in sources]

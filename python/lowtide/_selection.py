@@ -25,6 +25,13 @@ class Rows(NamedTuple):
     is_ours: bool = False  # the list is a copy, so it counts towards the budget
     frozen: npt.NDArray[Any] | None = None  # the caller's list, which must not change
 
+    def kept(self) -> Any:
+        """Returns the same selection in memory that the caller cannot change."""
+        if not isinstance(self.rows, tuple):
+            return self.rows
+        first, step, count = self.rows
+        return range(first, first + step * count, step)
+
     def freeze_for(self, owner: Any) -> Callable[[], object]:
         """Makes a borrowed list read-only until `owner` is freed or the result is called."""
         return nothing if self.frozen is None else weakref.finalize(owner, freeze(self.frozen))
