@@ -78,7 +78,9 @@ def told(batch):
 def _bytes(entry):
     if isinstance(entry, dict):
         entry = list(entry.values())
-    return tuple(_bytes(e) if isinstance(e, (tuple, dict)) else e.tobytes() for e in entry)
+    return tuple(
+        _bytes(e) if isinstance(e, (tuple, dict)) else np.asarray(e).tobytes() for e in entry
+    )
 
 
 def expect_resumes(make_loader, epochs=2):
