@@ -215,6 +215,28 @@ def test_a_sample_longer_than_the_budget(tmp_path):
             assert sorted(len(batch[0]) for batch in loader) == [1, 10, 199_989]
 
 
+def test_a_batch_longer_than_usual(tmp_path):
+    """It comes if the budget has room for it alone, else the error names it."""
+    lengths = np.full(1000, 10)
+    lengths[500:508] = 18_700  # 1.2 MiB of values, 585 KiB of them in each of two batches
+    offsets = np.cumsum([0, *lengths])
+    data = np.arange(offsets[-1])
+    with opened(tmp_path, data, engine="pread") as a:
+        r = lt.ragged(a, offsets)
+        for memory in ("2MiB", "4MiB"):
+            with lt.Loader(r, 8, order="sequential", memory=memory) as loader:
+                assert b"".join(batch[0].tobytes() for batch in loader) == data.tobytes()
+        with lt.Loader(r, 8, order="sequential", memory="512KiB") as loader:
+            for _ in range(62):
+                loader.next()
+            for _ in range(2):
+                match = r"the batch of epoch 0, step 62 has 585 KiB, but only .*smaller batch_size"
+                with pytest.raises(ValueError, match=match):
+                    loader.next()
+            loader.seek(64)
+            assert loader.next()[0][0] == offsets[512]
+
+
 def test_rows_weights_and_mixtures_of_samples(array, values):
     r, samples = lt.ragged(array, OFFSETS), cut(values)
     with lt.Loader(r, 2, rows=[3, 6, -3], drop_last=False) as loader:
