@@ -88,16 +88,20 @@ def _checked_range(rows: range, length: int) -> range:
     return range(first, last + (1 if step > 0 else -1), step)
 
 
-def parse_weights(weights: Any) -> npt.NDArray[np.float64]:
-    """Returns the weights as float64; the core checks their values.
+def parse_weights(weights: Any, memory: int) -> npt.NDArray[np.float64]:
+    """Returns the weights as float64; the core checks their values, and claims their table.
 
     Raises:
         TypeError: They are not real numbers.
-        ValueError: They have several axes.
+        ValueError: They have several axes, or are too many for `memory`.
     """
     found = np.asarray(weights)
     if found.dtype.kind not in "iuf":
         raise TypeError(f"weights must be numbers, not {found.dtype}")
     if found.ndim != 1:
         raise ValueError(f"weights must have one axis, not shape {found.shape}")
+    if found.dtype != np.float64 and found.size * 8 > memory:  # before it is converted
+        raise ValueError(
+            f"memory: {memory} bytes is too small: {found.size * 8} bytes for weights; use more"
+        )
     return np.ascontiguousarray(found, np.float64)
