@@ -205,10 +205,11 @@ std::uint64_t batch_bytes_of(const Dataset& column, std::uint64_t batch_size) {
 }
 
 // Holds small columns, the smallest first, as far as their share of the budget goes, and as long as
-// they and a batch leave half of the budget. If the budget holds all of the data, the engine does
-// that anyway.
-std::shared_ptr<HeldColumns> hold_columns(std::vector<SourceReader>* sources,
-                                          std::uint64_t memory_bytes, std::uint64_t batch_size) {
+// they and a batch leave half of the budget. If the engine holds all of the data, it does that
+// anyway; but the first array may have taken the room for itself.
+std::shared_ptr<HeldColumns> hold_columns(std::vector<SourceReader>* sources, StoreHolder& holder,
+                                          std::uint64_t batch_size) {
+  const std::uint64_t memory_bytes = holder.options.memory_bytes;
   std::vector<SourceColumn*> small;
   std::uint64_t all_bytes = 0, batch_bytes = 0;
   for (SourceReader& source : *sources) {
@@ -223,7 +224,9 @@ std::shared_ptr<HeldColumns> hold_columns(std::vector<SourceReader>* sources,
     batch_bytes = std::max(batch_bytes, here_bytes);
   }
   const auto held = std::make_shared<HeldColumns>();
-  if (all_bytes <= memory_bytes) return held;
+  const bool engine_may_hold = holder.options.engine != EngineKind::automatic ||
+                               holder.store_of_run()->engine()->holds_data();
+  if (all_bytes <= memory_bytes && engine_may_hold) return held;
   std::ranges::sort(small, {},
                     [](const SourceColumn* column) { return column->rows->data_bytes(); });
   const std::uint64_t half_bytes = memory_bytes / 2;
@@ -298,7 +301,7 @@ LoaderData columns_data(const Weighted<LoaderColumns>& weighted, bool mixture,
   check_mixture(sources);
   LoaderData data{.mixture = mixture};
   data.holder = join_holders(holders, /*share=*/!mixture, options.memory_bytes);
-  const auto held = hold_columns(&sources, data.holder->options.memory_bytes, options.batch_size);
+  const auto held = hold_columns(&sources, *data.holder, options.batch_size);
   if (!held->columns.empty()) {
     data.holds.push_back({.what = "held columns", .bytes = held->bytes()});
     data.prepare = [held](Store& store) { held->read(store); };

@@ -75,6 +75,19 @@ def test_what_is_not_held(pair, tmp_path):
         assert memory_of(loader)["claims"]["held columns"] == y.nbytes
 
 
+def test_a_small_column_is_held_if_the_first_array_took_the_room(pair):
+    """Both fit the budget, but the first array holds itself in it."""
+    open_both, (x, y) = pair
+    a, b = open_both(memory="6MiB", engine="auto")
+    assert a.stats()["engine"] == "memory"
+    with lt.Loader((a, b), 64) as loader:
+        assert loader.stats()["engine"] != "memory"
+        assert memory_of(loader)["claims"]["held columns"] == y.nbytes
+        for batch in loader:
+            expect_rows(batch, x, y)
+        memory_of(loader)
+
+
 def test_holding_a_column_never_refuses_a_batch_that_fits(pair, tmp_path):
     """As large a batch as with a column in Fortran order, which is never held."""
     open_both, (x, y) = pair
