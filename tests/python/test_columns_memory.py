@@ -75,17 +75,35 @@ def test_what_is_not_held(pair, tmp_path):
         assert memory_of(loader)["claims"]["held columns"] == y.nbytes
 
 
+def test_columns_that_fit_the_budget_are_held_by_the_engine(pair):
+    """The first array held itself in its budget, and leaves the room to the loader."""
+    open_both, (x, y) = pair
+    for memory in ("4800KiB", "6MiB"):
+        a, b = open_both(memory=memory, engine="auto")
+        assert a.stats()["engine"] == "memory"
+        with lt.Loader((a, b), 64) as loader:
+            for batch in loader:
+                expect_rows(batch, x, y)
+            memory_of(loader)
+            if memory == "6MiB":
+                assert loader.stats()["engine"] == "memory"
+                assert "held columns" not in memory_of(loader)["claims"]
+            assert a[7].tobytes() == x[7].tobytes()
+
+
 def test_a_small_column_is_held_if_the_first_array_took_the_room(pair):
-    """Both fit the budget, but the first array holds itself in it."""
+    """Both fit the budget, but the first array holds itself in it and is being read."""
     open_both, (x, y) = pair
     a, b = open_both(memory="6MiB", engine="auto")
-    assert a.stats()["engine"] == "memory"
+    reading = a.batches(64)
+    next(reading)
     with lt.Loader((a, b), 64) as loader:
-        assert loader.stats()["engine"] != "memory"
+        assert (a.stats()["engine"], loader.stats()["engine"]) == ("memory", "pread")
         assert memory_of(loader)["claims"]["held columns"] == y.nbytes
         for batch in loader:
             expect_rows(batch, x, y)
         memory_of(loader)
+    assert len(list(reading)) == len(reading) - 1
 
 
 def test_holding_a_column_never_refuses_a_batch_that_fits(pair, tmp_path):
