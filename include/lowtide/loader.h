@@ -40,6 +40,9 @@ struct RaggedArrays {
   std::vector<Array> values;  // in C order, of equal length
   // Non-decreasing, from 0 to at most that length. Borrowed: it must outlive the Loader.
   std::span<const std::int64_t> offsets;
+  // True if the memory of `offsets` is held only for these samples. It then counts towards the
+  // budget.
+  bool claim_offsets = false;
 };
 
 // The documents of a token stream, each one sample, in the type in which tokens are stored. The
@@ -66,8 +69,8 @@ struct LoaderOptions {
   // True if the memory of `rows` is held only for this loader. It then counts towards the budget.
   bool claim_rows = false;
   // Draws with replacement, by weight: one weight per sample, or per entry of `rows`, finite and
-  // not below 0. It takes the place of `order`. Not for a mixture. Borrowed while the Loader
-  // exists.
+  // not below 0. It takes the place of `order`. Not for a mixture. Borrowed by the constructor
+  // only.
   std::optional<std::span<const double>> weights = std::nullopt;
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;

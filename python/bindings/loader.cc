@@ -22,7 +22,7 @@ using nb::literals::operator""_a;
 
 namespace {
 
-// A Loader and the arrays it borrows: rows, weights, offsets.
+// A Loader and the arrays it borrows: rows, offsets.
 struct PyLoader : Consumer<Loader> {
   PyLoader(Loader made, std::vector<Lending> lent, bool has_windows, nb::object held)
       : Consumer(std::move(made), "this loader"),
@@ -94,7 +94,7 @@ PyLoader* open_windows(const std::vector<std::pair<OwnedTokens, double>>& source
     const std::vector<std::pair<Tokens, double>> mixed(sources.begin(), sources.end());
     return Loader(mixed, options);
   };
-  return make(open, {window, window}, true, nb::make_tuple(rows, weights));
+  return make(open, {window, window}, true, rows);
 }
 
 LoaderColumn column_of(nb::handle told) {
@@ -107,6 +107,7 @@ LoaderColumn column_of(nb::handle told) {
   const auto offsets =
       nb::cast<nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig>>(told[1]);
   ragged.offsets = std::span(offsets.data(), offsets.size());
+  ragged.claim_offsets = true;  // a copy, or read from a file
   return ragged;
 }
 
@@ -130,7 +131,7 @@ PyLoader* open_columns(const std::vector<std::pair<nb::list, double>>& sources, 
   };
   nb::list borrowed;
   for (const auto& [source, weight] : sources) borrowed.append(source);
-  return make(open, std::move(columns), false, nb::make_tuple(rows, weights, borrowed));
+  return make(open, std::move(columns), false, nb::make_tuple(rows, borrowed));
 }
 
 nb::object when(PyLoader& self, std::uint64_t row, std::optional<std::uint64_t> epoch,

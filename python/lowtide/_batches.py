@@ -99,7 +99,7 @@ class Batches(Closing):
         self._row_shape = shape[1:]
         self._order, self._rows = _parse_order(order, shape[0])
         self._size = shape[0] if self._rows is None else len(self._rows)
-        self._thaw: Callable[[], object] = _nothing
+        self._thaw: Callable[[], object] = nothing
         self._claim_rows = False
         self._core = self._start() if self._rows is None else self._start_with_rows(order)
         self._steps = self._core.steps()
@@ -208,7 +208,7 @@ _frozen: dict[int, tuple[npt.NDArray[Any], set[object]]] = {}
 _freezing = threading.RLock()  # a finalizer may run on the thread that already holds it
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Used where nothing was frozen."""
 
 

@@ -25,7 +25,8 @@ class Lent(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether the core can lend arrays of this type; others are lent as bytes."""
-        return self.dtype.isnative and self.dtype.kind in "biufc" and self.dtype.itemsize <= 16
+        kind, size = self.dtype.kind, self.dtype.itemsize
+        return self.dtype.isnative and kind in "biufc" and size <= (16 if kind == "c" else 8)
 
 
 class Columns:
@@ -105,15 +106,16 @@ class Columns:
             if isinstance(column, Array):
                 entries.append(next(arrays))
                 continue
+            starts = offsets(table)
+            table += 1
             values: Any = None
             if isinstance(column, Documents) or isinstance(column.values, Array):
-                values = next(arrays)
+                values = _sized(next(arrays), starts)
             elif isinstance(column.values, tuple):
-                values = tuple(next(arrays) for _ in column.values)
+                values = tuple(_sized(next(arrays), starts) for _ in column.values)
             else:
-                values = {name: next(arrays) for name in column.values}
-            entries.append((values, offsets(table)))
-            table += 1
+                values = {name: _sized(next(arrays), starts) for name in column.values}
+            entries.append((values, starts))
         if self.is_one_ragged:
             return tuple(entries[0])
         return tuple(entries)
@@ -218,6 +220,11 @@ def _describe(source: Tokens | Columns) -> str:
         return "windows of tokens"
     told = ", ".join(f"{lent.name} {lent.dtype} {lent.row_shape}" for lent in source.lent())
     return told
+
+
+def _sized(values: Any, starts: Any) -> Any:
+    """Returns values of which there are as many as offsets say, even if they have no bytes."""
+    return values.reshape(int(starts[-1]), *values.shape[1:]) if 0 in values.shape[1:] else values
 
 
 def _core_of(column: Column) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from lowtide._arguments import MAX, flag, integer, memory_bytes, word
 from lowtide._batch import Batch, WindowBatch
-from lowtide._batches import remember
+from lowtide._batches import nothing, remember
 from lowtide._closing import Closing
 from lowtide._columns import parse_source
 from lowtide._delivery import finisher
@@ -15,7 +15,7 @@ from lowtide._state import checked_state, saved_state
 from lowtide._tokens import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -49,7 +49,9 @@ class Loader(Closing):
     that closes itself. A pickle holds the paths, the arguments and the state.
     """
 
-    __slots__ = ("__weakref__", "_columns", "_core", "_finish", "_options", "_source", "_steps")
+    __slots__ = (
+        "__weakref__", "_columns", "_core", "_finish", "_options", "_source", "_steps", "_thaw",
+    )  # fmt: skip
 
     _name: ClassVar[str] = "lowtide.Loader"
     _make: ClassVar[Any] = None  # makes a tensor of a DLPack capsule; None: batches hold arrays
@@ -134,6 +136,7 @@ class Loader(Closing):
             raise ValueError(f"rank must be below world_size ({world_size}), not {rank}")
         check_kind(self._options, self._columns)
         self._source = source
+        self._thaw: Callable[[], object] = nothing
         self._finish = None if self._columns is None else finisher(self._columns, self._wrap)
         self._core = open_core(self, sources, is_mixture, self._options, self._type_word)
         self._steps = self._core.steps()
@@ -312,6 +315,7 @@ class Loader(Closing):
     def close(self) -> None:
         """Stops reading; batches already delivered stay valid."""
         self._core.close()
+        self._thaw()
 
     def _check_open(self) -> None:
         if self._core.closed:

@@ -51,21 +51,23 @@ def open_core(
     """Opens the core of the loader `owner`, which borrows what the caller gave it."""
     first: Tokens | Columns = sources[0][0]
     options = _core_options(told)
+    memory = told["memory"] or first.memory
     common: dict[str, Any] = {
         "mixture": is_mixture,
         "options": options,
         "rows": None,
-        "weights": None if told["weights"] is None else parse_weights(told["weights"]),
+        "weights": None if told["weights"] is None else parse_weights(told["weights"], memory),
     }
     if told["rows"] is not None:
         if is_mixture:
             raise ValueError("rows: a mixture takes no selection of rows; select in each source")
         is_windows = isinstance(first, Tokens)
         length = (len(first) - 1) // told["block_size"] if is_windows else len(first)
-        rows = parse_rows(told["rows"], length, told["memory"] or first.memory)
+        rows = parse_rows(told["rows"], length, memory)
         options.claim_rows = rows.is_ours
         common["rows"] = rows.rows
-        rows.freeze_for(owner)
+        told["rows"] = rows.kept()  # what a pickle holds
+        owner._thaw = rows.freeze_for(owner)
     if isinstance(first, Tokens):
         windows = [(tokens._core, weight) for tokens, weight in sources]
         return _core.Loader.open_windows(windows, **common)

@@ -124,8 +124,13 @@ def _columns_of(values: Any) -> list[Array]:
     if isinstance(values, Array):
         columns = [values]
     elif isinstance(values, dict):
+        for name in values:
+            if not isinstance(name, str):
+                raise TypeError(f"the names of values must be strings, not {name!r}")
         columns = list(values.values())
-    if not isinstance(columns, (tuple, list)) or not columns:
+    elif not isinstance(values, tuple):
+        columns = []
+    if not columns:
         raise TypeError("values must be a lowtide.Array, or a tuple or dict of them")
     for array in columns:
         if not isinstance(array, Array):
@@ -149,10 +154,14 @@ def _checked_offsets(offsets: Any, length: int, memory: int) -> npt.NDArray[np.i
             f"{found.size} offsets need {found.size * 8 >> 20} MiB, but a quarter of memory is "
             f"{memory // _OFFSETS_SHARE >> 20} MiB; open the values with more memory"
         )
+    if not found.size:
+        raise FormatError("offsets is empty: it needs at least the entry 0")
+    if found[-1] > np.iinfo(np.int64).max:  # it must not wrap
+        raise FormatError(
+            f"offsets[{found.size - 1}] is {found[-1]}, but there are only {length} values"
+        )
     held = np.array(found[:], np.int64)
     held.flags.writeable = False
-    if not held.size:
-        raise FormatError("offsets is empty: it needs at least the entry 0")
     if held[0] != 0:
         raise FormatError(f"offsets[0] must be 0, not {held[0]}")
     falls = np.flatnonzero(held[1:] < held[:-1])

@@ -24,17 +24,10 @@ void copy_held(const std::byte* held, std::uint64_t sample_bytes,
 
 Columns::Columns(std::vector<Source> sources) : sources_(std::move(sources)) {
   const Source& first = sources_.front();
-  std::vector<std::shared_ptr<const Offsets>> tables;
   for (std::size_t column = 0; column < first.size(); ++column) {
     SampleField field = first[column].data->field(0);
-    if (field.table) {
-      const auto known = std::ranges::find(tables, first[column].offsets);
-      field.table = static_cast<std::uint32_t>(known - tables.begin());
-      if (known == tables.end()) {
-        tables.push_back(first[column].offsets);
-        columns_of_tables_.push_back(column);
-      }
-    }
+    field.table = first[column].table;
+    if (field.table == columns_of_tables_.size()) columns_of_tables_.push_back(column);
     fields_.push_back(field);
   }
   for (const Source& source : sources_) {

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "dataset/dataset.h"
-#include "dataset/offsets.h"
 
 namespace lowtide {
 
@@ -22,14 +22,16 @@ class Columns final : public Dataset {
   struct Part {
     std::shared_ptr<const Dataset> data;
     std::uint32_t first_shard = 0;
-    // If samples differ in length. Columns with the same offsets share one table of lengths.
-    std::shared_ptr<const Offsets> offsets = nullptr;
+    // If samples differ in length: which table of lengths this column has, from 0. Columns of the
+    // same table have the same lengths in every source.
+    std::optional<std::uint32_t> table = std::nullopt;
     // All samples one after the other, if they are held in memory.
     const std::byte* held = nullptr;
   };
   using Source = std::vector<Part>;
 
-  // The columns of one source have equal sizes, and those of all sources have equal fields.
+  // The columns of one source have equal sizes, and those of all sources have equal fields and
+  // tables.
   explicit Columns(std::vector<Source> sources);
 
   [[nodiscard]] std::uint64_t size() const noexcept override { return first_.back(); }

@@ -19,8 +19,8 @@
 namespace lowtide {
 namespace {
 
-// At most half of what is free. A row that is held saves a read, whatever its size, while half of
-// the look-ahead costs a part of what merging gains.
+// At most half of what is free beside a batch. A row that is held saves a read, whatever its size,
+// while half of the look-ahead costs a part of what merging gains.
 constexpr std::uint64_t kHeldShare = 2;
 constexpr std::uint64_t kHeldRunBytes = 8 * 1024 * 1024;  // that are read together
 
@@ -63,7 +63,11 @@ class SourceReader {
   void operator()(const Array& array) {
     const auto& impl = Array::Impl::of(array);
     auto rows = numbered(*impl);
-    add({.part = {.data = rows}, .rows = rows, .type = type_of(*rows)}, impl->holder);
+    SourceColumn column;
+    column.part.data = rows;
+    column.type = type_of(*rows);
+    column.rows = std::move(rows);
+    add(std::move(column), impl->holder);
     fingerprints_.emplace_back([impl] { return impl->fingerprint(); });
   }
 
@@ -78,12 +82,12 @@ class SourceReader {
                                     " is in Fortran order");
       }
       check_offsets(ragged.offsets, rows->size());
-      add({.part = {.data = std::make_shared<const Ragged>(rows, offsets), .offsets = offsets},
-           .rows = nullptr,
-           .type = "ragged " + type_of(*rows)},
-          impl->holder);
+      const auto data = std::make_shared<const Ragged>(rows, offsets);
+      add_ragged(data, "ragged " + type_of(*rows), impl->holder);
       fingerprints_.emplace_back([impl] { return impl->fingerprint(); });
     }
+    ++table_;
+    if (ragged.claim_offsets) offsets_bytes += ragged.offsets.size_bytes();
     fingerprints_.emplace_back(
         [table = ragged.offsets] { return hash_with(0, std::as_bytes(table)); });
   }
@@ -96,11 +100,9 @@ class SourceReader {
       throw std::invalid_argument("documents: " + impl->stream->format() +
                                   " files do not record where documents start");
     }
-    add({.part = {.data = std::make_shared<const Ragged>(impl->stream, documents, shard_),
-                  .offsets = documents},
-         .rows = nullptr,
-         .type = "ragged " + impl->stream->dtype().descr()},
-        impl->holder);
+    const auto data = std::make_shared<const Ragged>(impl->stream, documents, shard_);
+    add_ragged(data, "ragged " + impl->stream->dtype().descr(), impl->holder);
+    ++table_;
     fingerprints_.emplace_back([impl] { return hash_with(1, impl->fingerprint()); });
   }
 
@@ -125,7 +127,8 @@ class SourceReader {
   }
 
   std::vector<SourceColumn> columns;
-  StoreHolder::Holders holders;  // of the columns
+  StoreHolder::Holders holders;     // of the columns
+  std::uint64_t offsets_bytes = 0;  // that count towards the budget
 
  private:
   static void check_open(StoreHolder& holder) {
@@ -149,7 +152,17 @@ class SourceReader {
     holders.push_back(holder);
   }
 
+  void add_ragged(std::shared_ptr<const Dataset> data, std::string type,
+                  const std::shared_ptr<StoreHolder>& holder) {
+    SourceColumn column;
+    column.part.data = std::move(data);
+    column.part.table = table_;
+    column.type = std::move(type);
+    add(std::move(column), holder);
+  }
+
   std::uint32_t shard_;
+  std::uint32_t table_ = 0;  // the next one; ragged data has one, whether or not others are equal
   std::vector<std::function<std::uint64_t()>> fingerprints_;
 };
 
@@ -161,23 +174,19 @@ struct HeldColumns {
   };
 
   void read(Store& store) {
-    if (std::exchange(all_read, true)) return;  // by the parent, before a fork
-    try {
-      std::vector<Read> reads;
-      for (const One& one : columns) {
-        const std::uint64_t each = one.rows->sample_bytes();
-        const std::uint64_t together = std::max<std::uint64_t>(1, kHeldRunBytes / each);
-        for (std::uint64_t first = 0; first < one.rows->size(); first += together) {
-          reads.clear();
-          one.rows->locate_run(first, std::min(together, one.rows->size() - first),
-                               one.bytes.data() + first * each, reads);
-          store.read(reads);
-        }
+    if (all_read) return;  // by the parent, before a fork
+    std::vector<Read> reads;
+    for (const One& one : columns) {
+      const std::uint64_t each = one.rows->sample_bytes();
+      const std::uint64_t together = std::max<std::uint64_t>(1, kHeldRunBytes / each);
+      for (std::uint64_t first = 0; first < one.rows->size(); first += together) {
+        reads.clear();
+        one.rows->locate_run(first, std::min(together, one.rows->size() - first),
+                             one.bytes.data() + first * each, reads);
+        store.read(reads);
       }
-    } catch (...) {
-      all_read = false;
-      throw;
     }
+    all_read = true;  // only now: a fork in another thread may come at any time
   }
   [[nodiscard]] std::uint64_t bytes() const {
     std::uint64_t all = 0;
@@ -189,25 +198,42 @@ struct HeldColumns {
   bool all_read = false;
 };
 
-// Holds small columns, the smallest first, as far as their share of the budget goes. If the budget
-// holds all of the data, the engine does that anyway.
-std::shared_ptr<HeldColumns> hold_columns(std::vector<SourceReader>* sources,
-                                          const Budget& budget) {
+// About what a batch of a source takes: as buffer_bytes() in loader/room.h, but for one column.
+std::uint64_t batch_bytes_of(const Dataset& column, std::uint64_t batch_size) {
+  const std::uint64_t rows = std::min(batch_size, column.size());
+  const std::uint64_t most = column.sample_bytes();
+  if (rows == 0) return 0;
+  return std::min(rows * most, most + 2 * (column.data_bytes() / column.size() + 1) * rows);
+}
+
+// Holds small columns, the smallest first, as far as half of what a batch leaves free goes. If the
+// engine holds all of the data, it does that anyway; but the first array may have taken the room
+// for itself.
+std::shared_ptr<HeldColumns> hold_columns(std::vector<SourceReader>* sources, StoreHolder& holder,
+                                          std::uint64_t batch_size) {
+  const std::shared_ptr<Store> store = holder.store_of_run();
   std::vector<SourceColumn*> small;
-  std::uint64_t all_bytes = 0;
+  std::uint64_t all_bytes = 0, batch_bytes = 0;
   for (SourceReader& source : *sources) {
+    std::uint64_t here_bytes = 0;
     for (SourceColumn& column : source.columns) {
+      here_bytes += batch_bytes_of(*column.part.data, batch_size);
       all_bytes += column.part.data->data_bytes();
       if (column.rows && column.rows->parts() == 1 && column.rows->data_bytes() > 0) {
         small.push_back(&column);
       }
     }
+    batch_bytes = std::max(batch_bytes, here_bytes);
   }
   const auto held = std::make_shared<HeldColumns>();
-  if (all_bytes <= budget.limit_bytes()) return held;
+  const Budget& budget = store->budget();
+  const bool engine_may_hold =
+      holder.options.engine != EngineKind::automatic || store->engine()->holds_data();
+  if (all_bytes <= budget.limit_bytes() && engine_may_hold) return held;
   std::ranges::sort(small, {},
                     [](const SourceColumn* column) { return column->rows->data_bytes(); });
-  std::uint64_t left_bytes = budget.claimable_bytes() / kHeldShare;
+  const std::uint64_t free_bytes = budget.claimable_bytes();
+  std::uint64_t left_bytes = (free_bytes - std::min(free_bytes, batch_bytes)) / kHeldShare;
   for (SourceColumn* column : small) {
     const std::uint64_t bytes = column->rows->data_bytes();
     if (bytes > left_bytes) break;
@@ -228,9 +254,14 @@ void check_mixture(const std::vector<SourceReader>& sources) {
                                   count_text(first.size()));
     }
     for (std::size_t column = 0; column < here.size(); ++column) {
-      if (here[column].type == first[column].type) continue;
-      throw std::invalid_argument(source + here[column].type + " in column " + count_text(column) +
-                                  ", but source 0 has " + first[column].type);
+      if (here[column].type != first[column].type) {
+        throw std::invalid_argument(source + here[column].type + " in column " +
+                                    count_text(column) + ", but source 0 has " +
+                                    first[column].type);
+      }
+      if (here[column].part.table == first[column].part.table) continue;
+      throw std::invalid_argument(source + "offsets for other columns than source 0, in column " +
+                                  count_text(column));
     }
   }
 }
@@ -272,11 +303,14 @@ LoaderData columns_data(const Weighted<LoaderColumns>& weighted, bool mixture,
   check_mixture(sources);
   LoaderData data{.mixture = mixture};
   data.holder = join_holders(holders, /*share=*/!mixture, options.memory_bytes);
-  const auto held = hold_columns(&sources, data.holder->store()->budget());
+  const auto held = hold_columns(&sources, *data.holder, options.batch_size);
   if (!held->columns.empty()) {
     data.holds.push_back({.what = "held columns", .bytes = held->bytes()});
     data.prepare = [held](Store& store) { held->read(store); };
   }
+  std::uint64_t offsets_bytes = 0;
+  for (const SourceReader& source : sources) offsets_bytes += source.offsets_bytes;
+  if (offsets_bytes > 0) data.holds.push_back({.what = "offsets", .bytes = offsets_bytes});
   data.dataset = dataset_of(sources);
   check_reads(*data.dataset);
   std::vector<std::uint64_t> sizes;

@@ -28,6 +28,7 @@ Store::Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, B
       files_(std::make_shared<Files>(std::move(shards))),
       lender_(std::move(lender)),
       budget_(lender_ ? lender_->budget() : own_budget_.emplace(options.memory_bytes)) {
+  if (lender_) lender_->release_idle_data();
   const std::size_t count = files_->shards()->size();
   if (count > 1) {
     shards_claim_ = budget_.claim(held_bytes + table_bytes(count),
@@ -90,14 +91,30 @@ void Store::make_way() {
   {
     const MutexLock lock(mutex_);
     if (!engine_ || !engine_->holds_data()) return;
-    const Traffic traffic = engine_->traffic();
-    past_.bytes_read += traffic.bytes_read;
-    past_.reads += traffic.reads;
-    past_.merged += traffic.merged;
     leaving = engine_;
-    engine_.reset();
+    (void)take_engine();
   }
   while (!leaving.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void Store::release_idle_data() {
+  std::shared_ptr<Engine> idle;  // freed without the lock
+  {
+    const MutexLock lock(mutex_);
+    if (options_.engine != EngineKind::automatic || !engine_ || !engine_->holds_data()) return;
+    if (engine_.use_count() > 1) return;
+    idle = take_engine();
+  }
+  idle.reset();
+  (void)engine();  // so that there is room for its buffers, whatever the other store takes
+}
+
+std::shared_ptr<Engine> Store::take_engine() {
+  const Traffic traffic = engine_->traffic();
+  past_.bytes_read += traffic.bytes_read;
+  past_.reads += traffic.reads;
+  past_.merged += traffic.merged;
+  return std::move(engine_);
 }
 
 void Store::read(std::span<const Read> reads) {

@@ -57,6 +57,11 @@ class Store {
   void decide_cache();
   [[nodiscard]] ReadOptions decided() const;  // with the cache mode that is in force
   void make_way();
+  // Frees what the engine holds, unless it was asked for by name or somebody reads. A store that
+  // shares the budget needs the room, and can hold the same data for itself.
+  void release_idle_data();
+  // Counts what it has read so far.
+  [[nodiscard]] std::shared_ptr<Engine> take_engine() LOWTIDE_REQUIRES(mutex_);
 
   const ReadOptions options_;
   std::shared_ptr<Files> files_;

@@ -140,11 +140,15 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   room.ahead = std::min({wanted, affordable, steps});
   room.elastic_bytes = room.ahead * each;
 
-  const std::uint64_t sweep_samples =
-      std::max(room.set_samples, std::min(kSetSamples, steps * rows));
+  const std::uint64_t sweep_read_bytes = kSweepSets * (read_bytes(dataset) + sizeof(std::uint32_t));
+  std::uint64_t sweep_samples = std::min(kSetSamples, steps * rows);
+  // In a small budget, long plans would take the room of a batch that is longer than usual.
+  if (dataset.ragged()) {
+    sweep_samples = std::min(sweep_samples, elastic / 4 / (sweep_read_bytes + kSetSampleBytes));
+  }
+  sweep_samples = std::max(room.set_samples, sweep_samples);
   const std::uint64_t plans =
-      kSweepSets * sweep_samples * (read_bytes(dataset) + sizeof(std::uint32_t)) +
-      (sweep_samples - room.set_samples) * kSetSampleBytes;
+      sweep_samples * sweep_read_bytes + (sweep_samples - room.set_samples) * kSetSampleBytes;
   const std::uint64_t flight =
       (dataset.as_read() ? batch : rows * dataset.sample_bytes()) + rows * Bins::kSampleBytes;
   const std::uint64_t beside = plans + (dataset.as_read() ? 0 : room.elastic_bytes);
