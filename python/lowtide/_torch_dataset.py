@@ -68,6 +68,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
         """
         if targets not in _TARGETS:
             raise ValueError(f"targets must be one of {', '.join(_TARGETS)}, not {targets!r}")
+        if block_size is not None:
+            block_size = integer(block_size, "block_size", 1, MAX)
         source = _opened(source, block_size)
         self._items: _Windows | _Rows
         if isinstance(source, Tokens):
@@ -77,9 +79,9 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 )
             self._items = _Windows(source, block_size, targets, dtype)
         else:
+            self._items = _Rows(source)
             if block_size is not None:
                 raise ValueError("block_size is for tokens only; the items of arrays are rows")
-            self._items = _Rows(source)
         self._count = len(self._items)
         self._share: _Windows | _Rows | None = None  # of one worker
 
@@ -145,7 +147,6 @@ class _Windows:
     name = "window"
 
     def __init__(self, tokens: Tokens, block_size: int, targets: str, dtype: Any) -> None:
-        block_size = integer(block_size, "block_size", 1, MAX)
         if len(tokens) <= block_size:
             raise ValueError(
                 f"block_size={block_size} needs at least {block_size + 1} tokens, but there are "

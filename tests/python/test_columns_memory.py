@@ -66,7 +66,7 @@ def test_what_is_not_held(pair, tmp_path):
     with lt.Loader(open_both(memory="64MiB"), 256) as loader:
         expect_rows(loader.next(), x, y)
         assert "held columns" not in memory_of(loader)["claims"]
-    with lt.Loader(open_both(memory="400KiB"), 64) as loader:
+    with lt.Loader(open_both(memory="200KiB"), 16) as loader:
         expect_rows(loader.next(), x, y)
         assert "held columns" not in memory_of(loader)["claims"]
     both = np.asfortranarray(made("u1", 8192, 2))

@@ -32,8 +32,13 @@ def test_a_path_that_holds_no_tokens_is_an_error(tmp_path):
     np.savez(tmp_path / "x.npz", a=np.arange(3))
     with pytest.raises(lt.FormatError, match=r"x\.npz.*unzip"):
         lt.torch.Dataset(tmp_path / "x.npz", 64)
-    for wrong in (3, None, np.arange(1000), {"train": "train.bin"}):
-        with pytest.raises(TypeError, match=r"tokens must be a lowtide\.Tokens, a path or a list"):
+    for wrong, says in (
+        (3, "source must be a lowtide.Array .*Tokens, not int"),
+        (None, "source is None: give arrays or Tokens"),
+        (np.arange(1000), "source is an ndarray.*lowtide.open"),
+        ({"train": "train.bin"}, "'train' is a path: open an Array with lowtide.open or Tokens"),
+    ):
+        with pytest.raises(TypeError, match=says):
             lt.torch.Dataset(wrong, 64)
     with pytest.raises(TypeError, match=r"tokens must be a lowtide\.Tokens \(.*, not str"):
         lt.torch.windows("train.bin", [0], 64)
