@@ -68,7 +68,10 @@ def parse_rows(rows: Any, length: int, memory: int) -> Rows:
         return Rows(found, is_ours=True)
     if found.dtype.kind not in "iu":
         raise TypeError(f"rows must be integers or a bool mask, not {found.dtype}")
-    checked = check_rows(found, length)
+    try:
+        checked = check_rows(found, length)
+    except IndexError as error:
+        raise IndexError(f"rows: {error}") from None
     if not (isinstance(rows, np.ndarray) and np.may_share_memory(checked, rows)):
         return Rows(checked, is_ours=True)
     if checked.nbytes <= memory // _COPIED_SHARE:

@@ -146,6 +146,12 @@ void Run::check(const State& state) const {
   const State& like = in_.like;
   const bool loader = !in_.one_epoch;
   compare("format", text(state.format), text(like.format), loader);
+  if ((state.block_size == 0) != (like.block_size == 0)) {
+    throw std::invalid_argument(
+        state.block_size == 0
+            ? "state: it was saved by a reader of rows, but this loader reads windows of tokens"
+            : "state: it was saved by a loader of windows of tokens, but this one reads rows");
+  }
   compare("block_size", text(state.block_size), text(like.block_size), loader);
   compare("order", state.order, like.order, loader);
   compare("seed", text(state.seed), text(like.seed), loader);

@@ -176,10 +176,10 @@ def test_a_state_of_another_kind_of_data_is_refused(tmp_path, pair):
     with lt.Loader(pair, 2) as loader:
         state = loader.state_dict()
     with lt.tokens(write_nanogpt(tmp_path / "t.bin", np.arange(300)), dtype="uint16") as t:
-        match = "block_size differs: the state has 0, this loader has 8"
+        match = "saved by a reader of rows, but this loader reads windows"
         expect_refused(lt.Loader(t, 2, 8), state, match)
         with lt.Loader(t, 2, 8) as loader:
-            match = "block_size differs: the state has 8, this loader has 0"
+            match = "saved by a loader of windows of tokens, but this one reads rows"
             expect_refused(lt.Loader(pair, 2), loader.state_dict(), match)
     for source in (x, y, (y, x), (x, y, y), lt.ragged(pair, np.arange(104)), [(pair, 1)]):
         expect_refused(lt.Loader(source, 2), state, "data differs: .*rows or weights")
