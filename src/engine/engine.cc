@@ -6,7 +6,6 @@
 #include "core/checked.h"
 #include "engine/memory_engine.h"
 #include "engine/routed_engine.h"
-#include "engine/waiter.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "os/files.h"

@@ -16,6 +16,7 @@
 
 #include "core/budget.h"
 #include "core/extent.h"
+#include "core/mutex.h"
 #include "lowtide/options.h"
 
 namespace lowtide {
@@ -96,6 +97,30 @@ class Engine {
   // The current values of Stats::engine and Stats::engine_reason.
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string reason() const = 0;
+};
+
+// A set that its owner can wait for.
+class Waiter final : public ReadSet {
+ public:
+  void done(const Outcome& outcome) noexcept override {
+    const MutexLock lock(mutex_);
+    outcome_ = outcome;
+    finished_ = true;
+    changed_.notify_one();
+  }
+  // Call it once per submission.
+  [[nodiscard]] Outcome wait() {
+    const MutexLock lock(mutex_);
+    while (!finished_) changed_.wait(mutex_);
+    finished_ = false;
+    return outcome_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool finished_ LOWTIDE_GUARDED_BY(mutex_) = false;
+  Outcome outcome_ LOWTIDE_GUARDED_BY(mutex_);
 };
 
 // What an engine other than memory claims for its buffers under a budget of this size.

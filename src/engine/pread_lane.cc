@@ -19,7 +19,7 @@
 #include "engine/gap.h"
 #include "engine/lane.h"
 #include "engine/piece_reader.h"
-#include "engine/waiter.h"
+#include "engine/pread_job.h"
 #include "lowtide/error.h"
 #include "os/memory.h"
 #include "os/quiet_thread.h"
@@ -27,8 +27,6 @@
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kPieceReads = PieceReader::kMostReads;  // what one ring call can take
-constexpr std::uint64_t kPieceBytes = 1024 * 1024;  // ends a piece early, so that threads share
 constexpr std::size_t kMostSpareJobs = 8;
 constexpr std::size_t kReadAlone = 128;   // up to this many, sharing costs more than reading
 constexpr std::size_t kReadShared = 512;  // up to this many, the caller reads too
@@ -37,23 +35,6 @@ constexpr std::size_t kPieceSpans = 16;   // the most in one piece
 // second cache: measured, 128 to 512 KiB are equally fast.
 constexpr std::uint32_t kHotSpanBytes = 256 * 1024;
 constexpr std::uint32_t kHotGapBytes = 64 * 1024;
-
-// A set in progress. Guarded by the lane's mutex, except for the reads themselves.
-struct Job {
-  ReadSet* set = nullptr;
-  Plan plan;
-  bool planned = false;  // reads spans of the plan; else the reads one by one
-  std::size_t next_read = 0;
-  unsigned working = 0;  // pieces taken and not finished
-  bool exhausted = false;
-  Outcome outcome;
-  Tally tally;
-};
-
-struct Piece {
-  std::array<Span, kPieceSpans> spans;  // planned
-  std::size_t first = 0, last = 0;      // of the spans, else of the reads
-};
 
 class PreadLane final : public Lane {
  public:
@@ -91,8 +72,10 @@ class PreadLane final : public Lane {
       return true;
     }
     PieceReader reader(ShardOpener(files_, options_.access), false);
-    for (std::size_t first = 0; first < reads.size() && outcome->ok(); first += kPieceReads) {
-      *outcome = read_each(reader, reads, first, std::min(reads.size(), first + kPieceReads));
+    for (std::size_t first = 0; first < reads.size() && outcome->ok();
+         first += PreadPiece::kMostReads) {
+      *outcome =
+          read_each(reader, reads, first, std::min(reads.size(), first + PreadPiece::kMostReads));
     }
     return true;
   }
@@ -105,8 +88,8 @@ class PreadLane final : public Lane {
  private:
   // A piece of a job; or a job that has ended.
   struct Task {
-    Job* job = nullptr;
-    Piece piece;
+    PreadJob* job = nullptr;
+    PreadPiece piece;
     bool ended = false;
   };
 
@@ -129,7 +112,7 @@ class PreadLane final : public Lane {
   }
 
   void enqueue(ReadSet& set) LOWTIDE_EXCLUDES(mutex_) {
-    std::unique_ptr<Job> job = take_job();
+    std::unique_ptr<PreadJob> job = take_job();
     start(*job, set);
     const MutexLock lock(mutex_);
     while (threads_.size() < options_.width) {
@@ -141,21 +124,21 @@ class PreadLane final : public Lane {
       }
     }
     // Each wake-up is a futex call, so no more threads are woken than there are pieces.
-    const std::size_t wakes = std::min<std::size_t>(pieces_in(*job), options_.width);
+    const std::size_t wakes = std::min<std::size_t>(job->pieces(), options_.width);
     queue_.push_back(job.get());
     (void)job.release();
     for (std::size_t i = 0; i < wakes; ++i) work_.notify_one();
   }
 
-  std::unique_ptr<Job> take_job() LOWTIDE_EXCLUDES(mutex_) {
+  std::unique_ptr<PreadJob> take_job() LOWTIDE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    if (spare_.empty()) return std::make_unique<Job>();
-    std::unique_ptr<Job> job = std::move(spare_.back());
+    if (spare_.empty()) return std::make_unique<PreadJob>();
+    std::unique_ptr<PreadJob> job = std::move(spare_.back());
     spare_.pop_back();
     return job;
   }
 
-  void start(Job& job, ReadSet& set) {
+  void start(PreadJob& job, ReadSet& set) {
     job.set = &set;
     job.next_read = 0;
     job.exhausted = false;
@@ -185,35 +168,6 @@ class PreadLane final : public Lane {
     return whole_.worth(*distance);
   }
 
-  std::size_t pieces_in(const Job& job) const {
-    return job.planned ? job.set->reads.size() : job.set->reads.size() / kPieceReads + 1;
-  }
-
-  // False: the job has no more pieces.
-  bool take_piece(Job& job, Piece* piece) LOWTIDE_REQUIRES(mutex_) {
-    if (job.set->cancelled()) job.outcome.cancelled = true;
-    if (!job.outcome.ok()) return false;
-    std::uint64_t bytes = 0;
-    if (job.planned) {
-      const std::size_t most = options_.merge ? 1 : kPieceSpans;
-      piece->first = piece->last = 0;
-      while (piece->last < most && bytes < kPieceBytes &&
-             job.plan.next(&piece->spans[piece->last])) {
-        bytes += piece->spans[piece->last++].size_bytes;
-      }
-      return piece->last > 0;
-    }
-    const std::size_t size = job.set->reads.size();
-    if (job.next_read == size) return false;
-    piece->first = job.next_read;
-    while (job.next_read < size && job.next_read - piece->first < kPieceReads &&
-           bytes < kPieceBytes) {
-      bytes += job.set->reads[job.next_read++].from.size_bytes;
-    }
-    piece->last = job.next_read;
-    return true;
-  }
-
   void run() {
     // For cached bytes each thread opens its own file description: threads that share one contend
     // for its reference count with every read.
@@ -229,7 +183,7 @@ class PreadLane final : public Lane {
       const Outcome outcome = work(reader, *task->job, task->piece, bounce);
       piece_ended(task, outcome, now_ns() - started_ns);
     }
-    if (task->ended) finish(std::unique_ptr<Job>(task->job));
+    if (task->ended) finish(std::unique_ptr<PreadJob>(task->job));
   }
 
   // Waits for work. False: it is time to end.
@@ -248,16 +202,16 @@ class PreadLane final : public Lane {
   // The same for one set; does not wait. False: nothing is left for the caller.
   [[nodiscard]] bool next_of(const ReadSet& set, Task* task) LOWTIDE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    const auto place = std::ranges::find(queue_, &set, &Job::set);
+    const auto place = std::ranges::find(queue_, &set, &PreadJob::set);
     return place != queue_.end() && take_from(place, task);
   }
 
   // False: the job had no more pieces and has left the queue; others still work on it.
-  [[nodiscard]] bool take_from(std::deque<Job*>::iterator place, Task* task)
+  [[nodiscard]] bool take_from(std::deque<PreadJob*>::iterator place, Task* task)
       LOWTIDE_REQUIRES(mutex_) {
     task->job = *place;
     task->ended = false;
-    if (take_piece(*task->job, &task->piece)) {
+    if (task->job->take(options_.merge ? 1 : PreadPiece::kMostSpans, &task->piece)) {
       ++task->job->working;
       return true;
     }
@@ -269,8 +223,8 @@ class PreadLane final : public Lane {
 
   void piece_ended(Task* task, const Outcome& outcome, std::uint64_t ns) LOWTIDE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    Job& job = *task->job;
-    const Piece& piece = task->piece;
+    PreadJob& job = *task->job;
+    const PreadPiece& piece = task->piece;
     if (job.planned) {
       std::uint64_t bytes = 0;
       for (std::size_t i = 0; i < piece.last; ++i) bytes += piece.spans[i].size_bytes;
@@ -284,8 +238,8 @@ class PreadLane final : public Lane {
     task->ended = --job.working == 0 && job.exhausted;
   }
 
-  Outcome work(PieceReader& reader, const Job& job, const Piece& piece, Memory* bounce) noexcept
-      try {
+  Outcome work(PieceReader& reader, const PreadJob& job, const PreadPiece& piece,
+               Memory* bounce) noexcept try {
     if (!job.planned) return read_each(reader, job.set->reads, piece.first, piece.last);
     if (bounce->size() == 0) *bounce = Memory(max_span_bytes_ + kAlignmentRoomBytes);
     return read_spans(reader.opener(), job, piece, bounce->data());
@@ -295,7 +249,8 @@ class PreadLane final : public Lane {
     return outcome;
   }
 
-  Outcome read_spans(ShardOpener& opener, const Job& job, const Piece& piece, std::byte* bounce) {
+  Outcome read_spans(ShardOpener& opener, const PreadJob& job, const PreadPiece& piece,
+                     std::byte* bounce) {
     Outcome outcome;
     for (std::size_t i = 0; i < piece.last && outcome.ok(); ++i) {
       const Span& span = piece.spans[i];
@@ -327,7 +282,7 @@ class PreadLane final : public Lane {
 
   // The job has left the lane before done() is called, without the lock: the owner may then destroy
   // the set or submit another one.
-  void finish(std::unique_ptr<Job> job) LOWTIDE_EXCLUDES(mutex_) {
+  void finish(std::unique_ptr<PreadJob> job) LOWTIDE_EXCLUDES(mutex_) {
     ReadSet* const set = job->set;
     const Outcome outcome = job->outcome;
     {
@@ -346,8 +301,8 @@ class PreadLane final : public Lane {
   mutable Mutex mutex_;
   CondVar work_;
   // Owned; a job leaves the queue when its last piece is taken.
-  std::deque<Job*> queue_ LOWTIDE_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Job>> spare_ LOWTIDE_GUARDED_BY(mutex_);
+  std::deque<PreadJob*> queue_ LOWTIDE_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<PreadJob>> spare_ LOWTIDE_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ LOWTIDE_GUARDED_BY(mutex_);
   bool stopping_ LOWTIDE_GUARDED_BY(mutex_) = false;
   LaneGap gap_;       // changed with the lock held, except for best()

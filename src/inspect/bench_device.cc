@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/checked.h"
+#include "engine/engine.h"
 #include "engine/lane.h"
 #include "engine/outcome.h"
-#include "engine/waiter.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "order/mix.h"
