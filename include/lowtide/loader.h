@@ -84,7 +84,7 @@ struct LoaderOptions {
   // program goes on. It is the current device of the thread that makes the loader. After the last
   // copy of a batch is gone, its memory is reused when the device has done what was started before,
   // so a batch may be released right after its copy was started. Needs CUDA's runtime library to be
-  // loaded (no_pinning_reason()). A child of a fork gets plain memory.
+  // loaded (why_no_pinning()). A child of a fork gets plain memory.
   bool pin_memory = false;
   // With pin_memory. That device waits for the default stream and for blocking streams. If you copy
   // on non-blocking ones, set this to false and keep each batch until its copy has ended.
@@ -92,7 +92,7 @@ struct LoaderOptions {
 };
 
 // Why this process cannot pin memory for a CUDA device; "" if it can.
-[[nodiscard]] std::string no_pinning_reason();
+[[nodiscard]] std::string why_no_pinning();
 
 class Run;            // internal
 class LoaderSources;  // internal

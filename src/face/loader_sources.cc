@@ -157,7 +157,7 @@ std::unique_ptr<Order> LoaderSources::make_mixed_order() const {
   return std::make_unique<MixedOrder>(Mixture(weights), std::move(orders), limits);
 }
 
-std::string no_pinning_reason() {
+std::string why_no_pinning() {
   std::string reason;
   (void)find_cuda(true, &reason);
   return reason;
