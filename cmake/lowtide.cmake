@@ -118,7 +118,7 @@ function(lowtide_library)
   target_compile_features(lowtide PUBLIC cxx_std_20)
   target_sources(lowtide PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include
                                                  FILES ${arg_HEADERS})
-  target_link_libraries(lowtide PUBLIC Threads::Threads)
+  target_link_libraries(lowtide PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
   if(Liburing_FOUND)
     target_link_libraries(lowtide PRIVATE Liburing::Liburing)
   endif()

@@ -83,7 +83,19 @@ struct LoaderOptions {
   // of its first column; a mixture gets a separate one, as large as the largest of its sources.
   std::uint64_t memory_bytes = 0;
   bool separate_documents = false;  // adds the columns kPositions and kCuSeqlens; for windows only
+  // Pins the memory of batches, within the budget, so that a CUDA device can copy from it while the
+  // program goes on. It is the current device of the thread that makes the loader. After the last
+  // copy of a batch is gone, its memory is reused when the device has done what was started before,
+  // so a batch may be released right after its copy was started. Needs CUDA's runtime library to be
+  // loaded (why_no_pinning()). A child of a fork gets plain memory.
+  bool pin_memory = false;
+  // With pin_memory. That device waits for the default stream and for blocking streams. If you copy
+  // on non-blocking ones, set this to false and keep each batch until its copy has ended.
+  bool fenced = true;
 };
+
+// Why this process cannot pin memory for a CUDA device; "" if it can.
+[[nodiscard]] std::string why_no_pinning();
 
 class Run;            // internal
 class LoaderSources;  // internal

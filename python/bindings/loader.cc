@@ -6,6 +6,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,14 +38,9 @@ struct PyLoader : Consumer<Loader> {
   nb::object borrowed;
 };
 
-// Returns a tuple of the columns and, as its last entry, the batch; None at the end of `epoch` if
-// it is given, else of all epochs. `make` makes columns of DLPack capsules; without it they are
-// arrays.
-nb::object next(PyLoader& self, const nb::object& make, std::optional<std::uint64_t> epoch) {
-  Batch batch = self.wait([&](Loader& loader) -> std::optional<Batch> {
-    if (epoch.has_value() && loader.epoch() != *epoch) return Batch();
-    return loader.next_for(kSignalCheck);
-  });
+// Returns a tuple of the columns and, as its last entry, the batch; None for an empty batch. `make`
+// makes columns of DLPack capsules; without it they are arrays.
+nb::object lend(const PyLoader& self, Batch batch, const nb::object& make) {
   if (!batch) return nb::none();
   if (make.is_none() && self.windows) return lend_windows(std::move(batch), *self.columns[0].type);
   const nb::object lease = nb::cast(batch, nb::rv_policy::copy);
@@ -55,6 +51,23 @@ nb::object next(PyLoader& self, const nb::object& make, std::optional<std::uint6
   }
   lent.append(lease);
   return nb::tuple(lent);
+}
+
+// None at the end of `epoch` if it is given, else of all epochs.
+nb::object next(PyLoader& self, const nb::object& make, std::optional<std::uint64_t> epoch) {
+  Batch batch = self.wait([&](Loader& loader) -> std::optional<Batch> {
+    if (epoch.has_value() && loader.epoch() != *epoch) return Batch();
+    return loader.next_for(kSignalCheck);
+  });
+  return lend(self, std::move(batch), make);
+}
+
+// The next batch across epochs if it has been read; None if it has not, and at the end.
+nb::object next_ready(PyLoader& self, const nb::object& make) {
+  Batch batch = self.alone([](Loader& loader) {
+    return loader.next_for(std::chrono::milliseconds(0)).value_or(Batch());
+  });
+  return lend(self, std::move(batch), make);
 }
 
 template <class Make>
@@ -159,13 +172,16 @@ void bind_options(nb::module_& module) {
       .def_rw("dtype", &LoaderOptions::dtype)
       .def_rw("memory_bytes", &LoaderOptions::memory_bytes)
       .def_rw("separate_documents", &LoaderOptions::separate_documents)
-      .def_rw("claim_rows", &LoaderOptions::claim_rows);
+      .def_rw("claim_rows", &LoaderOptions::claim_rows)
+      .def_rw("pin_memory", &LoaderOptions::pin_memory)
+      .def_rw("fenced", &LoaderOptions::fenced);
 }
 
 }  // namespace
 
 void bind_loader(nb::module_& module) {
   bind_options(module);
+  module.def("why_no_pinning", &why_no_pinning);
   nb::class_<PyLoader> bound(module, "Loader", nb::is_weak_referenceable());
   bound
       .def_static("open_windows", &open_windows, nb::rv_policy::take_ownership, "sources"_a,
@@ -180,6 +196,9 @@ void bind_loader(nb::module_& module) {
       .def("next", &next, "make"_a.none(), "epoch"_a.none(),
            nb::sig("def next(self, make: collections.abc.Callable[[object], typing.Any] | None, "
                    "epoch: int | None) -> tuple[typing.Any, ...] | None"))
+      .def("next_ready", &next_ready, "make"_a.none(),
+           nb::sig("def next_ready(self, make: collections.abc.Callable[[object], typing.Any] | "
+                   "None) -> tuple[typing.Any, ...] | None"))
       .def("steps", asks<PyLoader>(&Loader::steps))
       .def("steps_left", asks<PyLoader>(&Loader::steps_left))
       .def("epoch", asks<PyLoader>(&Loader::epoch))

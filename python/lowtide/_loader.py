@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from lowtide import _core
     from lowtide._columns import Lent
 
 
@@ -141,6 +142,9 @@ class Loader(Closing):
         self._core = open_core(self, sources, is_mixture, self._options, self._type_word)
         self._steps = self._core.steps()
         remember(self._core)
+
+    def _tune(self, options: _core.LoaderOptions, sources: list[tuple[Any, float]]) -> None:
+        """Changes what the core is told; for subclasses."""
 
     @staticmethod
     def _type_word(lent: Lent) -> str:

@@ -51,6 +51,7 @@ def open_core(
     """Opens the core of the loader `owner`, which borrows what the caller gave it."""
     first: Tokens | Columns = sources[0][0]
     options = _core_options(told)
+    owner._tune(options, sources)
     memory = told["memory"] or first.memory
     common: dict[str, Any] = {
         "mixture": is_mixture,

@@ -18,7 +18,6 @@ unchanged while any of them lives.
 from __future__ import annotations
 
 import os
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,7 +26,9 @@ import torch.utils.data
 
 import lowtide
 from lowtide._batch import Batch
+from lowtide._torch_ahead import Ahead
 from lowtide._torch_dataset import Dataset
+from lowtide._torch_device import current, narrow_type, open_copier, pinned, pinning
 from lowtide._torch_tensors import INTEGERS, as_array, from_dlpack, tensor_word, windows
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from lowtide import _core
     from lowtide._columns import Lent
 
 __all__ = ["Batch", "Dataset", "Loader", "windows"]
@@ -75,6 +77,7 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
         rows: Any = None,
         weights: npt.ArrayLike | torch.Tensor | None = None,
         pin_memory: bool = False,
+        device: torch.device | str | int | None = None,
     ) -> None:
         """Claims its memory; reading ahead starts with the first batch.
 
@@ -97,25 +100,42 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
             documents: "cross" or "separate", as for `lowtide.Loader`.
             rows: As for `lowtide.Loader`; a tensor is taken too.
             weights: As for `lowtide.Loader`; a tensor is taken too.
-            pin_memory: If True, copies each batch into pinned memory, which torch allocates outside
-                `memory` and keeps until asynchronous copies to a device (`non_blocking=True`) are
-                done. Without an accelerator it warns and delivers plain tensors.
+            pin_memory: If True, batches are in pinned memory, for copies to a device with
+                `non_blocking=True`. With CUDA, the buffers of the loader are pinned, within
+                `memory`, and one is reused only after an event behind the copies has passed, so
+                you may drop a batch right after you started its copy on the default stream. If you
+                copy on other streams, keep the batch until they are done. For other accelerators
+                torch copies each batch into pinned memory of its own. Without an accelerator it
+                warns and delivers plain tensors. Tested with a simulated device, not run on a GPU.
+            device: CUDA device to which batches are copied ahead of you, up to two batches, on a
+                stream of its own. `x` and `y` are sent in the type in which tokens are stored, and
+                widened there. `index` stays on the CPU. None or "cpu": batches are on the CPU.
+                Tested with a simulated device, not run on a GPU.
 
         Raises:
             ValueError: An argument or environment variable is invalid, there are fewer samples than
-                one step of all ranks needs, or the budget is too small.
+                one step of all ranks needs, the budget is too small, or there is no such device.
             IndexError: A row does not exist.
             TypeError: An argument has the wrong type, or torch has no tensors of the dtype of an
                 array.
         """
         rank, world_size = _ranks(rank, world_size)
-        super().__init__(
-            source, batch_size, block_size, order, seed, rank, world_size, epochs, drop_last,
-            prefetch, INTEGERS.get(dtype, dtype), memory, documents, as_array(rows),
-            as_array(weights),
-        )  # fmt: skip
-        pin = self._options["pin_memory"] = bool(pin_memory) and _can_pin()
-        self._convert = _pinned if pin else torch.from_numpy
+        copier = self._copier = open_copier(device)
+        self._pinning = pinning(bool(pin_memory), copier)
+        self._widen: torch.dtype | None = None
+        self._convert: Any = pinned if self._pinning == "torch" else torch.from_numpy
+        if copier is not None:  # whose tensors are made already
+            self._wrap = self._convert = torch.as_tensor  # type: ignore[misc]
+        with current(copier):
+            super().__init__(
+                source, batch_size, block_size, order, seed, rank, world_size, epochs, drop_last,
+                prefetch, INTEGERS.get(dtype, dtype), memory, documents, as_array(rows),
+                as_array(weights),
+            )  # fmt: skip
+        self._options["pin_memory"] = bool(self._pinning) and bool(pin_memory)
+        self._options["device"] = None if copier is None else str(copier.device)
+        if copier is not None:
+            self._core = Ahead(self._core, copier, self._widen)  # type: ignore[assignment]
 
     def __iter__(self) -> Iterator[Batch]:
         """Iterates over the rest of the current epoch; the next loop covers the next epoch.
@@ -132,12 +152,22 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
             )
         return super().__iter__()
 
+    def _tune(self, options: _core.LoaderOptions, sources: list[tuple[Any, float]]) -> None:
+        options.pin_memory = self._pinning == "core"
+        if self._copier is None:
+            return
+        options.fenced = False  # `Ahead` keeps each batch until its copy has ended
+        narrow = narrow_type(options.dtype, sources) if self._columns is None else None
+        if narrow is not None:
+            self._widen = getattr(torch, options.dtype)
+            options.dtype = narrow
+
     @staticmethod
     def _type_word(lent: Lent) -> str:
         return tensor_word(lent.dtype, lent.name)
 
     def _batch(self, found: tuple[Any, ...]) -> Batch:
-        if self._convert is _pinned:
+        if self._convert is pinned:
             found = (*(tensor.pin_memory() for tensor in found[:-1]), found[-1])
         batch = super()._batch(found)
         batch._convert = self._convert
@@ -145,11 +175,11 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
 
     def __repr__(self) -> str:
         about = super().__repr__()
-        return about[:-1] + " pin_memory>" if self._convert is _pinned else about
-
-
-def _pinned(array: npt.NDArray[Any]) -> torch.Tensor:
-    return torch.from_numpy(array).pin_memory()
+        if self._options["pin_memory"]:
+            about = about[:-1] + " pin_memory>"
+        if self._copier is not None:
+            about = f"{about[:-1]} device={str(self._copier.device)!r}>"
+        return about
 
 
 def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
@@ -171,15 +201,3 @@ def _from_environment(name: str, default: int) -> int:
         return int(text)
     except ValueError:
         raise ValueError(f"{name} in the environment must be a number, not {text!r}") from None
-
-
-def _can_pin() -> bool:
-    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    if found is not None and found.type != "mps":  # torch cannot pin memory for that one
-        return True
-    warnings.warn(
-        "pin_memory=True has no effect: there is no accelerator that uses pinned memory, so "
-        "tensors will be in plain memory",
-        stacklevel=3,
-    )
-    return False

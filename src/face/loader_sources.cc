@@ -157,7 +157,19 @@ std::unique_ptr<Order> LoaderSources::make_mixed_order() const {
   return std::make_unique<MixedOrder>(Mixture(weights), std::move(orders), limits);
 }
 
+std::string why_no_pinning() {
+  std::string reason;
+  (void)find_cuda(true, &reason);
+  return reason;
+}
+
 RunInputs LoaderSources::inputs() const {
+  std::string reason;
+  const std::shared_ptr<Accelerator> device =
+      options_.pin_memory ? find_cuda(options_.fenced, &reason) : nullptr;
+  if (options_.pin_memory && !device) {
+    throw std::invalid_argument("pin_memory: " + reason + "; leave pin_memory out");
+  }
   std::vector<Budget::Entry> holds = data_.holds;
   if (weights_) holds.push_back({"weights", AliasTable::bytes_for(weights_->size())});
   if (rows_ && options_.claim_rows) holds.push_back({"rows", rows_->list_bytes()});
@@ -171,7 +183,8 @@ RunInputs LoaderSources::inputs() const {
                    .seed = options_.seed},
           .most_ahead = options_.prefetch.value_or(0),
           .holds = std::move(holds),
-          .prepare = data_.prepare};
+          .prepare = data_.prepare,
+          .device = device};
 }
 
 std::uint64_t LoaderSources::fingerprint() const {

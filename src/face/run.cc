@@ -20,7 +20,9 @@ Run::Run(RunInputs inputs, Schedule schedule)
       schedule_(origin_),
       turns_(schedule_.turns()) {
   (void)in_.holder->store();  // throws if it is closed
-  (void)start(live_.get());
+  Live& live = live_.get();
+  live.device = in_.device;
+  (void)start(live);
 }
 
 Run::~Run() = default;
@@ -76,9 +78,10 @@ Lookahead& Run::start(Live& live) {
   live.engine = store.begin_run(needs);
   try {
     live.claims = store.budget().claim_all(in_.holds);
-    auto lookahead = std::make_unique<Lookahead>(
-        LookaheadInputs{*in_.dataset, *live.order, *live.engine, store.budget(), &store.spare()},
-        schedule_, turn_, in_.most_ahead);
+    auto lookahead =
+        std::make_unique<Lookahead>(LookaheadInputs{*in_.dataset, *live.order, *live.engine,
+                                                    store.budget(), &store.spare(), live.device},
+                                    schedule_, turn_, in_.most_ahead);
     store.watch(lookahead->pool());
     const MutexLock lock(live.mutex);
     if (cancelled_) lookahead->cancel();

@@ -17,6 +17,7 @@
 #include "loader/schedule.h"
 #include "lowtide/state.h"
 #include "order/order.h"
+#include "os/accelerator.h"
 #include "os/per_process.h"
 
 namespace lowtide {
@@ -32,6 +33,8 @@ struct RunInputs {
   std::vector<Budget::Entry> holds = {};  // held for this run beside its batches; claimed
   // Reads what the data set holds, before the first batch. Called once per process.
   std::function<void(Store&)> prepare = nullptr;
+  // Copies from the batches, which are pinned for it. A child of a fork does not use it.
+  std::shared_ptr<Accelerator> device = nullptr;
 };
 
 // One consumer at a time; cancel() from any thread.
@@ -78,7 +81,8 @@ class Run {
 
     const std::shared_ptr<Store> store;
     const std::unique_ptr<Order> order;
-    std::vector<Claim> claims = {};            // of the consumer
+    std::shared_ptr<Accelerator> device = nullptr;  // set by the constructor of the run
+    std::vector<Claim> claims = {};                 // of the consumer
     std::shared_ptr<Engine> engine = nullptr;  // of the consumer; nullptr: the run is not begun
     bool prepared = false;                     // of the consumer
     Mutex mutex;

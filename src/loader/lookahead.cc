@@ -31,8 +31,8 @@ Lookahead::~Lookahead() {
 
 std::shared_ptr<Pool> Lookahead::make_pool() const {
   const std::uint64_t bytes = buffer_bytes(in_.dataset, schedule_);
-  if (in_.spare != nullptr) return in_.spare->take(bytes, batch_rows(schedule_));
-  return std::make_shared<Pool>(bytes, batch_rows(schedule_), 1);
+  if (in_.spare != nullptr) return in_.spare->take(bytes, batch_rows(schedule_), in_.device);
+  return std::make_shared<Pool>(bytes, batch_rows(schedule_), 1, in_.device);
 }
 
 std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {

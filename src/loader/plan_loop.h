@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "core/budget.h"
@@ -23,6 +24,8 @@ struct LookaheadInputs {
   Engine& engine;
   Budget& budget;
   SpareBuffers* spare = nullptr;  // where buffers come from and go to, or nullptr
+  std::shared_ptr<Accelerator> device =
+      nullptr;  // copies from the batches, which are pinned for it
 };
 
 // Made by the consumer, then used by the planner thread only.

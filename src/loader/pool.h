@@ -13,6 +13,7 @@
 #include "core/mutex.h"
 #include "dataset/dataset.h"
 #include "lowtide/batch.h"
+#include "os/accelerator.h"
 #include "os/memory.h"
 #include "os/per_process.h"
 
@@ -44,30 +45,43 @@ struct Batch::Buffer {
   std::shared_ptr<Pool> pool_;            // while leased
   const void* shelf_ = nullptr;           // of the pool in the process that took it
   bool delivered_ = false;
+  Accelerator::Fence fence_ = nullptr;  // while the device may still read it
+  std::unique_ptr<Buffer> next_;        // in a line
 };
 using Buffer = Batch::Buffer;
 
-// Never blocks and never refuses: a user who keeps batches gets new ones, which are counted. Its
-// batches may outlive everything else. Any thread. A child of a fork frees the parent's buffers
-// instead of returning them.
+// Never refuses: a user who keeps batches gets new ones, which are counted. Its batches may outlive
+// everything else. Any thread. A child of a fork frees the parent's buffers instead of returning
+// them.
+//
+// With a device, every buffer is pinned when it is made. A delivered one that comes back waits in
+// line until the device has finished what was started before, and only then is it reused or freed.
+// No lock is held during a call to the device. A child of a fork has no device: its buffers are
+// plain memory.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   // Has at most `keep` buffers, except for those in use.
-  Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep);
+  Pool(std::size_t buffer_bytes, std::size_t samples, std::size_t keep,
+       std::shared_ptr<Accelerator> device = nullptr);
+  // A lower number than before frees what exceeds it, and waits for the device to do so.
   void keep(std::size_t buffers);
 
   // A batch without samples and columns, of any contents. Its buffer returns when the last copy
-  // goes, or is freed if the pool has enough.
-  // `prefault`: the pages of a new buffer are made here; otherwise by whoever writes to them. The
-  // user of a batch may give it more memory; then its buffer does not return.
+  // goes, or is freed if the pool has enough. Waits for the device if it may still read all buffers
+  // that are not in use and there are `keep` buffers. Throws NoMemory.
+  // `prefault`: the pages of a new buffer are made here; otherwise by whoever writes to them.
   [[nodiscard]] Batch take(bool prefault = true);
+  // Gives a batch that is not delivered yet new memory of another size. Its buffer is not reused.
+  // Throws NoMemory.
+  void resize(const Batch& batch, std::size_t size_bytes);
   // Counts a batch as the user's.
   void deliver(const Batch& batch);
 
-  [[nodiscard]] bool fits(std::size_t buffer_bytes, std::size_t samples) const {
-    return buffer_bytes == buffer_bytes_ && samples == samples_;
+  [[nodiscard]] bool fits(std::size_t buffer_bytes, std::size_t samples,
+                          const std::shared_ptr<Accelerator>& device) const {
+    return buffer_bytes == buffer_bytes_ && samples == samples_ && device == device_;
   }
-  // Keeps the buffers that are free now, and no more; returns their bytes.
+  // Keeps the buffers that are free now or wait for the device, and no more; returns their bytes.
   [[nodiscard]] std::uint64_t keep_free();
 
   // Bytes of delivered buffers that still exist, except for the consumer's current one.
@@ -75,16 +89,47 @@ class Pool : public std::enable_shared_from_this<Pool> {
 
  private:
   friend class Batch;
+  // First in, first out. Allocates nothing.
+  class Line {
+   public:
+    Line() = default;
+    ~Line() {
+      while (pop() != nullptr) {
+      }
+    }
+    Line(const Line&) = delete;
+    Line& operator=(const Line&) = delete;
+    void push(std::unique_ptr<Buffer> buffer);
+    void push_front(std::unique_ptr<Buffer> buffer);
+    [[nodiscard]] std::unique_ptr<Buffer> pop();  // nullptr: it is empty
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }  // of memory
+
+   private:
+    std::unique_ptr<Buffer> first_;
+    Buffer* last_ = nullptr;
+    std::size_t size_ = 0;
+    std::uint64_t bytes_ = 0;
+  };
   struct Shelf {
+    ~Shelf();
+    Accelerator* device = nullptr;  // set by the constructor of the pool; nullptr in a child
     mutable Mutex mutex;
     std::size_t keep LOWTIDE_GUARDED_BY(mutex) = 0;
     std::vector<std::unique_ptr<Buffer>> free LOWTIDE_GUARDED_BY(mutex) = {};
+    Line fenced LOWTIDE_GUARDED_BY(mutex) = {};  // the device may still read these
     std::size_t alive LOWTIDE_GUARDED_BY(mutex) = 0;
     std::size_t delivered LOWTIDE_GUARDED_BY(mutex) = 0;
   };
   void give_back(std::unique_ptr<Buffer> buffer) noexcept;
+  [[nodiscard]] std::unique_ptr<Buffer> take_fenced(Shelf& shelf) const;
+  static void trim(Shelf& shelf, bool wait) noexcept;
+  [[nodiscard]] static Memory make_memory(Accelerator* device, std::size_t bytes, bool prefault);
+  static void settle(Accelerator* device, Buffer* buffer) noexcept;
+  static void free_memory(Accelerator* device, Buffer* buffer) noexcept;
 
   const std::size_t buffer_bytes_, samples_;
+  const std::shared_ptr<Accelerator> device_;
   PerProcess<Shelf> shelf_;
 };
 
@@ -97,7 +142,8 @@ class SpareBuffers {
   ~SpareBuffers() { (void)exchange({}); }
 
   // A pool of this kind, with the spare buffers if they are of this kind.
-  [[nodiscard]] std::shared_ptr<Pool> take(std::size_t buffer_bytes, std::size_t samples);
+  [[nodiscard]] std::shared_ptr<Pool> take(std::size_t buffer_bytes, std::size_t samples,
+                                           const std::shared_ptr<Accelerator>& device = nullptr);
   void give(std::shared_ptr<Pool> pool) noexcept;
 
  private:

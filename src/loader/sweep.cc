@@ -179,7 +179,7 @@ bool SweepPlanner::prepare(std::uint64_t held) {
       return true;
     }
   }
-  Buffer& buffer = Buffer::of(prepared_);
+  const Buffer& buffer = Buffer::of(prepared_);
   const std::uint64_t bytes = buffer.columns.back().offset_bytes + buffer.columns.back().size_bytes;
   if (bytes <= buffer.memory.size()) return true;
   if (held > 0) {
@@ -192,8 +192,7 @@ bool SweepPlanner::prepare(std::uint64_t held) {
                                 format_bytes(c_.room.most_batch_bytes) +
                                 " are free for it; use more memory or a smaller batch_size");
   }
-  buffer.memory = {};
-  buffer.memory = Memory(bytes, /*prefault=*/false, "a batch");
+  c_.pool.resize(prepared_, bytes);
   return true;
 }
 

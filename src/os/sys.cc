@@ -1,5 +1,6 @@
 #include "os/sys.h"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -89,6 +90,8 @@ constinit Table table{
     .ring_submit_and_wait = real_ring_submit_and_wait,
     .ring_hold = real_ring_hold,
     .ring_result = real_ring_result,
+    .dlopen = ::dlopen,
+    .dlsym = ::dlsym,
 };
 
 }  // namespace lowtide::sys

@@ -49,6 +49,8 @@ struct Table {
   int (*ring_submit_and_wait)(struct io_uring* ring, unsigned count);  // likewise
   int (*ring_hold)(struct io_uring* ring, int fd);                     // likewise
   int (*ring_result)(int result);  // of a finished read: bytes or -errno, from the kernel
+  void* (*dlopen)(const char* name, int flags);
+  void* (*dlsym)(void* library, const char* name);
 };
 
 extern Table table;  // the real calls, except those that a test has replaced
