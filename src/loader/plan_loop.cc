@@ -22,9 +22,12 @@ PlanLoop::PlanLoop(const LookaheadInputs& inputs, const Schedule& schedule,
                .last_turn = schedule.turns(),
                .next_turn = first_turn,
                .first_turn = first_turn} {
-  drop();
+  make_planners();
   // If a claim on another thread takes the room first, grow() tries again later.
   if (!fit(share_.most_bytes())) (void)fit(0);
+  // The pool may have come with the buffers of another run.
+  const Room& room = context_.room;
+  pool.keep(std::max({room.sweep, room.ahead, room.hot_ahead}) + 1);
 }
 
 void PlanLoop::run() noexcept {
@@ -105,11 +108,15 @@ void PlanLoop::start_over() {
 
 // Requires that no reads are in flight.
 void PlanLoop::drop() {
+  make_planners();
+  context_.sets.clear();
+  context_.pool.keep(1);
+}
+
+void PlanLoop::make_planners() {
   straight_.emplace(context_);
   sweep_.emplace(context_);
   planner_ = &*straight_;
-  context_.sets.clear();
-  context_.pool.keep(1);
 }
 
 void PlanLoop::end(BatchQueue::News news) noexcept {

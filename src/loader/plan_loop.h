@@ -44,6 +44,7 @@ class PlanLoop {
   void choose_planner();
   void start_over();
   void drop();
+  void make_planners();
   void end(BatchQueue::News news) noexcept;
   [[nodiscard]] bool fit(std::uint64_t most_bytes);
   void grow();
