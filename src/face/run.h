@@ -13,11 +13,11 @@
 #include "core/mutex.h"
 #include "dataset/dataset.h"
 #include "face/store.h"
+#include "loader/accelerator.h"
 #include "loader/lookahead.h"
 #include "loader/schedule.h"
 #include "lowtide/state.h"
 #include "order/order.h"
-#include "os/accelerator.h"
 #include "os/per_process.h"
 
 namespace lowtide {

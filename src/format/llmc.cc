@@ -1,9 +1,16 @@
-#include "format/llmc.h"
-
+// The token files of llm.c and modded-nanogpt: a header of 256 int32 (magic, version, number of
+// tokens, then zeros), followed by uint16 or uint32 tokens, depending on the magic.
+//
+// Recognises the magic, including that of an evaluation file, which it refuses by name. Refuses
+// another magic, a version that does not go with the magic, a negative count, and a file that is
+// not exactly as long as the count says.
+#include "format/token_source.h"
 #include "lowtide/error.h"
 
 namespace lowtide::llmc {
 namespace {
+
+constexpr std::uint64_t kHeaderBytes = 1024;
 
 struct MagicKind {
   std::int32_t magic;
@@ -85,6 +92,7 @@ TokenLayout open(const TokenSource& source) {
 
 }  // namespace
 
+extern const TokenFormat kFormat;  // for the list of tokens.cc
 constinit const TokenFormat kFormat{
     .word = "llmc", .suffix = ".bin", .eot_begins = true, .matches = matches, .open = open};
 

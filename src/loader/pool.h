@@ -12,8 +12,8 @@
 #include "core/budget.h"
 #include "core/mutex.h"
 #include "dataset/dataset.h"
+#include "loader/accelerator.h"
 #include "lowtide/batch.h"
-#include "os/accelerator.h"
 #include "os/memory.h"
 #include "os/per_process.h"
 

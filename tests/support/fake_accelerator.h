@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "os/accelerator.h"
+#include "loader/accelerator.h"
 
 namespace lowtide {
 

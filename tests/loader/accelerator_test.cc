@@ -1,4 +1,4 @@
-#include "os/accelerator.h"
+#include "loader/accelerator.h"
 
 #include <gtest/gtest.h>
 
