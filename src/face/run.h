@@ -10,10 +10,10 @@
 #include <optional>
 #include <vector>
 
+#include "core/accelerator.h"
 #include "core/mutex.h"
 #include "dataset/dataset.h"
 #include "face/store.h"
-#include "loader/accelerator.h"
 #include "loader/lookahead.h"
 #include "loader/schedule.h"
 #include "lowtide/state.h"

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "core/accelerator.h"
 #include "core/budget.h"
 #include "core/mutex.h"
 #include "dataset/dataset.h"
-#include "loader/accelerator.h"
 #include "lowtide/batch.h"
 #include "os/memory.h"
 #include "os/per_process.h"

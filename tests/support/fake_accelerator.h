@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "loader/accelerator.h"
+#include "core/accelerator.h"
 
 namespace lowtide {
 

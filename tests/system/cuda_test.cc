@@ -1,5 +1,3 @@
-#include "loader/accelerator.h"
-
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -9,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/accelerator.h"
 #include "os/sys.h"
 
-namespace lowtide::accelerator_test {
+namespace lowtide::cuda_test {
 namespace {
 
 // CUDA's runtime, as far as it is called: a list of calls, and the results that a test wants.
@@ -193,4 +192,4 @@ TEST_F(Cuda, HasNoFencesIfTheCallerWantsNone) {
 }
 
 }  // namespace
-}  // namespace lowtide::accelerator_test
+}  // namespace lowtide::cuda_test

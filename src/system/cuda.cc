@@ -1,9 +1,8 @@
-#include "loader/accelerator.h"
-
 #include <dlfcn.h>
 
 #include <initializer_list>
 
+#include "core/accelerator.h"
 #include "os/sys.h"
 
 namespace lowtide {

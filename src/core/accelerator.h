@@ -33,11 +33,11 @@ class Accelerator {
   virtual void release(Fence fence) noexcept = 0;
 };
 
-// The current CUDA device of the calling thread, through the runtime library that this process has
-// loaded, for example with PyTorch; nothing is loaded here. Its fences are behind what was started
-// on the default stream and on blocking streams, but not on non-blocking ones, such as the side
-// streams of PyTorch. If not `fenced`, every fence is nullptr. Returns nullptr if there is no
-// device, and puts the reason into `reason`.
+// The room `system` has it. The current CUDA device of the calling thread, through the runtime
+// library that this process has loaded, for example with PyTorch; nothing is loaded here. Its
+// fences are behind what was started on the default stream and on blocking streams, but not on
+// non-blocking ones, such as the side streams of PyTorch. If not `fenced`, every fence is nullptr.
+// Returns nullptr if there is no device, and puts the reason into `reason`.
 [[nodiscard]] std::shared_ptr<Accelerator> find_cuda(bool fenced, std::string* reason);
 
 }  // namespace lowtide
