@@ -30,7 +30,6 @@ namespace {
 constexpr std::size_t kMostSpareJobs = 8;
 constexpr std::size_t kReadAlone = 128;   // up to this many, sharing costs more than reading
 constexpr std::size_t kReadShared = 512;  // up to this many, the caller reads too
-constexpr std::size_t kPieceSpans = 16;   // the most in one piece
 // Cached neighbours that are read together pass through a buffer that stays in the processor's
 // second cache: measured, 128 to 512 KiB are equally fast.
 constexpr std::uint32_t kHotSpanBytes = 256 * 1024;
