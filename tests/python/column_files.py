@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import lowtide as lt
 import numpy as np
 
@@ -68,33 +66,3 @@ def indexes(batches):
     """The index of all batches, in order."""
     found = [np.asarray(batch.index) for batch in batches]
     return np.concatenate(found) if found else np.empty(0, np.int64)
-
-
-def told(batch):
-    """A batch as what it says and holds."""
-    return (batch.epoch, batch.step, batch.index.tolist(), *_bytes(batch))
-
-
-def _bytes(entry):
-    if isinstance(entry, dict):
-        entry = list(entry.values())
-    return tuple(
-        _bytes(e) if isinstance(e, (tuple, dict)) else np.asarray(e).tobytes() for e in entry
-    )
-
-
-def expect_resumes(make_loader, epochs=2):
-    """A loader that goes on from any state of a run gives what that run gave."""
-    with make_loader() as loader:
-        states, whole = [loader.state_dict()], []
-        for _ in range(epochs * len(loader)):
-            whole.append(told(loader.next()))
-            states.append(loader.state_dict())
-    for turn, state in enumerate(states[:-1]):
-        text = json.dumps(state)
-        assert len(text) < 1024
-        with make_loader() as loader:
-            loader.load_state_dict(json.loads(text))
-            assert loader.state_dict() == state
-            for expected in whole[turn : turn + 3]:
-                assert told(loader.next()) == expected

@@ -5,7 +5,8 @@ from __future__ import annotations
 import lowtide as lt
 import numpy as np
 import pytest
-from column_files import expect_resumes, indexes, made, opened, told
+from column_files import indexes, made, opened
+from loader_runs import expect_resumes, told
 
 SIZES = (50, 30, 7)
 

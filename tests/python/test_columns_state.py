@@ -9,7 +9,8 @@ import shutil
 import lowtide as lt
 import numpy as np
 import pytest
-from column_files import expect_resumes, expect_rows, indexes, made, opened, told
+from column_files import expect_rows, indexes, made, opened
+from loader_runs import expect_resumes, told
 from token_files import write_megatron, write_nanogpt
 
 N = 103

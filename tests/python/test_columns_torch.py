@@ -8,7 +8,8 @@ import pickle
 import lowtide as lt
 import numpy as np
 import pytest
-from column_files import expect_resumes, made, opened
+from column_files import made, opened
+from loader_runs import expect_resumes
 from token_files import write_megatron
 
 torch = pytest.importorskip("torch")

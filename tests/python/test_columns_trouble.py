@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import warnings
 
 import lowtide as lt
 import numpy as np
 import pytest
-from column_files import expect_rows, made, numbered, opened, told
+from column_files import expect_rows, made, numbered, opened
 from conftest import in_threads, wait_for
+from loader_runs import expect_goes_on_in_a_child, told
 from token_files import write_megatron
 
 N = 20_000
@@ -108,21 +107,8 @@ def sources(tmp_path, pair):
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 @pytest.mark.parametrize("kind", ["columns", "held", "weights", "ragged", "documents", "mixture"])
 def test_a_loader_goes_on_in_a_child(tmp_path, columns, kind, way):
-    context = multiprocessing.get_context(way)
     with sources(tmp_path, columns(memory="8MiB"))[kind] as loader:
-        whole = [told(batch) for batch in loader]
-        loader.seek(0, epoch=0)
-        for _ in range(3):
-            loader.next()
-        results = context.SimpleQueue()
-        child = context.Process(target=rest_of, args=(loader, results))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            child.start()
-        assert results.get() == whole[3:]
-        child.join(120)
-        assert child.exitcode == 0
-        assert [told(batch) for batch in loader] == whole[3:]
+        expect_goes_on_in_a_child(loader, way, 3)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

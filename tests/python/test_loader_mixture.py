@@ -5,7 +5,8 @@ from __future__ import annotations
 import lowtide as lt
 import numpy as np
 import pytest
-from token_files import expect_resumes, told, write_nanogpt
+from loader_runs import expect_resumes, told
+from token_files import write_nanogpt
 
 BLOCK = 8
 SIZES = [60, 35, 20]  # windows of the sources

@@ -13,30 +13,14 @@ import lowtide as lt
 import numpy as np
 import pytest
 from conftest import in_threads, wait_for
+from loader_runs import expect_goes_on_in_a_child
 from token_files import BLOCK, COUNT, nanogpt_batch
-
-
-def rest_of(loader, results):
-    results.put([(b.epoch, b.step, b.x.tobytes(), b.y.tobytes()) for b in loader])
 
 
 @pytest.mark.parametrize("way", ["fork", "spawn", "forkserver"])
 def test_a_loader_goes_on_in_a_child(tokens, way):
-    context = multiprocessing.get_context(way)
     with lt.Loader(tokens, 5, BLOCK, seed=4) as loader:
-        whole = [(b.epoch, b.step, b.x.tobytes(), b.y.tobytes()) for b in loader]
-        loader.seek(0, epoch=0)
-        for _ in range(7):
-            loader.next()
-        results = context.SimpleQueue()
-        child = context.Process(target=rest_of, args=(loader, results))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            child.start()
-        assert results.get() == whole[7:]
-        child.join(120)
-        assert child.exitcode == 0
-        assert [(b.epoch, b.step, b.x.tobytes(), b.y.tobytes()) for b in loader] == whole[7:]
+        expect_goes_on_in_a_child(loader, way, 7)
 
 
 @pytest.mark.parametrize("way", ["fork", "spawn", "forkserver"])

@@ -7,7 +7,8 @@ import json
 import lowtide as lt
 import numpy as np
 import pytest
-from token_files import told, windows_of
+from loader_runs import told
+from token_files import windows_of
 
 BLOCK = 8
 WINDOWS = 100

@@ -7,7 +7,8 @@ import shutil
 import lowtide as lt
 import numpy as np
 import pytest
-from token_files import expect_resumes, told, windows_of, write_nanogpt, write_shards
+from loader_runs import expect_resumes, told
+from token_files import windows_of, write_nanogpt, write_shards
 
 BLOCK = 8
 WINDOWS = 100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 
 import numpy as np
@@ -82,25 +81,3 @@ def document_starts_to_positions(starts, first, block_size):
         else:
             positions.append(positions[-1] + 1)
     return positions, bounds
-
-
-def told(batch):
-    """A batch as what it says and holds."""
-    return batch.epoch, batch.step, batch.x.tolist(), batch.y.tolist()
-
-
-def expect_resumes(make_loader, epochs=3):
-    """A loader that goes on from any state of a run gives what that run gave."""
-    with make_loader() as loader:
-        states, whole = [loader.state_dict()], []
-        for _ in range(epochs * len(loader)):
-            whole.append(told(loader.next()))
-            states.append(loader.state_dict())
-    for turn, state in enumerate(states[:-1]):
-        text = json.dumps(state)
-        assert len(text) < 1024
-        with make_loader() as loader:
-            loader.load_state_dict(json.loads(text))
-            assert loader.state_dict() == state
-            for expected in whole[turn : turn + 4]:
-                assert told(loader.next()) == expected

@@ -18,23 +18,6 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// Rows of three bytes.
-CreateOptions triples(std::optional<std::uint64_t> rows = std::nullopt, bool append = false) {
-  return {.dtype = "uint8",
-          .rows = rows,
-          .row_shape = std::vector<std::uint64_t>{3},
-          .append = append,
-          .memory_bytes = 1 << 20};
-}
-
-void append_text(ArrayWriter& writer, const std::string& text) {
-  writer.append(text.size() / 3, bytes_of(text));
-}
-
-std::string zeros(std::size_t count) {
-  return std::string(count, '\0');
-}
-
 TEST(WriterTrouble, IsOldOrNewAfterTroubleAtAnyCallOfCreate) {
   const TempFolder folder;
   const std::string path = folder / "a.npy";
