@@ -45,7 +45,6 @@ class Ragged final : public Dataset {
   [[nodiscard]] std::uint32_t tables() const noexcept override { return 1; }
   void lengths(std::uint32_t table, std::span<const std::uint64_t> samples,
                std::span<std::uint64_t> out) const override;
-  [[nodiscard]] const std::shared_ptr<const Offsets>& offsets() const { return offsets_; }
 
  private:
   const RaggedValues values_;

@@ -1,11 +1,11 @@
 // lookahead.h - WHEN: turns a data set, an order and an engine into batches, ahead of the consumer
 // and within the budget.
 //
-// A thread of its own plans (PlanLoop) and passes finished batches on (BatchQueue). Bytes in memory
-// are read straight into the upcoming batches. Bytes on a disk are read through sorted staging, as
-// far ahead as the budget allows, if the upcoming reads are so close together that neighbours can
-// be merged. It starts with one batch and takes more with each group, so that the first batch comes
-// at once. It does not stop between epochs.
+// A thread of its own plans (PlanLoop) and passes finished batches on (BatchQueue). Samples are
+// read straight into the upcoming batches: in the order of their turns, or by a sweep in file order
+// over as many batches as the budget allows, if they are then so close together that neighbours can
+// be read together. It starts with one batch, so that the first one comes at once. It does not stop
+// between epochs.
 //
 // What it holds beyond the least is a Share of the budget.
 #pragma once
