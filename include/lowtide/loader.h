@@ -45,6 +45,10 @@ struct RaggedArrays {
   bool claim_offsets = false;
 };
 
+// Throws FormatError, which names the entry, unless the offsets are as RaggedArrays requires them
+// for so many values. A Loader calls it.
+void check_offsets(std::span<const std::int64_t> offsets, std::uint64_t values);
+
 // The documents of a token stream, each one sample, in the type in which tokens are stored. The
 // format must record them.
 struct TokenDocuments {

@@ -181,6 +181,14 @@ void bind_options(nb::module_& module) {
 
 void bind_loader(nb::module_& module) {
   bind_options(module);
+  module.def(
+      "check_offsets",
+      [](const nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig>& offsets,
+         std::uint64_t values) {
+        const Unlocked unlocked;
+        check_offsets(std::span(offsets.data(), offsets.size()), values);
+      },
+      "offsets"_a, "values"_a);
   module.def("why_no_pinning", &why_no_pinning);
   nb::class_<PyLoader> bound(module, "Loader", nb::is_weak_referenceable());
   bound

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lowtide import _core
 from lowtide._array import Array
 from lowtide._core import FormatError
 from lowtide._operators import NoOperators
@@ -154,24 +155,11 @@ def _checked_offsets(offsets: Any, length: int, memory: int) -> npt.NDArray[np.i
             f"{found.size} offsets need {found.size * 8 >> 20} MiB, but a quarter of memory is "
             f"{memory // _OFFSETS_SHARE >> 20} MiB; open the values with more memory"
         )
-    if not found.size:
-        raise FormatError("offsets is empty: it needs at least the entry 0")
-    if found[-1] > np.iinfo(np.int64).max:  # it must not wrap
-        raise FormatError(
-            f"offsets[{found.size - 1}] is {found[-1]}, but there are only {length} values"
+    if found.dtype == np.uint64 and found.size and found[-1] > np.iinfo(np.int64).max:
+        raise FormatError(  # as an int64 it would wrap
+            f"offsets: entry {found.size - 1} is {found[-1]}, but there are only {length} values"
         )
     held = np.array(found[:], np.int64)
     held.flags.writeable = False
-    if held[0] != 0:
-        raise FormatError(f"offsets[0] must be 0, not {held[0]}")
-    falls = np.flatnonzero(held[1:] < held[:-1])
-    if falls.size:
-        at = int(falls[0])
-        raise FormatError(
-            f"offsets[{at + 1}] is {held[at + 1]}, less than offsets[{at}], which is {held[at]}"
-        )
-    if held[-1] > length:
-        raise FormatError(
-            f"offsets[{held.size - 1}] is {held[-1]}, but there are only {length} values"
-        )
+    _core.check_offsets(held, length)
     return held

@@ -28,26 +28,6 @@ std::string count_text(std::uint64_t value) {
   return std::to_string(value);
 }
 
-// Throws FormatError unless these are the offsets of ranges among `values` values.
-void check_offsets(std::span<const std::int64_t> offsets, std::uint64_t values) {
-  if (offsets.empty()) throw FormatError("offsets: the list is empty; it begins with 0");
-  if (offsets[0] != 0) {
-    throw FormatError("offsets: entry 0 is " + std::to_string(offsets[0]) + ", but must be 0");
-  }
-  const auto falls = std::ranges::adjacent_find(offsets, std::ranges::greater());
-  if (falls != offsets.end()) {
-    const auto at = static_cast<std::uint64_t>(falls - offsets.begin());
-    throw FormatError("offsets: entry " + count_text(at + 1) + " is " + std::to_string(falls[1]) +
-                      ", less than entry " + count_text(at) + ", which is " +
-                      std::to_string(falls[0]));
-  }
-  if (static_cast<std::uint64_t>(offsets.back()) > values) {
-    throw FormatError("offsets: entry " + count_text(offsets.size() - 1) + " is " +
-                      std::to_string(offsets.back()) + ", but there are only " +
-                      count_text(values) + " values");
-  }
-}
-
 // One column as it will be read. `rows` are its rows if they are all in one place.
 struct SourceColumn {
   Columns::Part part;
@@ -287,6 +267,25 @@ std::shared_ptr<const Dataset> dataset_of(const std::vector<SourceReader>& sourc
 }
 
 }  // namespace
+
+void check_offsets(std::span<const std::int64_t> offsets, std::uint64_t values) {
+  if (offsets.empty()) throw FormatError("offsets: the list is empty; it begins with 0");
+  if (offsets[0] != 0) {
+    throw FormatError("offsets: entry 0 is " + std::to_string(offsets[0]) + ", but must be 0");
+  }
+  const auto falls = std::ranges::adjacent_find(offsets, std::ranges::greater());
+  if (falls != offsets.end()) {
+    const auto at = static_cast<std::uint64_t>(falls - offsets.begin());
+    throw FormatError("offsets: entry " + count_text(at + 1) + " is " + std::to_string(falls[1]) +
+                      ", less than entry " + count_text(at) + ", which is " +
+                      std::to_string(falls[0]));
+  }
+  if (static_cast<std::uint64_t>(offsets.back()) > values) {
+    throw FormatError("offsets: entry " + count_text(offsets.size() - 1) + " is " +
+                      std::to_string(offsets.back()) + ", but there are only " +
+                      count_text(values) + " values");
+  }
+}
 
 LoaderData columns_data(const Weighted<LoaderColumns>& weighted, bool mixture,
                         const LoaderOptions& options) {
