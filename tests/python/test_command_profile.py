@@ -9,8 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "scenarios"))
+
+from cgroup import MemoryGroup, Unavailable
 from command import command_path, environment, hear_signals, lowtide, on_terminal
 
 MIB = 1 << 20
@@ -55,7 +60,13 @@ def test_a_program_that_is_called_as_a_recording_is_run_behind_the_mark(tmp_path
 
 def test_json_is_the_last_line_and_has_the_peaks():
     code = HOLD + "; import time; time.sleep(1); print('mine')"
-    told = lowtide("profile", "--json", "--", sys.executable, "-c", code, "64")
+    words = ["profile", "--json", "--", sys.executable, "-c", code, "64"]
+    try:  # the verdict counts the page cache of the whole group, which other tests fill
+        with MemoryGroup(512 * MIB) as group:
+            argv = group.command([str(command_path()), *words])
+            told = subprocess.run(argv, capture_output=True, text=True, env=environment())
+    except Unavailable:
+        told = lowtide(*words)
     assert told.returncode == 0, told.stderr
     first, last = told.stdout.splitlines()
     assert first == "mine"
