@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "format/token_output.h"
 #include "lowtide/error.h"
 
 namespace lowtide::nanogpt {
@@ -26,6 +27,8 @@ bool looks_like_uint32(const TokenFile& file) {
   }
   return has_large;
 }
+
+constexpr TokenOutput kOutput{.types = kAllTokenTypes};
 
 bool matches(const TokenSource&) {
   return true;
@@ -55,6 +58,7 @@ constinit const TokenFormat kFormat{.word = "nanogpt",
                                     .suffix = ".bin",
                                     .has_header = false,
                                     .matches = matches,
-                                    .open = open};
+                                    .open = open,
+                                    .output = &kOutput};
 
 }  // namespace lowtide::nanogpt

@@ -1,8 +1,9 @@
-#include "format/npy_tokens.h"
-
+// Tokens in a .npy file: a header of npy.h and integers on one axis. Refuses more than one axis and
+// anything but little-endian integers.
 #include <vector>
 
 #include "format/npy.h"
+#include "format/token_source.h"
 #include "lowtide/error.h"
 
 namespace lowtide::npy_tokens {
@@ -29,6 +30,7 @@ TokenLayout open(const TokenSource& source) {
 
 }  // namespace
 
+extern const TokenFormat kFormat;  // for the list of tokens.cc
 constinit const TokenFormat kFormat{
     .word = npy::kWord, .suffix = ".npy", .matches = matches, .open = open};
 

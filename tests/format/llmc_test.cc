@@ -1,5 +1,3 @@
-#include "format/llmc.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -11,9 +9,11 @@
 namespace lowtide::llmc_test {
 namespace {
 
+constexpr std::size_t kHeaderBytes = 1024;
+
 std::string header_of(std::int32_t magic, std::int32_t version, std::int32_t count) {
   std::string bytes = little_endian(std::vector<std::int32_t>{magic, version, count});
-  bytes.resize(llmc::kHeaderBytes);
+  bytes.resize(kHeaderBytes);
   return bytes;
 }
 
