@@ -1,5 +1,6 @@
 #include "os/sys.h"
 
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -39,6 +40,10 @@ ssize_t real_pread_now(int fd, void* into, std::size_t size, off_t offset) {
 #endif
 }
 
+int real_sync_file_range(int fd, off_t offset, off_t size, unsigned flags) {
+  return ::sync_file_range(fd, offset, size, flags);
+}
+
 int real_fadvise(int fd, off_t offset, off_t size, int advice) {
   const int err = ::posix_fadvise(fd, offset, size, advice);
   if (err == 0) return 0;
@@ -74,6 +79,13 @@ constinit Table table{
     .create = real_create,
     .close = ::close,
     .write = ::write,
+    .pwrite = ::pwrite,
+    .sync_file_range = real_sync_file_range,
+    .fsync = ::fsync,
+    .ftruncate = ::ftruncate,
+    .fchmod = ::fchmod,
+    .flock = ::flock,
+    .unlink = ::unlink,
     .rename = ::rename,
     .pread = real_pread,
     .pread_now = real_pread_now,

@@ -33,6 +33,13 @@ struct Table {
   int (*create)(const char* path, int flags);  // open with O_CREAT, mode 0666 minus the umask
   int (*close)(int fd);
   ssize_t (*write)(int fd, const void* from, std::size_t size);
+  ssize_t (*pwrite)(int fd, const void* from, std::size_t size, off_t offset);
+  int (*sync_file_range)(int fd, off_t offset, off_t size, unsigned flags);
+  int (*fsync)(int fd);
+  int (*ftruncate)(int fd, off_t size);
+  int (*fchmod)(int fd, mode_t mode);
+  int (*flock)(int fd, int operation);
+  int (*unlink)(const char* path);
   int (*rename)(const char* from, const char* to);
   ssize_t (*pread)(int fd, void* into, std::size_t size, off_t offset);
   ssize_t (*pread_now)(int fd, void* into, std::size_t size, off_t offset);  // RWF_NOWAIT

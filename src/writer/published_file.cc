@@ -1,0 +1,185 @@
+#include "writer/published_file.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "core/hash.h"
+#include "lowtide/error.h"
+#include "os/paths.h"
+
+namespace lowtide {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kHiddenEnd = ".lowtide-part";
+constexpr std::size_t kLongestName = 255;  // of every common file system
+constexpr int kTries = 100;
+
+// Behind links, and absolute, so that a program may change its folder meanwhile.
+std::string target_of(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return error ? whole_path(path) : real.string();
+}
+
+std::string hidden_name(const std::string& target) {
+  const fs::path path(target);
+  std::string name = path.filename();
+  if (name.size() + 1 + std::string_view(kHiddenEnd).size() > kLongestName) {
+    std::uint64_t hash = 0;
+    for (const char c : name) hash = hash_with(hash, static_cast<unsigned char>(c));
+    name = std::to_string(hash);
+  }
+  return path.parent_path() / ("." + name + kHiddenEnd);
+}
+
+[[noreturn]] void throw_busy(const std::string& path) {
+  throw IoError(EBUSY, "create", path, std::nullopt, "another writer has it open; close it first");
+}
+
+}  // namespace
+
+PublishedFile::PublishedFile(std::string path, Start start, std::uint64_t chunk_bytes)
+    : path_(std::move(path)) {
+  if (path_.empty() || path_.find('\0') != std::string::npos || path_.ends_with('/')) {
+    throw std::invalid_argument("create: " + (path_.empty() ? "the path is empty" : path_) +
+                                ": not the name of a file");
+  }
+  target_ = target_of(path_);
+  hidden_ = hidden_name(target_);
+  auto opened = std::make_shared<WriteFile>(open(start));
+  here_ = std::make_unique<PerProcess<Here>>(
+      [opened, chunk_bytes] { return std::make_unique<Here>(std::move(*opened), chunk_bytes); });
+  (void)here_->get();
+}
+
+PublishedFile::~PublishedFile() {
+  Here* const here = here_ ? here_->find() : nullptr;
+  if (here == nullptr || published_) return;
+  try {
+    if (here->file.is_at(hidden_)) (void)remove_file(hidden_);
+  } catch (...) {  // the next writer removes it
+  }
+}
+
+WriteFile PublishedFile::open(Start start) {
+  std::optional<WriteFile> old = WriteFile::find(target_, path_);
+  if (old && old->lock() == FileLock::held_by_another) throw_busy(path_);
+  if (!old && start == Start::go_on) throw IoError(ENOENT, "open", path_);
+  if (!old || start == Start::anew) {
+    return open_hidden(old ? std::optional(old->permissions()) : std::nullopt);
+  }
+  if (!remove_stale(hidden_)) throw_busy(path_);
+  published_ = true;
+  old->open_direct(target_);
+  return std::move(*old);
+}
+
+WriteFile PublishedFile::open_hidden(std::optional<std::uint32_t> permissions) {
+  for (int i = 0; i < kTries; ++i) {
+    if (!remove_stale(hidden_)) throw_busy(path_);
+    try {
+      WriteFile file = WriteFile::create(hidden_, path_);
+      // Another writer may have taken it for a stale one in the meantime.
+      if (file.lock() == FileLock::held_by_another || !file.is_at(hidden_)) continue;
+      try {
+        if (permissions) file.set_permissions(*permissions);
+        file.open_direct(hidden_);
+      } catch (...) {
+        (void)remove_file(hidden_);
+        throw;
+      }
+      return file;
+    } catch (const IoError& error) {
+      if (error.err != EEXIST) throw;
+    }
+  }
+  throw_busy(path_);
+}
+
+// False: its writer lives.
+bool PublishedFile::remove_stale(const std::string& hidden) {
+  std::optional<WriteFile> stale = WriteFile::find(hidden, path_);
+  if (!stale) return true;
+  if (stale->lock() == FileLock::held_by_another) return false;
+  if (!stale->is_at(hidden)) return true;
+  const int err = remove_file(hidden);
+  if (err != 0) throw IoError(err, "remove", hidden);
+  return true;
+}
+
+PublishedFile::Here& PublishedFile::here() {
+  Here* const here = here_->find();
+  if (here != nullptr) return *here;
+  throw std::invalid_argument(path_ +
+                              ": the writer belongs to the process that created it, and this one "
+                              "was forked from it; create one here");
+}
+
+template <typename Call>
+void PublishedFile::guarded(Call call) {
+  Here& mine = here();
+  {
+    const MutexLock lock(mine.mutex);
+    if (mine.failure) {
+      throw IoError(mine.failure_err, "write", path_, std::nullopt,
+                    "an earlier write failed (" + *mine.failure + "), so nothing is published");
+    }
+  }
+  try {
+    call(mine);
+  } catch (const IoError& error) {
+    const MutexLock lock(mine.mutex);
+    if (!mine.failure) {
+      mine.failure = error.reason;
+      mine.failure_err = error.err;
+    }
+    throw;
+  }
+}
+
+void PublishedFile::write(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
+  guarded([&](Here& mine) {
+    const std::uint64_t cached = mine.file.write(offset_bytes, bytes);
+    mine.behind.wrote(offset_bytes, bytes.size(), cached);
+  });
+}
+
+void PublishedFile::read_exact(std::uint64_t offset_bytes, std::span<std::byte> out) {
+  here().file.read_exact(offset_bytes, out);
+}
+
+std::uint64_t PublishedFile::size_bytes() {
+  return here().file.size_bytes();
+}
+
+void PublishedFile::resize(std::uint64_t size_bytes) {
+  guarded([&](Here& mine) { mine.file.resize(size_bytes); });
+}
+
+void PublishedFile::sync() {
+  guarded([](Here& mine) {
+    mine.behind.drain();
+    mine.file.sync();
+  });
+}
+
+void PublishedFile::publish() {
+  sync();
+  if (published_) return;
+  guarded([this](Here& mine) {
+    if (!mine.file.is_at(hidden_)) {
+      throw IoError(EBUSY, "rename", path_, std::nullopt,
+                    "its temporary file was removed or replaced by another writer");
+    }
+    rename_file(mine.file, hidden_, target_, path_);
+    published_ = true;
+    sync_folder_of(target_, path_);
+  });
+}
+
+}  // namespace lowtide

@@ -1,0 +1,89 @@
+// published_file.h - a file that appears whole under its name, or not at all.
+//
+// It is written under a hidden name beside its target, ".<name>.lowtide-part", and renamed when it
+// is complete and durable. A crash at any moment leaves the old file under the name, or the whole
+// new one. What a crash leaves under the hidden name is removed by the next writer of the same
+// path; a lock on it shows whether its writer still lives.
+//
+// A published file can go on growing in place, and so can an existing one: bytes beyond what its
+// header promises belong to nobody until the header is rewritten.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/mutex.h"
+#include "os/per_process.h"
+#include "os/write_file.h"
+#include "writer/write_behind.h"
+
+namespace lowtide {
+
+// Any thread may write; the other members are for one thread at a time. The first failed write is
+// kept: every later call throws it again, so a file with a gap is never published. In the child of
+// a fork every call but path() is a std::invalid_argument, and the destructor does nothing.
+class PublishedFile {
+ public:
+  enum class Start {
+    anew,       // replaces what is there, when it is published
+    go_on,      // in place; IoError(ENOENT) if there is none
+    go_on_any,  // in place if there is one, otherwise anew
+  };
+
+  // Refuses at once, with an IoError, a target that is a folder or not a regular file, whose folder
+  // is missing, or that may not be written, and IoError(EBUSY) if another writer has it open. A
+  // link stays a link: the file that it names is replaced. `chunk_bytes` bounds the dirty pages: at
+  // most three times as many are held.
+  PublishedFile(std::string path, Start start, std::uint64_t chunk_bytes);
+  // Removes what has not been published.
+  ~PublishedFile();
+  PublishedFile(const PublishedFile&) = delete;
+  PublishedFile& operator=(const PublishedFile&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }  // as the user wrote it
+  [[nodiscard]] bool published() const { return published_; }      // is it under its name?
+
+  // Blocks that are aligned in memory as in the file bypass the page cache.
+  void write(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
+  void read_exact(std::uint64_t offset_bytes, std::span<std::byte> out);
+  [[nodiscard]] std::uint64_t size_bytes();
+  // New bytes are zeros and take no space.
+  void resize(std::uint64_t size_bytes);
+
+  // All bytes written so far are durable, under whichever name the file has.
+  void sync();
+  // sync(), then the file has its name, durably. After the first time this is sync(). A file of
+  // several parts calls sync() on each, then publish() on each, the index last.
+  void publish();
+
+ private:
+  struct Here {
+    Here(WriteFile&& opened, std::uint64_t chunk_bytes)
+        : file(std::move(opened)), behind(file, chunk_bytes) {}
+    WriteFile file;
+    WriteBehind behind;
+    Mutex mutex;
+    std::optional<std::string> failure LOWTIDE_GUARDED_BY(mutex);
+    int failure_err LOWTIDE_GUARDED_BY(mutex) = 0;
+  };
+  [[nodiscard]] WriteFile open(Start start);
+  [[nodiscard]] WriteFile open_hidden(std::optional<std::uint32_t> permissions);
+  [[nodiscard]] bool remove_stale(const std::string& hidden);
+  [[nodiscard]] Here& here();
+  // Runs `call` unless an earlier one failed, and keeps its failure.
+  template <typename Call>
+  void guarded(Call call);
+
+  const std::string path_;
+  std::string target_;  // behind links
+  std::string hidden_;
+  std::atomic<bool> published_ = false;
+  std::unique_ptr<PerProcess<Here>> here_;
+};
+
+}  // namespace lowtide
