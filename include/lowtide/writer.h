@@ -1,0 +1,115 @@
+// writer.h - writes arrays that are bigger than memory, in any order, with flat memory use.
+//
+// auto writer = lowtide::ArrayWriter::create("out.npy", {.dtype = "float32", .row_shape =
+// {{162}}}); writer.append(count, bytes); writer.close();  // now, and not before, "out.npy" is
+// there
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lowtide/dtype.h"
+#include "lowtide/options.h"
+
+namespace lowtide {
+
+struct CreateOptions {
+  // Type of the elements: "float32", "<f4", or the descr of a .npy header. Required, except to
+  // append to an existing file, whose dtype it must then match.
+  std::optional<std::string> dtype = std::nullopt;
+  // The first axis. nullopt: as many rows as are appended.
+  std::optional<std::uint64_t> rows = std::nullopt;
+  // The other axes; empty for a one-dimensional array. nullopt: set_row_shape() says it before the
+  // first rows come.
+  std::optional<std::vector<std::uint64_t>> row_shape = std::nullopt;
+  // Requires `rows`.
+  bool fortran_order = false;
+  // Adds rows to a file that exists, in place. If there is none, one is created.
+  bool append = false;
+  // The most that the writer holds, in bytes: gathered rows and pages that are not on the disk yet.
+  // 0: default_memory_bytes().
+  std::uint64_t memory_bytes = 0;
+};
+
+// What was written so far. The counters only grow.
+struct WriteStats {
+  std::uint64_t bytes_given = 0;    // by you
+  std::uint64_t bytes_written = 0;  // passed to the operating system
+  std::uint64_t writes = 0;         // in this many requests
+  std::uint64_t wait_ns = 0;        // time that your threads spent in write, append, commit, close
+  std::uint64_t memory_limit_bytes = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> memory_claims;  // bytes that we hold, by name
+};
+
+// An array that is being written to a .npy file.
+//
+// The file is written under a hidden name beside its path and renamed when it is complete and
+// durable, by close() or the first commit(). So a reader, or a crash at any moment, finds the old
+// file or the whole new one. A writer that is destroyed without close() leaves what was last
+// committed, or the old file. One path has one writer: a second one is an IoError (EBUSY).
+//
+// Rows are whole and in C order; with fortran_order the rows of one call are in Fortran order
+// together, as they are in the file. Rows that nobody writes are zeros. Any number of threads may
+// write at the same time; if two write the same row, either may win. After an IoError the writer is
+// broken: every later call throws, and nothing more is published.
+//
+// In the child of a fork every call throws std::invalid_argument, and the destructor does nothing.
+class ArrayWriter {
+ public:
+  class Impl;
+
+  // Throws IoError at once if the file cannot be created there, FormatError if an existing file
+  // does not allow rows to be added, and std::invalid_argument if an option is wrong, contradicts
+  // the existing file, or memory_bytes is too small.
+  [[nodiscard]] static ArrayWriter create(const std::string& path,
+                                          const CreateOptions& options = {});
+  ArrayWriter(ArrayWriter&&) noexcept;
+  ArrayWriter& operator=(ArrayWriter&&) noexcept;
+  ~ArrayWriter();  // as abandon()
+
+  [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] const DType& dtype() const;
+  [[nodiscard]] bool fortran_order() const;
+  // The first axis is rows().
+  [[nodiscard]] std::vector<std::uint64_t> shape() const;
+  // The rows of the array: as created, or as many as were appended so far.
+  [[nodiscard]] std::uint64_t rows() const;
+  // The row after the last one that was written: append() continues there.
+  [[nodiscard]] std::uint64_t next_row() const;
+  [[nodiscard]] std::uint64_t row_bytes() const;
+  [[nodiscard]] bool has_row_shape() const;
+  // Only if create() was told none; std::invalid_argument if it contradicts what is known.
+  void set_row_shape(std::vector<std::uint64_t> row_shape);
+
+  // Writes rows first .. first + count - 1, which must be below rows(). `bytes` has count *
+  // row_bytes() bytes. Throws std::out_of_range, std::invalid_argument and IoError.
+  void write(std::uint64_t first, std::uint64_t count, std::span<const std::byte> bytes);
+  // Row i of `bytes` becomes row rows[i] of the array. The last of equal ones wins. Nothing is
+  // written if one is out of range. Throws as write().
+  void write_rows(RowList rows, std::span<const std::byte> bytes);
+  // Writes rows after the last one that was written, and returns the first of them. Rows that
+  // several threads append are in the order in which they called.
+  std::uint64_t append(std::uint64_t count, std::span<const std::byte> bytes);
+
+  // What was written until now is durable and readable under the path, as an array of next_row()
+  // rows (in Fortran order, of all rows). Waits for the disk.
+  void commit();
+  // Writes what is left and publishes the array. Later calls do nothing.
+  void close();
+  // Drops what was not committed, and closes. Never throws.
+  void abandon() noexcept;
+  [[nodiscard]] bool closed() const;
+  [[nodiscard]] WriteStats stats() const;
+
+ private:
+  explicit ArrayWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lowtide

@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "lowtide/error.h"
+#include "lowtide/writer.h"
+#include "os/temp_folder.h"
+#include "support/forked.h"
+#include "support/npy_file.h"
+#include "support/thrown.h"
+#include "writer/faulty_calls.h"
+#include "writer/written_array.h"
+
+namespace lowtide::writer_trouble_test {
+namespace {
+
+using Names = std::set<std::string>;
+
+// Rows of three bytes.
+CreateOptions triples(std::optional<std::uint64_t> rows = std::nullopt, bool append = false) {
+  return {.dtype = "uint8",
+          .rows = rows,
+          .row_shape = std::vector<std::uint64_t>{3},
+          .append = append,
+          .memory_bytes = 1 << 20};
+}
+
+void append_text(ArrayWriter& writer, const std::string& text) {
+  writer.append(text.size() / 3, bytes_of(text));
+}
+
+std::string zeros(std::size_t count) {
+  return std::string(count, '\0');
+}
+
+TEST(WriterTrouble, IsOldOrNewAfterTroubleAtAnyCallOfCreate) {
+  const TempFolder folder;
+  const std::string path = folder / "a.npy";
+  const std::string text = pattern(120'000);
+  expect_all_or_nothing(
+      folder.path(), [&] { folder.write("a.npy", npy_text("|u1", {1, 3}, "old")); },
+      [&] {
+        ArrayWriter writer = ArrayWriter::create(path, triples(50'000));
+        writer.write(7, 40'000, bytes_of(text));
+        writer.close();
+      },
+      [&](bool whole) {
+        const std::string found = written(path);
+        EXPECT_TRUE(found == "(50000, 3) " + zeros(21) + text + zeros(150'000 - 120'000 - 21) ||
+                    (!whole && found == "(1, 3) old"))
+            << found.size();
+      });
+}
+
+TEST(WriterTrouble, HasWholeCommitsAfterTroubleAtAnyCallOfAppend) {
+  const TempFolder folder;
+  const std::string path = folder / "a.npy";
+  const std::string text = pattern(60'000);
+  const auto rows = [&](std::size_t count) { return text.substr(0, count * 3); };
+  // Goes on wherever the file ends, as a program does after a crash.
+  const auto grow = [&] {
+    ArrayWriter writer = ArrayWriter::create(path, triples(std::nullopt, true));
+    while (writer.next_row() < 20'000) {
+      const std::uint64_t row = writer.next_row();
+      writer.append(9'900, bytes_of(text).subspan(row * 3, 9'900 * 3));
+      if (row < 10'000) writer.commit();
+    }
+    writer.close();
+  };
+  expect_all_or_nothing(
+      folder.path(), [&] { folder.write("a.npy", npy_text("|u1", {200, 3}, rows(200))); }, grow,
+      [&](bool whole) {
+        const std::string found = written(path);
+        EXPECT_TRUE(
+            found == "(20000, 3) " + rows(20'000) ||
+            (!whole && (found == "(200, 3) " + rows(200) || found == "(10100, 3) " + rows(10'100))))
+            << found.substr(0, 12);
+      });
+}
+
+TEST(WriterTrouble, LeavesNothingAfterAFullDisk) {
+  const TempFolder folder;
+  const std::string path = folder / "a.npy";
+  {
+    ArrayWriter writer = ArrayWriter::create(path, triples());
+    append_text(writer, "abc");
+    const sys::Fault fault(
+        sys::table.pwrite, +[](int, const void*, std::size_t, off_t) -> ssize_t {
+          errno = ENOSPC;
+          return -1;
+        });
+    EXPECT_EQ(caught<IoError>([&] { writer.close(); })->err, ENOSPC);
+    EXPECT_TRUE(writer.closed());
+  }
+  EXPECT_EQ(names_in(folder.path()), Names{});
+}
+
+TEST(WriterTrouble, BelongsToTheProcessThatMadeIt) {
+  const TempFolder folder;
+  ArrayWriter writer = ArrayWriter::create(folder / "a.npy", triples());
+  append_text(writer, "abc");
+  expect_success(start_child([&] {
+    const std::string said = thrown<std::invalid_argument>([&] { append_text(writer, "abc"); });
+    const ArrayWriter gone = std::move(writer);
+    return said.find("forked") != std::string::npos && gone.closed() ? 0 : 1;
+  }));
+  writer.close();
+  EXPECT_EQ(written(folder / "a.npy"), "(1, 3) abc");
+}
+
+}  // namespace
+}  // namespace lowtide::writer_trouble_test
