@@ -30,6 +30,9 @@ struct TokenWriterOptions {
   // The type of the tokens in the file: NumPy's descr or name, such as "uint16". Each format lists
   // in its message which ones it can store.
   std::string dtype;
+  // Continues an existing file of the same format and dtype; without one, a new file is begun. The
+  // old tokens are copied into the new file, so that the old one stays whole until close().
+  bool append = false;
   // The most that the writer holds, in bytes, however many documents there are. 0: 256 MiB, or an
   // eighth of the memory that this process may use if that is less.
   std::uint64_t memory_bytes = 0;
@@ -52,7 +55,9 @@ class TokenWriter {
   class Impl;
 
   // Begins the files. Throws IoError (no such folder, no permission, another writer of this path),
-  // and std::invalid_argument for a wrong option or too little memory.
+  // std::invalid_argument for a wrong option or too little memory, and FormatError for an existing
+  // file that cannot be continued: of another format or dtype, or with several sequences per
+  // document.
   [[nodiscard]] static TokenWriter create(const std::string& path,
                                           const TokenWriterOptions& options);
 
@@ -70,7 +75,8 @@ class TokenWriter {
     append(TokenList(std::span<const typename Tokens::value_type>(tokens)));
   }
 
-  // What was written so far.
+  // What the file will hold so far, with what an old file held that is continued. If the format
+  // does not record documents, those of the old file are not counted.
   [[nodiscard]] std::uint64_t tokens() const;
   [[nodiscard]] std::uint64_t documents() const;
 

@@ -18,10 +18,12 @@ namespace {
 using OwnedTokenWriter = Owned<TokenWriter>;
 
 OwnedTokenWriter create_token_writer(const nb::bytes& path, std::string format, std::string dtype,
-                                     std::uint64_t memory_bytes) {
+                                     bool append, std::uint64_t memory_bytes) {
   const std::string name(path.c_str(), path.size());
-  const TokenWriterOptions options{
-      .format = std::move(format), .dtype = std::move(dtype), .memory_bytes = memory_bytes};
+  const TokenWriterOptions options{.format = std::move(format),
+                                   .dtype = std::move(dtype),
+                                   .append = append,
+                                   .memory_bytes = memory_bytes};
   const Unlocked unlocked;
   return TokenWriter::create(name, options);
 }
@@ -61,7 +63,7 @@ nb::dict writer_claims(const OwnedTokenWriter& writer) {
 void bind_token_writer(nb::module_& module) {
   nb::class_<OwnedTokenWriter>(module, "TokenWriter")
       .def_static("create", &create_token_writer, "path"_a, nb::kw_only(), "format"_a, "dtype"_a,
-                  "memory_bytes"_a = 0)
+                  "append"_a = false, "memory_bytes"_a = 0)
       .def("append", &append_tokens, "tokens"_a,
            nb::sig("def append(self, tokens: NDArray[typing.Any]) -> None"))
       .def_prop_ro("tokens", &TokenWriter::tokens)

@@ -34,6 +34,8 @@ class TokenWriter(Closing):
         path: The data file. A Megatron index is written beside it, with the suffix .idx.
         format: "nanogpt", "llmc", "megatron" or "olmo".
         dtype: Integer type of the tokens in the file.
+        append: Continues an existing file of the same format and dtype, or begins one. Its tokens
+            are copied into the new file first, so that the old one stays whole until `close`.
         memory: Most memory that the writer may hold, in bytes or as text such as "1MiB". Default:
             256 MiB, or an eighth of the memory that this process may use if that is less.
 
@@ -41,6 +43,8 @@ class TokenWriter(Closing):
         OSError: The folder does not exist or is not writable, or another writer has this path.
         ValueError: The format cannot store `dtype`, an argument is invalid, or `memory` is too
             small.
+        FormatError: The file to continue has another format or dtype, or several sequences per
+            document.
         TypeError: An argument has the wrong type.
     """
 
@@ -51,6 +55,7 @@ class TokenWriter(Closing):
         path: Path,
         format: str,
         dtype: npt.DTypeLike,
+        append: bool = False,
         memory: int | str | None = None,
     ) -> None:
         if not isinstance(path, (str, bytes, os.PathLike)):
@@ -62,6 +67,7 @@ class TokenWriter(Closing):
             name,
             format=word,
             dtype=self._dtype.name,
+            append=_arguments.flag(append, "append"),
             memory_bytes=_arguments.memory_bytes(memory),
         )
 
@@ -140,12 +146,12 @@ class TokenWriter(Closing):
 
     @property
     def tokens(self) -> int:
-        """Number of tokens written so far."""
+        """Number of tokens so far, with those of a file that is continued."""
         return self._core.tokens
 
     @property
     def documents(self) -> int:
-        """Number of documents written so far."""
+        """Number of documents so far; a continued file counts if its format records them."""
         return self._core.documents
 
     @property

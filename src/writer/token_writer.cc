@@ -52,13 +52,15 @@ TokenWriter::Impl::Impl(const std::string& path, const TokenWriterOptions& optio
                                 " for the index of this file, which has none in format " +
                                 target.format + "; remove that one, or choose another name");
   }
-  live_ = std::make_unique<PerProcess<Live>>([this] { return open(); });
+  // Called once: only find() is used after this.
+  live_ = std::make_unique<PerProcess<Live>>([&] { return open(options.append); });
   (void)live_->get();
 }
 
-std::unique_ptr<TokenWriter::Impl::Live> TokenWriter::Impl::open() const {
+std::unique_ptr<TokenWriter::Impl::Live> TokenWriter::Impl::open(bool append) {
   auto live = std::make_unique<Live>(memory_bytes);
-  const MutexLock lock(live->mutex);
+  Live& mine = *live;
+  const MutexLock lock(mine.mutex);
   const std::uint64_t buffer_bytes = part_of(memory_bytes, 8, kMostBufferBytes);
   const std::uint64_t chunk_bytes = part_of(memory_bytes, 16, kMostChunkBytes);
   std::vector<Budget::Entry> entries{{.what = "the write buffer", .bytes = buffer_bytes},
@@ -67,15 +69,49 @@ std::unique_ptr<TokenWriter::Impl::Live> TokenWriter::Impl::open() const {
     entries.push_back({.what = "the write buffer of the index", .bytes = buffer_bytes});
     entries.push_back({.what = "dirty pages of the index", .bytes = kChunks * chunk_bytes});
   }
-  live->claims = live->budget.claim_all(entries);
+  mine.claims = mine.budget.claim_all(entries);
   if (target.output->index != nullptr) recover_pair(target.data_path, target.index_path);
-  live->data = std::make_unique<Part>(target.data_path, buffer_bytes, chunk_bytes);
-  live->data->output.append_zeros(target.output->header_bytes);
+  mine.data = std::make_unique<Part>(target.data_path, buffer_bytes, chunk_bytes);
+  mine.data->output.append_zeros(target.output->header_bytes);
   if (target.output->index != nullptr) {
-    live->index = std::make_unique<Part>(target.index_path, buffer_bytes, chunk_bytes);
-    live->index->output.append_zeros(target.output->index->header_bytes);
+    mine.index = std::make_unique<Part>(target.index_path, buffer_bytes, chunk_bytes);
+    mine.index->output.append_zeros(target.output->index->header_bytes);
   }
+  // After the files are locked: nobody else publishes from now on.
+  const std::optional<OldTokens> old = append ? OldTokens::find(target) : std::nullopt;
+  if (old) copy_old(mine, *old);
   return live;
+}
+
+void TokenWriter::Impl::copy_old(Live& mine, const OldTokens& old) {
+  SequentialOutput& data = mine.data->output;
+  const std::uint64_t size_bytes = old.tokens() * token_bytes(target.type);
+  for (std::uint64_t done_bytes = 0; done_bytes < size_bytes;) {
+    const std::span<std::byte> room = data.room();
+    const std::uint64_t now = std::min<std::uint64_t>(room.size(), size_bytes - done_bytes);
+    old.read(done_bytes, room.first(now));
+    data.filled(now);
+    done_bytes += now;
+  }
+  SequentialOutput* const index = mine.index ? &mine.index->output : nullptr;
+  old.for_documents([&](std::uint64_t count) { add_document(index, count); });
+  tokens = old.tokens();
+}
+
+// Counts a document whose tokens are written, and adds it to the index.
+void TokenWriter::Impl::add_document(SequentialOutput* index, std::uint64_t count) {
+  if (index != nullptr) {
+    const IndexColumn& column = target.output->index->columns.front();
+    std::byte entry[64];
+    column.store({.number = documents,
+                  .first_token = tokens,
+                  .tokens = count,
+                  .item_bytes = token_bytes(target.type)},
+                 entry);
+    index->append(std::span(entry).first(column.entry_bytes));
+  }
+  tokens += count;
+  ++documents;
 }
 
 TokenWriter::Impl::Live& TokenWriter::Impl::live() const {
@@ -125,30 +161,22 @@ void TokenWriter::Impl::append(TokenType type, const std::byte* from, std::uint6
     mine.failure = std::current_exception();
     throw;
   }
-  tokens += count;
-  ++documents;
 }
 
 void TokenWriter::Impl::store(Live& mine, TokenType type, const std::byte* from,
                               std::uint64_t count) {
-  const DocumentPlace place{.number = documents,
-                            .first_token = tokens,
-                            .tokens = count,
-                            .item_bytes = token_bytes(target.type)};
+  const std::uint64_t item_bytes = token_bytes(target.type);
   SequentialOutput& data = mine.data->output;
-  while (count > 0) {
+  for (std::uint64_t left = count; left > 0;) {
+    // Headers and buffers have whole numbers of tokens, so the room is never smaller than one.
     const std::span<std::byte> room = data.room();
-    const std::uint64_t now = std::min<std::uint64_t>(count, room.size() / place.item_bytes);
+    const std::uint64_t now = std::min<std::uint64_t>(left, room.size() / item_bytes);
     store_tokens(type, from, now, target.type, room.data());
-    data.filled(now * place.item_bytes);
+    data.filled(now * item_bytes);
     from += now * token_bytes(type);
-    count -= now;
+    left -= now;
   }
-  if (!mine.index) return;
-  const IndexColumn& column = target.output->index->columns.front();
-  std::byte entry[64];
-  column.store(place, entry);
-  mine.index->output.append(std::span(entry).first(column.entry_bytes));
+  add_document(mine.index ? &mine.index->output : nullptr, count);
 }
 
 void TokenWriter::Impl::finish(Live& mine) {

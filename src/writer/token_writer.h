@@ -17,6 +17,7 @@
 #include "lowtide/token_writer.h"
 #include "os/memory.h"
 #include "os/per_process.h"
+#include "writer/old_tokens.h"
 #include "writer/published_file.h"
 #include "writer/sequential_output.h"
 
@@ -55,9 +56,11 @@ class TokenWriter::Impl {
     std::unique_ptr<Part> index LOWTIDE_GUARDED_BY(mutex);
     std::exception_ptr failure LOWTIDE_GUARDED_BY(mutex);
   };
-  [[nodiscard]] std::unique_ptr<Live> open() const;
+  [[nodiscard]] std::unique_ptr<Live> open(bool append);
   [[nodiscard]] Live& live() const;
   void check_usable(Live& live) const LOWTIDE_REQUIRES(live.mutex);
+  void copy_old(Live& live, const OldTokens& old) LOWTIDE_REQUIRES(live.mutex);
+  void add_document(SequentialOutput* index, std::uint64_t count);
   void check_count(std::uint64_t count) const;
   void store(Live& live, TokenType type, const std::byte* from, std::uint64_t count)
       LOWTIDE_REQUIRES(live.mutex);

@@ -94,6 +94,45 @@ def test_llmc_readers_find_the_header_that_they_check(tmp_path):
     assert tokens.tolist() == list(range(1000))
 
 
+@pytest.mark.parametrize(("form", "dtype"), IN_FILES)
+def test_append_continues_a_file(tmp_path, form, dtype):
+    path = tmp_path / NAMES[form]
+    first, second = [[1, 2], [], [3] * 50_000], [[4], [5, 6]]
+    for documents in (first, second):
+        with lt.TokenWriter(path, form, dtype, append=True, memory="256KiB") as w:
+            w.extend(documents)
+    assert w.tokens == 50_005
+    assert w.documents == (5 if form == "megatron" else 2)
+    appended = path.read_bytes()
+    with lt.tokens(path, dtype=dtype) as t:
+        assert form != "megatron" or read_documents(t) == first + second
+    index = [(tmp_path / name).read_bytes() for name in ["t.idx"] if form == "megatron"]
+    with lt.TokenWriter(path, form, dtype) as w:
+        w.extend(first + second)
+    assert path.read_bytes() == appended
+    assert [(tmp_path / name).read_bytes() for name in ["t.idx"] if form == "megatron"] == index
+
+
+def test_append_refuses_other_files(tmp_path):
+    path = tmp_path / "t.bin"
+    write_llmc(path, np.arange(10))
+    with pytest.raises(lt.FormatError, match="found the header of 'llmc'"):
+        lt.TokenWriter(path, "nanogpt", "uint16", append=True)
+    with pytest.raises(lt.FormatError, match="the header says '<u2'"):
+        lt.TokenWriter(path, "llmc", "uint32", append=True)
+    with pytest.raises(FileNotFoundError, match="idx"):
+        lt.TokenWriter(path, "megatron", "uint16", append=True)
+    with pytest.raises(TypeError, match="append must be a bool"):
+        lt.TokenWriter(path, "llmc", "uint16", append=1)
+    write_megatron(path, [np.arange(3), np.arange(4)])
+    index = bytearray((tmp_path / "t.idx").read_bytes())
+    index[-16:-8] = (0).to_bytes(8, "little")  # the second document has both sequences
+    (tmp_path / "t.idx").write_bytes(index)
+    with pytest.raises(lt.FormatError, match="document 1: expected one sequence per document"):
+        lt.TokenWriter(path, "megatron", "uint16", append=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.bin", "t.idx"]
+
+
 @pytest.mark.parametrize(
     "tokens",
     [
