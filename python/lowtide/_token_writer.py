@@ -31,8 +31,9 @@ class TokenWriter(Closing):
     lock. A writer cannot be pickled, and the child of a fork cannot use it.
 
     Args:
-        path: The data file. A Megatron index is written beside it, with the suffix .idx.
-        format: "nanogpt", "llmc", "megatron" or "olmo".
+        path: The data file. An index is written beside it: Megatron's ends in .idx,
+            datatrove's in .ds.index.
+        format: "nanogpt", "llmc", "megatron", "olmo" or "datatrove".
         dtype: Integer type of the tokens in the file.
         append: Continues an existing file of the same format and dtype, or begins one. Its tokens
             are copied into the new file first, so that the old one stays whole until `close`.

@@ -55,9 +55,9 @@ std::optional<OldTokens> OldTokens::find(const TokenTarget& target) {
   if (!path_exists(path)) return std::nullopt;
   auto data = std::make_shared<File>(path);
   const bool has_index = !target.index_path.empty();
-  if (data->shard().size_bytes == 0 && !has_index) return std::nullopt;
   // Megatron's reader does not open empty data; its index says the same.
   const std::shared_ptr<File> first = has_index ? std::make_shared<File>(target.index_path) : data;
+  if (first->shard().size_bytes == 0) return std::nullopt;
   TokenLayout layout =
       open_token_layout(old_file(first), old_file_beside,
                         {.dtype = target.totals(0, 0).dtype, .format = target.format});
@@ -85,6 +85,15 @@ void OldTokens::for_documents(const std::function<void(std::uint64_t tokens)>& u
                       ": expected one sequence per document, found another number; only such a "
                       "file can be continued");
   };
+  std::uint64_t before_tokens = 0;
+  if (index.ends_in_tokens) {
+    Entries ends(file, index.documents_offset_bytes, index.documents);
+    for (std::uint64_t d = 0; d < index.documents; ++d) {
+      const std::uint64_t end = ends.at(d);
+      use(end - std::exchange(before_tokens, end));
+    }
+    return;
+  }
   if (index.documents != index.sequences) fail(0);
   Entries boundaries(file, index.documents_offset_bytes, index.documents);
   Entries pointers(file, index.pointers_offset_bytes, index.sequences);

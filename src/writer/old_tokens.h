@@ -15,7 +15,7 @@ namespace lowtide {
 // Reads an existing file of the same format. One thread at a time.
 class OldTokens {
  public:
-  // nullopt if there is no such file, or an empty one without an index. Throws FormatError for
+  // nullopt if there is no such file, or an empty one. Throws FormatError for
   // another format or dtype, and for an index that Lowtide does not write: documents of several
   // sequences, or sequences that are not one after the other. Throws IoError.
   [[nodiscard]] static std::optional<OldTokens> find(const TokenTarget& target);

@@ -46,7 +46,7 @@ std::string index_of(const TokenTarget& target, const TokenTotals& totals, const
     ++place.number;
   }
   std::string out(index.header_bytes, 'x');
-  index.store_header(totals, std::as_writable_bytes(std::span(out)));
+  if (!out.empty()) index.store_header(totals, std::as_writable_bytes(std::span(out)));
   out += column;
   std::vector<std::byte> room(room_bytes);
   make_columns(
@@ -93,11 +93,19 @@ TEST(TokenOutput, IsTheIndexThatTheToolsWrite) {
   }
 }
 
+TEST(TokenOutput, IsTheEndsOfDatatrove) {
+  const Lengths lengths{5, 0, 2};
+  const TokenTarget target = target_of("t.ds", "datatrove", "uint32");
+  EXPECT_EQ(target.index_path, "t.ds.index");
+  EXPECT_EQ(index_of(target, totals_of(target, lengths), lengths),
+            little_endian(std::vector<std::uint64_t>{5, 5, 7}));
+}
+
 TEST(TokenOutput, IsReadBackAsItWasMeant) {
   for (const std::string_view word : writable_token_words()) {
     for (std::size_t i = 0; i < kTokenTypes; ++i) {
       const std::string dtype(kTokenTypeTable[i].name);
-      const std::string path = word == "olmo" ? "t.npy" : "t.bin";
+      const std::string path = word == "olmo" ? "t.npy" : word == "datatrove" ? "t.ds" : "t.bin";
       TokenTarget target;
       try {
         target = target_of(path, std::string(word), dtype);
@@ -173,12 +181,14 @@ TEST(TokenOutput, RefusesWhatAFormatCannotStore) {
             "dtype: expected one that llmc files store (uint16, uint32), found '<i8'");
   EXPECT_EQ(refused("t.bin", "nanogpt", "float32").substr(0, 20), "dtype: expected one ");
   EXPECT_EQ(refused("t.bin", "nanogpt", ">u2").substr(0, 20), "dtype: expected one ");
-  EXPECT_EQ(refused("t.bin", "mds", "uint16"),
-            "format: expected one that can be written (megatron, llmc, olmo, nanogpt), found "
-            "'mds'");
-  EXPECT_EQ(refused("t.npy", "npy", "uint16"),
-            "format: expected one that can be written (megatron, llmc, olmo, nanogpt), found "
-            "'npy', which is only read");
+  EXPECT_EQ(
+      refused("t.bin", "mds", "uint16"),
+      "format: expected one that can be written (megatron, llmc, datatrove, olmo, nanogpt), found "
+      "'mds'");
+  EXPECT_EQ(
+      refused("t.npy", "npy", "uint16"),
+      "format: expected one that can be written (megatron, llmc, datatrove, olmo, nanogpt), found "
+      "'npy', which is only read");
   EXPECT_EQ(refused("t.bin", "raw", "uint16"), "no error, but nanogpt");
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import lowtide as lt
 import numpy as np
@@ -15,9 +16,17 @@ TYPES = {
     "nanogpt": ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"],
     "olmo": ["u1", "u2", "u4", "u8"],
     "llmc": ["u2", "u4"],
+    "datatrove": ["u2", "u4"],
     "megatron": ["u1", "i1", "u2", "i2", "i4", "i8"],
 }
-NAMES = {"nanogpt": "t.bin", "olmo": "t.npy", "llmc": "t.bin", "megatron": "t.bin"}
+NAMES = {
+    "nanogpt": "t.bin",
+    "olmo": "t.npy",
+    "llmc": "t.bin",
+    "megatron": "t.bin",
+    "datatrove": "t.ds",
+}
+INDEXES = {"megatron": "t.idx", "datatrove": "t.ds.index"}
 IN_FILES = [(form, dtype) for form, types in TYPES.items() for dtype in types]
 
 
@@ -59,7 +68,7 @@ def test_what_is_written_is_read_back(tmp_path, case):
         assert t.format == form
         assert t.dtype == np.dtype(dtype)
         assert t[:].tolist() == whole
-        if form == "megatron":
+        if form in INDEXES:
             assert read_documents(t) == documents
     lt.check(path, dtype=dtype)
 
@@ -76,6 +85,8 @@ def test_the_bytes_are_those_of_the_tools(tmp_path, form, dtype):
         write_megatron(theirs, documents, dtype=dtype)
     else:
         write_nanogpt(theirs, tokens, f"<{dtype}")
+    if form == "datatrove":  # struct.pack of all ends
+        np.cumsum([len(d) for d in documents]).astype("<u8").tofile(tmp_path / "theirs.idx")
     with lt.TokenWriter(tmp_path / NAMES[form], form, dtype) as w:
         w.extend(documents)
     for name, path in zip(["theirs.bin", "theirs.idx"], w.paths, strict=False):
@@ -102,15 +113,15 @@ def test_append_continues_a_file(tmp_path, form, dtype):
         with lt.TokenWriter(path, form, dtype, append=True, memory="256KiB") as w:
             w.extend(documents)
     assert w.tokens == 50_005
-    assert w.documents == (5 if form == "megatron" else 2)
+    assert w.documents == (5 if form in INDEXES else 2)
     appended = path.read_bytes()
     with lt.tokens(path, dtype=dtype) as t:
-        assert form != "megatron" or read_documents(t) == first + second
-    index = [(tmp_path / name).read_bytes() for name in ["t.idx"] if form == "megatron"]
+        assert form not in INDEXES or read_documents(t) == first + second
+    index = [path.read_bytes() for path in map(Path, w.paths[1:])]
     with lt.TokenWriter(path, form, dtype) as w:
         w.extend(first + second)
     assert path.read_bytes() == appended
-    assert [(tmp_path / name).read_bytes() for name in ["t.idx"] if form == "megatron"] == index
+    assert [path.read_bytes() for path in map(Path, w.paths[1:])] == index
 
 
 def test_append_refuses_other_files(tmp_path):

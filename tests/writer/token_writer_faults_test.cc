@@ -92,8 +92,9 @@ void expect_no_half_file(const Case& one, bool has_old) {
 
 TEST(TokenWriterFaults, LeaveTheOldFilesOrTheWholeNewOnes) {
   const QuickSyncs quick;
-  for (const Case& one : {Case{"nanogpt", "t.bin"}, Case{"llmc", "t.bin"},
-                          Case{"megatron", "t.bin"}, Case{"olmo", "t.npy"}}) {
+  for (const Case& one :
+       {Case{"nanogpt", "t.bin"}, Case{"llmc", "t.bin"}, Case{"megatron", "t.bin"},
+        Case{"olmo", "t.npy"}, Case{"datatrove", "t.ds"}}) {
     expect_no_half_file(one, /*has_old=*/true);
     if (HasFailure()) return;
   }

@@ -32,7 +32,7 @@ TokenWriter make(const std::string& path, const std::string& format,
 }
 
 std::string path_for(const TempFolder& folder, std::string_view format) {
-  return folder / (format == "olmo" ? "t.npy" : "t.bin");
+  return folder / (format == "olmo" ? "t.npy" : format == "datatrove" ? "t.ds" : "t.bin");
 }
 
 void write_all(const std::string& path, std::string_view format,
