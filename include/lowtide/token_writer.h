@@ -92,7 +92,7 @@ class TokenWriter {
   // final name.
   void close();
   // Removes what was written; an old file stays. Does nothing after close().
-  void discard() noexcept;
+  void abandon() noexcept;
   // Whether one of the two was called.
   [[nodiscard]] bool closed() const;
 

@@ -66,6 +66,7 @@ void bind_loader(nb::module_& module);
 void bind_profile(nb::module_& module);
 void bind_inspect(nb::module_& module);
 void bind_ceiling(nb::module_& module);
+void bind_writer(nb::module_& module);
 
 [[nodiscard]] nb::dict stats_dict(const Stats& stats);
 

@@ -79,6 +79,7 @@ NB_MODULE(_core, module) {
   lowtide::python::bind_profile(module);
   lowtide::python::bind_inspect(module);
   lowtide::python::bind_ceiling(module);
+  lowtide::python::bind_writer(module);
   module.def("version", &lowtide::version);
   module.def(
       "parse_bytes", [](const std::string& text) { return lowtide::parse_bytes(text); }, "text"_a);

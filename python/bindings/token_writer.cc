@@ -75,7 +75,7 @@ void bind_token_writer(nb::module_& module) {
       .def_prop_ro("memory_bytes", &TokenWriter::memory_bytes)
       .def("memory_claims", &writer_claims, nb::sig("def memory_claims(self) -> dict[str, int]"))
       .def("close", &TokenWriter::close, nb::call_guard<Unlocked>())
-      .def("discard", &TokenWriter::discard, nb::call_guard<Unlocked>())
+      .def("abandon", &TokenWriter::abandon, nb::call_guard<Unlocked>())
       .def_prop_ro("closed", &TokenWriter::closed);
 }
 

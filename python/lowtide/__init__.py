@@ -1,4 +1,4 @@
-"""Reads arrays and token files that are bigger than memory, in any order, with flat memory use.
+"""Reads and writes arrays bigger than memory, and reads token files, with flat memory use.
 
 ```python
 import lowtide as lt
@@ -14,6 +14,9 @@ x, y = loader.next()
 loader = lt.Loader((lt.open("features.npy"), lt.open("labels.npy")), batch_size=256)
 xb, yb = loader.next()
 
+with lt.create("out.npy", dtype="float32", shape=(3_000_000, 162), memory="64MiB") as w:
+    w[0:4096] = rows
+
 m = lt.memmap("m.f32", dtype="float32", mode="r", shape=(3_000_000, 162), memory="256MiB")
 ```
 """
@@ -27,6 +30,7 @@ from lowtide._array import Array
 from lowtide._batch import Batch
 from lowtide._batches import Batches
 from lowtide._core import FormatError
+from lowtide._create import create
 from lowtide._documents import Documents
 from lowtide._inspect import check, doctor, info
 from lowtide._loader import Loader, When
@@ -37,6 +41,7 @@ from lowtide._ragged import Ragged, ragged
 from lowtide._release import release
 from lowtide._token_writer import TokenWriter
 from lowtide._tokens import Tokens, tokens
+from lowtide._writer import Writer
 
 __version__ = _core.version()
 FormatError.__module__ = "lowtide"
@@ -54,8 +59,10 @@ __all__ = [
     "Tokens",
     "Verdict",
     "When",
+    "Writer",
     "__version__",
     "check",
+    "create",
     "doctor",
     "info",
     "memmap",

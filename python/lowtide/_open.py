@@ -50,7 +50,7 @@ def open(
             text such as "4KiB". The bytes in between are read and discarded. None adapts it to the
             disk; 0 merges only reads that touch.
         mode: Must be "r"; accepted for code written for `np.memmap`. To write, use
-            `lowtide.memmap`.
+            `lowtide.create` or `lowtide.memmap`.
 
     Returns:
         The open array. It reads from the files on demand.

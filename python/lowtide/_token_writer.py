@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -24,8 +25,9 @@ class TokenWriter(Closing):
 
     The files are written under temporary names beside `path`. `close` makes them durable and
     renames them, the index last, so that `path` holds the old file or the whole new one. As a
-    context manager it closes at the end of the block; an exception discards what was written, and
-    so does a writer that is lost without `close`. No token is added between documents.
+    context manager it closes at the end of the block; an exception abandons what was written, and
+    so does a writer that is lost without `close`, with a ResourceWarning. No token is added
+    between documents.
 
     Any thread may append: documents stay whole, in the order in which the calls got the writer's
     lock. A writer cannot be pickled, and the child of a fork cannot use it.
@@ -177,7 +179,7 @@ class TokenWriter(Closing):
 
     @property
     def closed(self) -> bool:
-        """Whether the files are published or discarded."""
+        """Whether the files are published or abandoned."""
         return self._core.closed
 
     def stats(self) -> dict[str, Any]:
@@ -196,9 +198,9 @@ class TokenWriter(Closing):
         """
         self._core.close()
 
-    def discard(self) -> None:
+    def abandon(self) -> None:
         """Removes what was written; an old file stays as it was. Does nothing after `close`."""
-        self._core.discard()
+        self._core.abandon()
 
     def __exit__(
         self,
@@ -209,7 +211,17 @@ class TokenWriter(Closing):
         if kind is None:
             self.close()
         else:
-            self.discard()
+            self.abandon()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_core") and not self._core.closed:
+            warnings.warn(
+                f"unclosed writer of {self.paths[0]!r}: what was written is lost",
+                ResourceWarning,
+                source=self,
+                stacklevel=2,
+            )
+            self._core.abandon()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

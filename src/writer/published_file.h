@@ -52,7 +52,10 @@ class PublishedFile {
   [[nodiscard]] const std::string& path() const { return path_; }  // as the user wrote it
   [[nodiscard]] bool published() const { return published_; }      // is it under its name?
 
-  // Blocks that are aligned in memory as in the file bypass the page cache.
+  // Blocks that are aligned in memory as in the file bypass the page cache (O_DIRECT). All others
+  // are written behind. Measured for 1 GiB of appended rows under 64 MiB, in five interleaved
+  // rounds with the final fsync: 1.5 to 2.2 GiB/s direct with 0.1 s of CPU, 1.0 to 1.5 GiB/s behind
+  // with 0.4 s.
   void write(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
   void read_exact(std::uint64_t offset_bytes, std::span<std::byte> out);
   [[nodiscard]] std::uint64_t size_bytes();

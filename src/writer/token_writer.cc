@@ -218,6 +218,7 @@ void TokenWriter::Impl::close() {
   const MutexLock lock(mine.mutex);
   if (mine.failure) std::rethrow_exception(mine.failure);
   if (closed) return;
+  closed = true;
   try {
     finish(mine);
   } catch (...) {
@@ -225,11 +226,10 @@ void TokenWriter::Impl::close() {
     end(mine);
     throw;
   }
-  closed = true;
   end(mine);
 }
 
-void TokenWriter::Impl::discard() noexcept {
+void TokenWriter::Impl::abandon() noexcept {
   Live* const mine = live_->find();
   if (mine == nullptr) return;
   const MutexLock lock(mine->mutex);
@@ -289,8 +289,8 @@ std::vector<std::pair<std::string, std::uint64_t>> TokenWriter::memory_claims() 
 void TokenWriter::close() {
   impl_->close();
 }
-void TokenWriter::discard() noexcept {
-  impl_->discard();
+void TokenWriter::abandon() noexcept {
+  impl_->abandon();
 }
 bool TokenWriter::closed() const {
   return impl_->closed;

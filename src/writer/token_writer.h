@@ -29,7 +29,7 @@ class TokenWriter::Impl {
 
   void append(TokenType type, const std::byte* from, std::uint64_t count);
   void close();
-  void discard() noexcept;
+  void abandon() noexcept;
 
   [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> claims() const;
 

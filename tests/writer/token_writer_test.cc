@@ -149,11 +149,11 @@ TEST(TokenWriter, LeavesOldFilesUntilItIsClosed) {
     TokenWriter lost = make(path, "megatron");
     lost.append(Document{9});
   }
-  TokenWriter discarded = make(path, "megatron");
-  discarded.append(Document{9});
-  discarded.discard();
-  EXPECT_EQ(thrown([&] { discarded.append(Document{9}); }), path + ": this writer is closed");
-  discarded.close();
+  TokenWriter abandoned = make(path, "megatron");
+  abandoned.append(Document{9});
+  abandoned.abandon();
+  EXPECT_EQ(thrown([&] { abandoned.append(Document{9}); }), path + ": this writer is closed");
+  abandoned.close();
   EXPECT_EQ(tokens_in(path), (std::vector<std::uint16_t>{1, 2, 3}));
   write_all(path, "megatron", {{4, 5}});
   EXPECT_EQ(tokens_in(path), (std::vector<std::uint16_t>{4, 5}));
@@ -227,7 +227,7 @@ TEST(TokenWriter, BelongsToTheProcessThatMadeIt) {
                                "was forked from it; create "
                                "one here, with a path of its own";
   expect_success(start_child([&] {
-    writer.discard();
+    writer.abandon();
     const bool refused = thrown([&] { writer.append(Document{2}); }) == expected &&
                          thrown([&] { writer.close(); }) == expected;
     return refused ? 0 : 1;
@@ -254,7 +254,7 @@ TEST(TokenWriter, StopsForGoodWhenTheDiskFails) {
   EXPECT_EQ(fail([&] { writer.append(Document{1}); }), ENOSPC);
   EXPECT_EQ(fail([&] { writer.close(); }), ENOSPC);
   EXPECT_EQ(writer.documents(), 0u);
-  writer.discard();
+  writer.abandon();
   EXPECT_EQ(file_text(path), "old");
   EXPECT_EQ(names_in(folder.path()), Names{"t.bin"});
 }
