@@ -57,6 +57,17 @@ std::uint64_t entry(const Held& index, std::uint64_t array_bytes, std::uint64_t 
   return value;
 }
 
+// What DocumentIndex promises about ends.
+void check_ends(const TokenLayout& layout, const Held& held) {
+  std::uint64_t before = 0;
+  for (std::uint64_t d = 0; d < layout.documents->documents; ++d) {
+    const std::uint64_t end = entry(held, layout.documents->documents_offset_bytes, d);
+    require(end >= before);
+    before = end;
+  }
+  require(before == layout.tokens);
+}
+
 // What DocumentIndex promises about the pointers and the boundaries.
 void check_documents(const TokenLayout& layout, const Held& held) {
   const DocumentIndex& index = *layout.documents;
@@ -95,7 +106,9 @@ void check_layout(const TokenLayout& layout, const Folder& folder) {
     tokens += extent.tokens;
   }
   require(tokens == layout.tokens && tokens < kMostTokens);
-  if (layout.documents) check_documents(layout, folder.at(layout.documents->path));
+  if (!layout.documents) return;
+  const Held& index = folder.at(layout.documents->path);
+  layout.documents->ends_in_tokens ? check_ends(layout, index) : check_documents(layout, index);
 }
 
 void open_all(const Folder& folder, const TokenGiven& given) {
@@ -127,6 +140,7 @@ void fuzz(Bytes bytes) {
   const Bytes data = bytes.subspan(1, cut);
   const Bytes index = bytes.subspan(1 + cut);
   open_all({{"f.idx", {index, index.size()}}, {"f.bin", {data, data.size()}}}, nothing);
+  open_all({{"f.ds.index", {index, index.size()}}, {"f.ds", {data, data.size()}}}, nothing);
 }
 
 }  // namespace

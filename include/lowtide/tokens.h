@@ -33,7 +33,8 @@ struct TokensOptions {
   // The type of tokens without a header: NumPy's descr or name, such as "uint16" (the default). It
   // must agree with a header.
   std::optional<std::string> dtype = std::nullopt;
-  // "nanogpt", "llmc", "megatron", "olmo" or "npy". Default: recognised by the bytes.
+  // "nanogpt", "llmc", "megatron", "olmo", "datatrove" or "npy". Default: recognised by the bytes
+  // and the name.
   std::optional<std::string> format = std::nullopt;
   // The token between documents, for formats that do not record document boundaries. It ends a
   // document; in llm.c files it begins one.

@@ -60,6 +60,7 @@ void bind_errors(nb::module_& module);
 void bind_array(nb::module_& module);
 void bind_batch(nb::module_& module);
 void bind_batches(nb::module_& module);
+void bind_token_writer(nb::module_& module);
 void bind_tokens(nb::module_& module);
 void bind_loader(nb::module_& module);
 void bind_profile(nb::module_& module);

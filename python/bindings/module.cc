@@ -74,6 +74,7 @@ NB_MODULE(_core, module) {
   lowtide::python::bind_batches(module);
   lowtide::python::bind_array(module);
   lowtide::python::bind_tokens(module);
+  lowtide::python::bind_token_writer(module);
   lowtide::python::bind_loader(module);
   lowtide::python::bind_profile(module);
   lowtide::python::bind_inspect(module);

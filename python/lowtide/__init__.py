@@ -39,6 +39,7 @@ from lowtide._open import open
 from lowtide._profile import Profile, Verdict, profile
 from lowtide._ragged import Ragged, ragged
 from lowtide._release import release
+from lowtide._token_writer import TokenWriter
 from lowtide._tokens import Tokens, tokens
 from lowtide._writer import Writer
 
@@ -54,6 +55,7 @@ __all__ = [
     "Loader",
     "Profile",
     "Ragged",
+    "TokenWriter",
     "Tokens",
     "Verdict",
     "When",

@@ -46,8 +46,8 @@ def info(
         shape: Shape of an array without a header.
         offset: Byte at which the data of an array without a header starts. Default: 0.
         order: "C" or "F", the memory layout of an array without a header. Default: "C".
-        format: "npy", "raw", "nanogpt", "llmc", "megatron" or "olmo". Default: detected from the
-            bytes.
+        format: "npy", "raw", "nanogpt", "llmc", "megatron", "olmo" or "datatrove". Default:
+            detected from the bytes and the name.
         tokens: True reads the file as tokens, False as an array. None: files with NumPy's magic
             are arrays. Megatron and llm.c files, folders, and files without a header whose names
             end in .bin or .npy are tokens.

@@ -44,7 +44,8 @@ def tokens(
             the common prefix of a Megatron pair. A path that exists is never treated as a pattern.
         dtype: Type of tokens without a header. Default: uint16. If the files have headers, it must
             match them.
-        format: "nanogpt", "llmc", "megatron", "olmo" or "npy". Default: detected from the bytes.
+        format: "nanogpt", "llmc", "megatron", "olmo", "datatrove" or "npy". Default: detected from
+            the bytes and the name.
         eot: Token between documents, for formats that do not store document boundaries. It ends a
             document; in llm.c files it begins one.
         memory: Most memory that Lowtide may hold, in bytes or as text such as "64KiB", "256MiB" or
@@ -150,7 +151,7 @@ class Tokens(NoOperators, NoTruth, Closing):
 
     @property
     def format(self) -> str:
-        """Format of the files: "nanogpt", "llmc", "megatron", "olmo" or "npy"."""
+        """Format of the files: "nanogpt", "llmc", "megatron", "olmo", "datatrove" or "npy"."""
         return self._core.format
 
     @property

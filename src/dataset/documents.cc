@@ -124,6 +124,7 @@ void Documents::read_words(std::size_t file, std::uint64_t array_bytes,
 void Documents::read_starts(std::size_t at, const std::vector<std::uint64_t>& documents,
                             std::span<std::uint64_t> out) const {
   const IndexFile& file = files_[at];
+  if (file.index.ends_in_tokens) return read_after_ends(at, documents, out);
   std::vector<std::int64_t> words(documents.size());
   read_words(at, file.index.documents_offset_bytes, documents, words);
   std::vector<std::uint64_t> sequences;
@@ -138,6 +139,26 @@ void Documents::read_starts(std::size_t at, const std::vector<std::uint64_t>& do
   auto pointer = words.begin();
   for (std::uint64_t& start : out) {
     start = start == file.index.sequences ? file.end_token : token_at(file, start, *pointer++);
+  }
+}
+
+// The same if the index holds ends: a document starts where the one before ends.
+void Documents::read_after_ends(std::size_t at, const std::vector<std::uint64_t>& documents,
+                                std::span<std::uint64_t> out) const {
+  const IndexFile& file = files_[at];
+  std::vector<std::uint64_t> before;
+  for (const std::uint64_t document : documents) {
+    if (document > 0) before.push_back(document - 1);
+  }
+  std::vector<std::int64_t> ends(before.size());
+  read_words(at, file.index.documents_offset_bytes, before, ends);
+  const std::uint64_t first =
+      file.extent_tokens.empty() ? file.end_token : file.extent_tokens.front();
+  auto end = ends.begin();
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    // Clamped for the same reason as in token_at().
+    const std::uint64_t inside = documents[i] == 0 ? 0 : static_cast<std::uint64_t>(*end++);
+    out[i] = first + std::min(inside, file.end_token - first);
   }
 }
 

@@ -61,6 +61,8 @@ class Documents final : public Offsets {
                   const std::vector<std::uint64_t>& entries, std::span<std::int64_t> out) const;
   void read_starts(std::size_t file, const std::vector<std::uint64_t>& documents,
                    std::span<std::uint64_t> out) const;
+  void read_after_ends(std::size_t file, const std::vector<std::uint64_t>& documents,
+                       std::span<std::uint64_t> out) const;
   void look_up(std::uint64_t first, std::uint64_t stride, std::span<std::uint64_t> out) const;
 
   const std::shared_ptr<const TokenStream> stream_;

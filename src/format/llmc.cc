@@ -4,7 +4,10 @@
 // Recognises the magic, including that of an evaluation file, which it refuses by name. Refuses
 // another magic, a version that does not go with the magic, a negative count, and a file that is
 // not exactly as long as the count says.
-#include "format/token_source.h"
+#include <array>
+#include <limits>
+
+#include "format/token_output.h"
 #include "lowtide/error.h"
 
 namespace lowtide::llmc {
@@ -90,10 +93,31 @@ TokenLayout open(const TokenSource& source) {
   return one_extent(path, dtype, kHeaderBytes, tokens);
 }
 
+constexpr std::array kTypes{TokenType::u16, TokenType::u32};
+
+void store_header(const TokenTotals& totals, std::span<std::byte> out) {
+  const auto* const kind = std::ranges::find_if(kMagicKinds, [&](const MagicKind& known) {
+    return DType::parse(known.dtype) == totals.dtype;
+  });
+  std::ranges::fill(out, std::byte{0});
+  store_little(kind->magic, out.data());
+  store_little(kind->version, &out[kVersionAt]);
+  store_little(static_cast<std::int32_t>(totals.tokens), &out[kCountAt]);
+}
+
+constexpr TokenOutput kOutput{.types = kTypes,
+                              .most_tokens = std::numeric_limits<std::int32_t>::max(),
+                              .header_bytes = kHeaderBytes,
+                              .store_header = store_header};
+
 }  // namespace
 
 extern const TokenFormat kFormat;  // for the list of tokens.cc
-constinit const TokenFormat kFormat{
-    .word = "llmc", .suffix = ".bin", .eot_begins = true, .matches = matches, .open = open};
+constinit const TokenFormat kFormat{.word = "llmc",
+                                    .suffix = ".bin",
+                                    .eot_begins = true,
+                                    .matches = matches,
+                                    .open = open,
+                                    .output = &kOutput};
 
 }  // namespace lowtide::llmc

@@ -295,6 +295,7 @@ constinit const TokenFormat kFormat{.word = "megatron",
                                     .suffix = kDataSuffix,
                                     .index_suffix = kIndexSuffix,
                                     .matches = matches,
-                                    .open = open};
+                                    .open = open,
+                                    .output = &kOutput};
 
 }  // namespace lowtide::megatron

@@ -6,7 +6,7 @@
 // are not aligned. The data has no header.
 #pragma once
 
-#include "format/token_source.h"
+#include "format/token_output.h"
 
 namespace lowtide::megatron {
 
@@ -23,5 +23,9 @@ namespace lowtide::megatron {
 // - boundaries that decrease or do not go from 0 to S;
 // - more than kMostExtents extents.
 extern const TokenFormat kFormat;
+
+// Writes one sequence per document, without modes, as megatron-core does for text. Documents have
+// fewer than 2^31 tokens.
+extern const TokenOutput kOutput;
 
 }  // namespace lowtide::megatron

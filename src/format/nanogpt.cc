@@ -1,10 +1,16 @@
-#include "format/nanogpt.h"
-
+// Plain tokens without a header, as nanoGPT's prepare.py writes them. They are uint16 unless the
+// caller gives another dtype. The token files of OLMo and Dolma have the same bytes: they are named
+// .npy, but np.memmap writes them without NumPy's header.
+//
+// Refuses a size that is not a multiple of the token size, and, without a dtype, a file whose first
+// 64 KiB look like uint32 tokens.
+#include <array>
 #include <vector>
 
+#include "format/token_output.h"
 #include "lowtide/error.h"
 
-namespace lowtide::nanogpt {
+namespace lowtide {
 namespace {
 
 constexpr std::uint64_t kSampleBytes = 64 * 1024;
@@ -27,13 +33,7 @@ bool looks_like_uint32(const TokenFile& file) {
   return has_large;
 }
 
-bool matches(const TokenSource&) {
-  return true;
-}
-
-}  // namespace
-
-TokenLayout open(const TokenSource& source) {
+TokenLayout open_plain(const TokenSource& source) {
   const TokenFile& file = source.file;
   const DType dtype = source.given.dtype.value_or(DType::parse("<u2"));
   if (file.file_bytes % dtype.itemsize_bytes != 0) {
@@ -50,11 +50,54 @@ TokenLayout open(const TokenSource& source) {
   return one_extent(file.path, dtype, 0, file.file_bytes / dtype.itemsize_bytes);
 }
 
+}  // namespace
+
+namespace nanogpt {
+namespace {
+
+constexpr TokenOutput kOutput{.types = kAllTokenTypes};
+
+// Takes every file that no other format recognises.
+bool matches(const TokenSource&) {
+  return true;
+}
+
+}  // namespace
+
+extern const TokenFormat kFormat;  // for the list of tokens.cc
 constinit const TokenFormat kFormat{.word = "nanogpt",
                                     .alias = "raw",
                                     .suffix = ".bin",
                                     .has_header = false,
                                     .matches = matches,
-                                    .open = open};
+                                    .open = open_plain,
+                                    .output = &kOutput};
 
-}  // namespace lowtide::nanogpt
+}  // namespace nanogpt
+
+namespace olmo {
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+// As OLMo-core's NumpyDatasetDType lists them.
+constexpr std::array kTypes{TokenType::u8, TokenType::u16, TokenType::u32, TokenType::u64};
+constexpr TokenOutput kOutput{.types = kTypes, .needs_suffix = true};
+
+// Asked only after no format recognised the bytes.
+bool matches(const TokenSource& source) {
+  return source.file.path.ends_with(kSuffix);
+}
+
+}  // namespace
+
+extern const TokenFormat kFormat;  // for the list of tokens.cc
+constinit const TokenFormat kFormat{.word = "olmo",
+                                    .suffix = kSuffix,
+                                    .has_header = false,
+                                    .matches = matches,
+                                    .open = open_plain,
+                                    .output = &kOutput};
+
+}  // namespace olmo
+}  // namespace lowtide

@@ -26,6 +26,8 @@ struct TokenSource {
   const TokenGiven& given;
 };
 
+struct TokenOutput;  // token_output.h
+
 // What Lowtide knows about a format; nobody else knows its name. Each format defines one, as
 // kFormat in a namespace of its own, and has one line in the list of tokens.cc.
 struct TokenFormat {
@@ -39,6 +41,7 @@ struct TokenFormat {
   bool (*matches)(const TokenSource& source);
   // Everything but the format's word and the total. Throws FormatError.
   TokenLayout (*open)(const TokenSource& source);
+  const TokenOutput* output = nullptr;  // how it is written; nullptr: Lowtide does not write it
 };
 
 // Every format, in the order in which they are asked.
@@ -59,6 +62,14 @@ template <typename Integer>
   std::memcpy(bytes.data(), at, sizeof(Integer));
   if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(bytes);
   return std::bit_cast<Integer>(bytes);
+}
+
+// Stores an integer at `at` in the same way.
+template <typename Integer>
+void store_little(Integer value, std::byte* at) {
+  auto bytes = std::bit_cast<std::array<std::byte, sizeof(Integer)>>(value);
+  if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(bytes);
+  std::memcpy(at, bytes.data(), sizeof(Integer));
 }
 
 // Throws FormatError unless tokens can have this type: a little-endian or one-byte integer.

@@ -7,6 +7,7 @@
 
 #include "core/checked.h"
 #include "core/quote.h"
+#include "core/token_type.h"
 #include "format/foreign.h"
 #include "format/token_source.h"
 #include "lowtide/error.h"
@@ -14,7 +15,7 @@
 // Every token format, one line per format. The first one that matches opens the file, so headers
 // come before names, and nanogpt, which accepts every file, comes last.
 #define LOWTIDE_TOKEN_FORMATS(format) \
-  format(megatron) format(llmc) format(npy_tokens) format(olmo) format(nanogpt)
+  format(megatron) format(llmc) format(npy_tokens) format(datatrove) format(olmo) format(nanogpt)
 
 namespace lowtide {
 
@@ -77,6 +78,38 @@ std::uint64_t sum_of(const std::vector<TokenExtent>& extents, const std::string&
 }
 
 }  // namespace
+
+std::span<const std::byte> read_token_start(const TokenFile& file,
+                                            std::array<std::byte, kTokenStartBytes>* room) {
+  const std::span<std::byte> start =
+      std::span(*room).first(std::min<std::uint64_t>(file.file_bytes, kTokenStartBytes));
+  if (!start.empty()) file.read(0, start);
+  return start;
+}
+
+void check_token_dtype(const DType& dtype, const std::string& path) {
+  if (token_type(dtype)) return;
+  const bool integer = dtype.kind == 'u' || dtype.kind == 'i';
+  throw FormatError(path + ": expected tokens of " + (integer ? "a little-endian" : "an integer") +
+                    " type such as uint16 or uint32, found dtype " + dtype.descr());
+}
+
+void check_given_dtype(const TokenGiven& given, const DType& header, const std::string& path) {
+  if (!given.dtype || *given.dtype == header) return;
+  throw FormatError(path + ": dtype " + given.dtype->descr() + " was given, but the header says " +
+                    header.descr());
+}
+
+TokenLayout one_extent(const std::string& path, const DType& dtype, std::uint64_t offset_bytes,
+                       std::uint64_t tokens) {
+  TokenLayout layout;
+  layout.data_path = path;
+  layout.dtype = dtype;
+  if (tokens > 0) {
+    layout.extents.push_back({.offset_bytes = offset_bytes, .tokens = tokens, .first_sequence = 0});
+  }
+  return layout;
+}
 
 std::span<const TokenFormat* const> token_formats() {
   return kTokenFormats;

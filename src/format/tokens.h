@@ -46,12 +46,16 @@ struct TokenExtent {
 //   whole number of tokens after its start.
 // So the position of s in the stream is the number of tokens in the extents before, plus
 // (pointers[s] - offset_bytes) / item size; for s == sequences it is the number of all tokens.
+//
+// If `ends_in_tokens`, the index holds instead the token at which each document ends: uint64, one
+// per document, never decreasing; the last one is the number of all tokens.
 struct DocumentIndex {
   std::string path;
   std::uint64_t sequences = 0;
   std::uint64_t documents = 0;               // not counting the end mark
   std::uint64_t pointers_offset_bytes = 0;   // int64[sequences]
-  std::uint64_t documents_offset_bytes = 0;  // int64[documents + 1]
+  std::uint64_t documents_offset_bytes = 0;  // int64[documents + 1]; or the ends
+  bool ends_in_tokens = false;
 };
 
 constexpr std::size_t kMostExtents = 65536;

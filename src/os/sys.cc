@@ -87,6 +87,7 @@ constinit Table table{
     .fchmod = ::fchmod,
     .flock = ::flock,
     .unlink = ::unlink,
+    .link = ::link,
     .rename = ::rename,
     .pread = real_pread,
     .pread_now = real_pread_now,

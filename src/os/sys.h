@@ -40,6 +40,7 @@ struct Table {
   int (*fchmod)(int fd, mode_t mode);
   int (*flock)(int fd, int operation);
   int (*unlink)(const char* path);
+  int (*link)(const char* from, const char* to);
   int (*rename)(const char* from, const char* to);
   ssize_t (*pread)(int fd, void* into, std::size_t size, off_t offset);
   ssize_t (*pread_now)(int fd, void* into, std::size_t size, off_t offset);  // RWF_NOWAIT

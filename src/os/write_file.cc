@@ -231,6 +231,15 @@ int remove_file(const std::string& name) noexcept {
   return errno == ENOENT ? 0 : errno;
 }
 
+int move_file(const std::string& from, const std::string& to) noexcept {
+  return uninterrupted([&] { return sys::table.rename(from.c_str(), to.c_str()); }) == 0 ? 0
+                                                                                         : errno;
+}
+
+int link_file(const std::string& from, const std::string& to) noexcept {
+  return uninterrupted([&] { return sys::table.link(from.c_str(), to.c_str()); }) == 0 ? 0 : errno;
+}
+
 void sync_folder_of(const std::string& path, const std::string& shown) {
   const std::string folder = folder_of(path);
   const int fd = uninterrupted(

@@ -74,6 +74,9 @@ void rename_file(const WriteFile& file, const std::string& from, const std::stri
                  const std::string& shown);
 // A file that is not there is not an error. Returns 0 or an errno.
 int remove_file(const std::string& name) noexcept;
+// Renames, or gives a second name that must not exist. Returns 0 or an errno.
+[[nodiscard]] int move_file(const std::string& from, const std::string& to) noexcept;
+[[nodiscard]] int link_file(const std::string& from, const std::string& to) noexcept;
 // The names in the folder of `path` are durable, as far as its file system can promise it. Throws
 // IoError.
 void sync_folder_of(const std::string& path, const std::string& shown);

@@ -17,25 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kHiddenEnd = ".lowtide-part";
 constexpr std::size_t kLongestName = 255;  // of every common file system
+constexpr std::size_t kMostExtra = 20;     // that a hidden name adds, with what callers append
 constexpr int kTries = 100;
-
-// Behind links, and absolute, so that a program may change its folder meanwhile.
-std::string target_of(const std::string& path) {
-  std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  return error ? whole_path(path) : real.string();
-}
-
-std::string hidden_name(const std::string& target) {
-  const fs::path path(target);
-  std::string name = path.filename();
-  if (name.size() + 1 + std::string_view(kHiddenEnd).size() > kLongestName) {
-    std::uint64_t hash = 0;
-    for (const char c : name) hash = hash_with(hash, static_cast<unsigned char>(c));
-    name = std::to_string(hash);
-  }
-  return path.parent_path() / ("." + name + kHiddenEnd);
-}
 
 [[noreturn]] void throw_busy(const std::string& path) {
   throw IoError(EBUSY, "create", path, std::nullopt, "another writer has it open; close it first");
@@ -43,14 +26,32 @@ std::string hidden_name(const std::string& target) {
 
 }  // namespace
 
+// Absolute, so that a program may change its folder meanwhile.
+std::string PublishedFile::target_path(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return error ? whole_path(path) : real.string();
+}
+
+std::string PublishedFile::hidden_path(const std::string& target) {
+  const fs::path path(target);
+  std::string name = path.filename();
+  if (name.size() + kMostExtra > kLongestName) {
+    std::uint64_t hash = 0;
+    for (const char c : name) hash = hash_with(hash, static_cast<unsigned char>(c));
+    name = std::to_string(hash);
+  }
+  return path.parent_path() / ("." + name + kHiddenEnd);
+}
+
 PublishedFile::PublishedFile(std::string path, Start start, std::uint64_t chunk_bytes)
     : path_(std::move(path)) {
   if (path_.empty() || path_.find('\0') != std::string::npos || path_.ends_with('/')) {
     throw std::invalid_argument("create: " + (path_.empty() ? "the path is empty" : path_) +
                                 ": not the name of a file");
   }
-  target_ = target_of(path_);
-  hidden_ = hidden_name(target_);
+  target_ = target_path(path_);
+  hidden_ = hidden_path(target_);
   auto opened = std::make_shared<WriteFile>(open(start));
   here_ = std::make_unique<PerProcess<Here>>(
       [opened, chunk_bytes] { return std::make_unique<Here>(std::move(*opened), chunk_bytes); });

@@ -45,6 +45,10 @@ class PublishedFile {
   PublishedFile(const PublishedFile&) = delete;
   PublishedFile& operator=(const PublishedFile&) = delete;
 
+  // The file behind links that a path names, absolute; and the name under which it is written.
+  [[nodiscard]] static std::string target_path(const std::string& path);
+  [[nodiscard]] static std::string hidden_path(const std::string& target);
+
   [[nodiscard]] const std::string& path() const { return path_; }  // as the user wrote it
   [[nodiscard]] bool published() const { return published_; }      // is it under its name?
 

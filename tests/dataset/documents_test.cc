@@ -17,11 +17,15 @@ using Offsets = std::vector<std::uint64_t>;
 // The lengths of the sequences of each document of each pair.
 using Pair = std::vector<std::vector<std::int32_t>>;
 
-// Megatron pairs in memory, and where their documents start by counting.
+// Which index the pairs have: Megatron's pointers, or the ends of datatrove.
+enum class Kind { pointers, ends };
+
+// Pairs in memory, and where their documents start by counting.
 struct DocumentsRig {
-  explicit DocumentsRig(const std::vector<Pair>& pairs) {
+  explicit DocumentsRig(const std::vector<Pair>& pairs, Kind kind = Kind::pointers) {
     for (const Pair& pair : pairs) {
       MegatronIndex index;
+      std::vector<std::uint64_t> ends;
       std::int64_t bytes = 0;
       for (const auto& document : pair) {
         index.boundaries.push_back(static_cast<std::int64_t>(index.lengths.size()));
@@ -31,15 +35,18 @@ struct DocumentsRig {
           index.pointers.push_back(bytes);
           bytes += length * 2;
         }
+        ends.push_back(static_cast<std::uint64_t>(bytes) / 2);
       }
       index.boundaries.push_back(static_cast<std::int64_t>(index.lengths.size()));
       tokens += static_cast<std::uint64_t>(bytes) / 2;
       const std::string name = "p" + std::to_string(layouts.size());
       const std::string text(static_cast<std::size_t>(bytes), '\1');
-      memory.write(name + ".idx", index.bytes());
-      memory.write(name + ".bin", text);
-      indexes.push_back(index.bytes());
-      layouts.push_back(memory.open(name + ".idx"));
+      const bool has_ends = kind == Kind::ends;
+      indexes.push_back(has_ends ? little_endian(ends) : index.bytes());
+      const std::string index_name = name + (has_ends ? ".ds.index" : ".idx");
+      memory.write(index_name, indexes.back());
+      memory.write(name + (has_ends ? ".ds" : ".bin"), text);
+      layouts.push_back(memory.open(index_name));
     }
     stream = std::make_shared<const TokenStream>(layouts);
     starts.push_back(tokens);
@@ -111,17 +118,23 @@ Pair random_pair(std::mt19937* random, std::size_t documents, int empty_of_8) {
 TEST(Documents, AreThoseOfANaiveCountWhateverFitsInMemory) {
   std::mt19937 random(9);
   for (const int empty_of_8 : {0, 2, 6}) {
-    const DocumentsRig rig({random_pair(&random, 30, empty_of_8), random_pair(&random, 1, 0),
-                            random_pair(&random, 25, empty_of_8)});
-    for (const std::uint64_t most_bytes : {0, 8, 16, 24, 100, 240, 1 << 20}) {
-      rig.expect_all(most_bytes);
+    const std::vector<Pair> pairs{random_pair(&random, 30, empty_of_8), random_pair(&random, 1, 0),
+                                  random_pair(&random, 25, empty_of_8)};
+    for (const Kind kind : {Kind::pointers, Kind::ends}) {
+      const DocumentsRig rig(pairs, kind);
+      for (const std::uint64_t most_bytes : {0, 8, 16, 24, 100, 240, 1 << 20}) {
+        rig.expect_all(most_bytes);
+      }
     }
   }
 }
 
 TEST(Documents, StandEmptyOnesAtTheStartAndAtTheEnd) {
-  const DocumentsRig rig({{{}, {}, {0}, {4}, {}}, {{}, {0, 0}}, {{}, {5, 1}, {}, {}}});
-  for (const std::uint64_t most_bytes : {0, 16, 1 << 20}) rig.expect_all(most_bytes);
+  const std::vector<Pair> pairs{{{}, {}, {0}, {4}, {}}, {{}, {0, 0}}, {{}, {5, 1}, {}, {}}};
+  for (const Kind kind : {Kind::pointers, Kind::ends}) {
+    const DocumentsRig rig(pairs, kind);
+    for (const std::uint64_t most_bytes : {0, 16, 1 << 20}) rig.expect_all(most_bytes);
+  }
 }
 
 TEST(Documents, ReadFewSequencesOfDocumentsThatHaveMany) {
@@ -156,6 +169,12 @@ TEST(Documents, NeverLeaveTheStreamWhenTheIndexChangesUnderThem) {
   Offsets found(5);
   documents.offsets(0, found);
   for (const std::uint64_t start : found) EXPECT_LE(start, rig.tokens);
+
+  DocumentsRig with_ends(std::vector<Pair>{Pair{{4}, {5}, {6}, {2}}}, Kind::ends);
+  const Documents after_ends = with_ends.open(8);
+  with_ends.indexes[0] = little_endian(std::vector<std::int64_t>{-1, 1 << 20, 0, 17});
+  after_ends.offsets(0, found);
+  for (const std::uint64_t start : found) EXPECT_LE(start, with_ends.tokens);
 }
 
 TEST(Documents, ThatAllFitIntoMemoryAreReadOnce) {

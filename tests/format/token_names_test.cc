@@ -19,7 +19,8 @@ TEST(TokenNames, OfAFolderAreThoseOfOneSuffixInTheirOrder) {
   EXPECT_EQ(token_files_in("f", {"b.bin", "a.bin", "a.idx", "notes", ".bin"}),
             (Names{"f/b.bin", "f/a.bin"}));
   EXPECT_EQ(token_files_in("f", {"0.npy", "1.npy"}), (Names{"f/0.npy", "f/1.npy"}));
-  EXPECT_EQ(error_in({"a.txt", ".npy"}), "f: this folder contains no token files (.bin or .npy)");
+  EXPECT_EQ(error_in({"a.txt", ".npy"}),
+            "f: this folder contains no token files (.bin, .npy or .ds)");
   EXPECT_EQ(error_in({"a.npy", "b.bin"}),
             "f: this folder contains both .bin and .npy files; name the files of one format, for "
             "example \"f/*.bin\"");
@@ -29,13 +30,17 @@ TEST(TokenNames, OfAFolderAreThoseOfOneSuffixInTheirOrder) {
 TEST(TokenNames, OfAListHaveNoIndexBesideItsData) {
   EXPECT_EQ(without_indexes({"a.bin", "a.idx", "b.idx", "c.bin"}),
             (Names{"a.bin", "b.idx", "c.bin"}));
+  EXPECT_EQ(without_indexes({"a.ds", "a.ds.index", "a.ds.metadata"}),
+            (Names{"a.ds", "a.ds.metadata"}));
   EXPECT_EQ(without_indexes({"a.idx", ".idx", ".bin"}), (Names{"a.idx", ".idx", ".bin"}));
   EXPECT_TRUE(without_indexes({}).empty());
 }
 
 TEST(TokenNames, GoFromAPrefixAndADataFileToTheIndex) {
-  EXPECT_EQ(paths_of_prefix("a/text_document"), Names{"a/text_document.idx"});
+  EXPECT_EQ(paths_of_prefix("a/text_document"),
+            (Names{"a/text_document.idx", "a/text_document.ds.index"}));
   EXPECT_EQ(index_beside("a/x.bin"), "a/x.idx");
+  EXPECT_EQ(index_beside("a/x.ds"), "a/x.ds.index");
   EXPECT_EQ(index_beside("a/x.npy"), std::nullopt);
   EXPECT_EQ(index_beside(".bin"), std::nullopt);
 }

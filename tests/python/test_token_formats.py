@@ -132,3 +132,23 @@ def test_an_npy_of_two_axes_is_refused(tmp_path):
     np.save(tmp_path / "m.npy", np.zeros((4, 5), np.uint16))
     with pytest.raises(lt.FormatError, match="one axis"):
         lt.tokens(tmp_path / "m.npy")
+
+
+@pytest.mark.parametrize("dtype", ["<u2", "<u4"])
+def test_datatrove_files_have_their_documents(tmp_path, dtype):
+    """As TokenizedFile of datatrove writes them: tokens, and the end of every document."""
+    files = [[[1, 2, 3], [], [4]], [[5, 6]]]
+    for number, documents in enumerate(files):
+        name = tmp_path / f"{number:05d}_unshuffled.ds"
+        write_nanogpt(name, [token for document in documents for token in document], dtype)
+        np.cumsum([len(d) for d in documents]).astype("<u8").tofile(f"{name}.index")
+        (tmp_path / f"{name.name}.metadata").write_text("gpt2|2\n4\n4 T")
+    for asked in (tmp_path, f"{tmp_path}/*.ds", [f"{tmp_path}/00000_unshuffled.ds.index"]):
+        with lt.tokens(asked) as t:
+            whole = files if not isinstance(asked, list) else files[:1]
+            assert (t.format, t.dtype) == ("datatrove", np.dtype(dtype))
+            assert [d.tolist() for d in t.documents] == [d for part in whole for d in part]
+    lt.check(tmp_path / "00000_unshuffled.ds")
+    with pytest.raises(lt.FormatError, match=r"2 or 4 bytes for each of the 4 tokens"):
+        write_nanogpt(tmp_path / "00000_unshuffled.ds", range(7))
+        lt.tokens(tmp_path / "00000_unshuffled.ds")

@@ -25,7 +25,7 @@ def write(told: dict[str, Any]) -> None:
     block = np.ones((BLOCK, COLUMNS), "f4")
     shape = (None if told["how"] == "append" else rows, COLUMNS)
     with lt.create(told["path"], dtype="f4", shape=shape, memory=told["memory"]) as w:
-        order = np.random.default_rng(0).permutation(rows)
+        order = np.random.default_rng(0).permutation(rows if told["how"] == "scattered" else 0)
         for first in range(0, rows, BLOCK):
             if told["how"] == "append":
                 w.append(block)

@@ -87,6 +87,7 @@ class FaultyCalls {
     replace<&sys::Table::fchmod>("fchmod");
     replace<&sys::Table::flock>("flock");
     replace<&sys::Table::unlink>("unlink");
+    replace<&sys::Table::link>("link");
     replace<&sys::Table::fadvise>("fadvise");
     sys::table.pwrite = faulty_pwrite;
   }
