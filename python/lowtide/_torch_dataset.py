@@ -6,6 +6,7 @@ import operator
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 import torch.utils.data
 
@@ -115,15 +116,19 @@ class Dataset(torch.utils.data.Dataset[Any]):
         Raises:
             IndexError: There is no such item.
         """
-        places = [self._place(index) for index in indices]
-        return self._source().read(places) if places else []
+        places = self._places(indices)
+        return self._source().read(places) if places.size else []
 
-    def _place(self, index: int) -> int:
-        place = operator.index(index)
-        if not -self._count <= place < self._count:
+    def _places(self, indices: Sequence[int]) -> npt.NDArray[np.int64]:
+        try:
+            places = np.fromiter(map(operator.index, indices), np.int64, len(indices))
+        except OverflowError as error:
+            raise IndexError(f"{self._items.name}: {error}; there are {self._count}") from None
+        wrong = places[(places < -self._count) | (places >= self._count)]
+        if wrong.size:
             name = self._items.name
-            raise IndexError(f"{name} {place} is out of range: there are {self._count}")
-        return place % self._count
+            raise IndexError(f"{name} {wrong[0]} is out of range: there are {self._count}")
+        return np.where(places < 0, places + self._count, places)
 
     def _source(self) -> _Windows | _Rows:
         """Returns what to read from: each of several workers opens its own share."""
@@ -164,9 +169,8 @@ class _Windows:
     def memory(self) -> int:
         return self._tokens.memory
 
-    def read(self, places: list[int]) -> list[Any]:
-        starts = [place * self._block_size for place in places]
-        x, y = windows(self._tokens, starts, self._block_size, self._dtype)
+    def read(self, places: npt.NDArray[np.int64]) -> list[Any]:
+        x, y = windows(self._tokens, places * self._block_size, self._block_size, self._dtype)
         if self._targets == "shifted":
             return list(zip(x, y))
         if self._targets == "none":
@@ -208,7 +212,7 @@ class _Rows:
     def _arrays(self) -> list[Any]:
         return [array for column in self._columns for array in Columns.arrays_of(column)]
 
-    def read(self, places: list[int]) -> Sequence[Any]:
+    def read(self, places: npt.NDArray[np.int64]) -> Sequence[Any]:
         columns = [_read_column(column, places) for column in self._columns]
         return RowList(len(places), columns, self._names)
 
@@ -219,11 +223,11 @@ class _Rows:
         return f"{self._count} rows of {self._given!r}"
 
 
-def _read_column(column: Any, places: list[int]) -> torch.Tensor | list[Any]:
+def _read_column(column: Any, places: npt.NDArray[np.int64]) -> torch.Tensor | list[Any]:
     """Reads rows of an array as one tensor, and ragged samples as a list."""
     if isinstance(column, Array):
         return tensor_of(column.take(places))
-    return [_as_tensors(column[place]) for place in places]
+    return [_as_tensors(column[place]) for place in places.tolist()]
 
 
 def _as_tensors(sample: Any) -> Any:
