@@ -142,6 +142,8 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"has the GIL always", free_threaded, "a Python with the GIL"),
     (r"deb.debian.org cannot be reached", never, "no network"),
     (r"needs cmake, ninja", program("cmake"), "no cmake"),
+    # Heavy packages, in an environment of their own.
+    (r"in the interpreter of LOWTIDE_READERS", never, "no foreign readers"),
     # Where the tests stand, and how other packages were built.
     (
         r"nobody cannot run the command|folder here that only this user",

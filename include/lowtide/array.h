@@ -57,6 +57,9 @@ struct BatchOptions {
   std::optional<RowList> rows = std::nullopt;
   // True if the memory of `rows` is held only for these batches. It then counts towards the budget.
   bool claim_rows = false;
+  // What you hold beside these batches under the same budget, such as the memory_bytes of an
+  // ArrayWriter that writes what you make of them. It is claimed while the Batches exists.
+  std::uint64_t beside_bytes = 0;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   // This rank gets batches rank, rank + world_size, ... of the one global order.

@@ -36,6 +36,7 @@ from lowtide._inspect import check, doctor, info
 from lowtide._loader import Loader, When
 from lowtide._memmap import memmap
 from lowtide._open import open
+from lowtide._part import Part
 from lowtide._profile import Profile, Verdict, profile
 from lowtide._ragged import Ragged, ragged
 from lowtide._release import release
@@ -53,6 +54,7 @@ __all__ = [
     "Documents",
     "FormatError",
     "Loader",
+    "Part",
     "Profile",
     "Ragged",
     "TokenWriter",

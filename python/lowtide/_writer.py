@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from lowtide._part import Part
+
 
 class Writer(Closing):
     """An array that is being written to a `.npy` file. `lowtide.create` makes it.
@@ -30,7 +32,8 @@ class Writer(Closing):
     The file appears under its name, whole and durable, when `close` or the first `commit` has
     returned; until then an old file stays. The end of a `with` block closes the writer. If the
     block raises an exception, or if the writer is lost without `close`, only what was committed
-    is there. A writer cannot be pickled, and the child of a fork cannot use it.
+    is there. A writer cannot be pickled, and the child of a fork cannot use it: `part` gives other
+    processes rows to write.
     """
 
     __slots__ = ("__weakref__", "_append_lock", "_convert_bytes", "_core", "_dtype", "_fortran",
@@ -138,6 +141,32 @@ class Writer(Closing):
             for _, count, part in block.slices(self._convert_bytes):
                 self._core.append(count, part)
 
+    def part(self, start: int, stop: int) -> Part:
+        """Hands rows to another process, which writes them through the returned object.
+
+        Several processes write one array in this way, with `multiprocessing` or any cluster whose
+        workers see the same file system. `close` then publishes the array only if every part has
+        been closed. This writer can still write the rows that are in no part.
+
+        Args:
+            start: Number of the first row.
+            stop: Number of the row after the last one.
+
+        Returns:
+            A small object that can be pickled. `Part.open` opens it.
+
+        Raises:
+            IndexError: The array has no such rows, or there are none.
+            ValueError: The rows belong to another part, the shape is not known, `order` is "F",
+                rows were committed, or the writer is closed.
+            TypeError: An argument has the wrong type.
+        """
+        from lowtide._part import Part  # which opens a Writer
+
+        first = _arguments.integer(start, "start", 0, _arguments.MAX)
+        end = _arguments.integer(stop, "stop", 0, _arguments.MAX)
+        return Part(self._core.part(first, end), self._path, self._dtype, first, end)
+
     def commit(self) -> None:
         """Makes what was written until now durable and readable under the file's name.
 
@@ -155,6 +184,8 @@ class Writer(Closing):
 
         Raises:
             OSError: The file could not be written; nothing is published.
+            ValueError: A part is not closed; the message names it. Nothing is published, and the
+                writer stays open, so that the part can be written again.
         """
         if not self._core.closed:
             self._core.close()
@@ -177,10 +208,14 @@ class Writer(Closing):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            self.close()
-        else:
+        if kind is not None:
             self.abandon()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.abandon()
+            raise
 
     def __del__(self) -> None:
         if hasattr(self, "_path") and not self._core.closed:
@@ -194,8 +229,8 @@ class Writer(Closing):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a Writer cannot be pickled or copied: it belongs to one process; pass the path, and "
-            "send the rows to the process that writes"
+            "a Writer cannot be pickled or copied: it belongs to one process; give other processes "
+            "parts of the rows: w.part(start, stop)"
         )
 
     def __repr__(self) -> str:

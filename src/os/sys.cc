@@ -45,6 +45,15 @@ int real_sync_file_range(int fd, off_t offset, off_t size, unsigned flags) {
   return ::sync_file_range(fd, offset, size, flags);
 }
 
+int real_lock_byte(int fd, off_t offset, int kind) {
+  struct flock lock {};
+  lock.l_type = static_cast<short>(kind);
+  lock.l_whence = SEEK_SET;
+  lock.l_start = offset;
+  lock.l_len = 1;
+  return ::fcntl(fd, F_OFD_SETLK, &lock);
+}
+
 int real_fadvise(int fd, off_t offset, off_t size, int advice) {
   const int err = ::posix_fadvise(fd, offset, size, advice);
   if (err == 0) return 0;
@@ -86,6 +95,7 @@ constinit Table table{
     .ftruncate = ::ftruncate,
     .fchmod = ::fchmod,
     .flock = ::flock,
+    .lock_byte = real_lock_byte,
     .unlink = ::unlink,
     .link = ::link,
     .rename = ::rename,

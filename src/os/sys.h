@@ -39,6 +39,8 @@ struct Table {
   int (*ftruncate)(int fd, off_t size);
   int (*fchmod)(int fd, mode_t mode);
   int (*flock)(int fd, int operation);
+  // Of this open file, on one byte: F_WRLCK or F_UNLCK. Never waits.
+  int (*lock_byte)(int fd, off_t offset, int kind);
   int (*unlink)(const char* path);
   int (*link)(const char* from, const char* to);
   int (*rename)(const char* from, const char* to);

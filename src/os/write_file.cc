@@ -93,6 +93,19 @@ FileLock WriteFile::lock() {
   return FileLock::unsupported;
 }
 
+FileLock WriteFile::lock_byte(std::uint64_t offset_bytes) {
+  const auto offset = static_cast<off_t>(offset_bytes);
+  if (uninterrupted([&] { return sys::table.lock_byte(fd_, offset, F_WRLCK); }) == 0)
+    return FileLock::taken;
+  if (errno == EAGAIN || errno == EACCES) return FileLock::held_by_another;
+  if (!unsupported(errno)) fail(errno, "lock", offset_bytes);
+  return FileLock::unsupported;
+}
+
+void WriteFile::unlock_byte(std::uint64_t offset_bytes) noexcept {
+  (void)sys::table.lock_byte(fd_, static_cast<off_t>(offset_bytes), F_UNLCK);
+}
+
 bool WriteFile::is_at(const std::string& name) const {
   struct statx there {};
   const int done = uninterrupted([&] {
@@ -187,6 +200,11 @@ void WriteFile::read_exact(std::uint64_t offset_bytes, std::span<std::byte> out)
     offset_bytes += static_cast<std::uint64_t>(got);
     out = out.subspan(static_cast<std::size_t>(got));
   }
+}
+
+void WriteFile::read_ahead(std::uint64_t offset_bytes, std::uint64_t size_bytes) noexcept {
+  (void)sys::table.fadvise(fd_, static_cast<off_t>(offset_bytes), static_cast<off_t>(size_bytes),
+                           POSIX_FADV_WILLNEED);
 }
 
 void WriteFile::start_write_back(std::uint64_t offset_bytes, std::uint64_t size_bytes) {

@@ -32,6 +32,10 @@ class WriteFile {
 
   // Held until the file is closed. Never waits.
   [[nodiscard]] FileLock lock();
+  // The same for one byte, which need not exist, until unlock_byte(). Independent of lock() on a
+  // local file system; on others that may lock every byte.
+  [[nodiscard]] FileLock lock_byte(std::uint64_t offset_bytes);
+  void unlock_byte(std::uint64_t offset_bytes) noexcept;
   // Whether `name` is this file: it may have been renamed, removed or replaced.
   [[nodiscard]] bool is_at(const std::string& name) const;
   [[nodiscard]] std::uint64_t size_bytes() const;
@@ -46,6 +50,8 @@ class WriteFile {
   // aligned blocks bypass it after open_direct(), if their address is aligned as their offset is.
   std::uint64_t write(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
   void read_exact(std::uint64_t offset_bytes, std::span<std::byte> out) const;
+  // Starts to read a range into the page cache. Only a hint.
+  void read_ahead(std::uint64_t offset_bytes, std::uint64_t size_bytes) noexcept;
 
   // Starts to write the dirty pages of a range to the disk. Does not wait, except for a queue that
   // is full.

@@ -28,10 +28,6 @@ std::uint64_t chunk_bytes(std::uint64_t memory_bytes) {
   return std::clamp(memory_bytes / 16, 64 * kKiB, 4 * kMiB);
 }
 
-std::uint64_t place_count(std::uint64_t memory_bytes) {
-  return std::clamp(memory_bytes / 16, 4 * kKiB, kMiB) / kPlaceBytes;
-}
-
 std::uint64_t memory_of(const CreateOptions& options) {
   return options.memory_bytes != 0 ? options.memory_bytes : default_memory_bytes();
 }
@@ -92,26 +88,38 @@ class ArrayFile::Alone {
   const std::uint64_t start_ns_ = now_ns();
 };
 
-ArrayFile::ArrayFile(const std::string& path, const CreateOptions& options)
-    : path_(path),
-      budget_(memory_of(options)),
-      fortran_order_(options.fortran_order),
-      places_(place_count(budget_.limit_bytes())) {
-  check_array_name(path);
-  if (options.dtype) dtype_ = parse_descr(*options.dtype);
-  if (fortran_order_ && !options.rows)
-    throw std::invalid_argument("order F: the number of rows must be known");
+std::uint64_t ArrayFile::place_count() const {
+  return std::clamp(budget_.limit_bytes() / 16, 4 * kKiB, kMiB) / kPlaceBytes;
+}
+
+void ArrayFile::claim_memory() {
   const std::uint64_t limit = budget_.limit_bytes();
   claims_ = budget_.claim_all(
       {{.what = "gathered rows", .bytes = Gather::kBuffers * buffer_bytes(limit)},
        {.what = "pages on their way to the disk", .bytes = 3 * chunk_bytes(limit)},
        {.what = "sorted row numbers", .bytes = places_ * kPlaceBytes}});
+}
+
+void ArrayFile::open_file(PublishedFile::Start start) {
+  const std::uint64_t limit = budget_.limit_bytes();
+  file_ = std::make_unique<PublishedFile>(path_, start, chunk_bytes(limit));
+  gather_ = std::make_unique<Gather>(*file_, buffer_bytes(limit));
+}
+
+ArrayFile::ArrayFile(const std::string& path, const CreateOptions& options)
+    : path_(path),
+      budget_(memory_of(options)),
+      fortran_order_(options.fortran_order),
+      places_(place_count()) {
+  check_array_name(path);
+  if (options.dtype) dtype_ = parse_descr(*options.dtype);
+  if (fortran_order_ && !options.rows)
+    throw std::invalid_argument("order F: the number of rows must be known");
+  claim_memory();
   using Start = PublishedFile::Start;
   if (!options.append && !options.dtype)
     throw std::invalid_argument(path + ": dtype is missing: which type do the elements have?");
-  file_ = std::make_unique<PublishedFile>(path, options.append ? Start::go_on_any : Start::anew,
-                                          chunk_bytes(limit));
-  gather_ = std::make_unique<Gather>(*file_, buffer_bytes(limit));
+  open_file(options.append ? Start::go_on_any : Start::anew);
   const MutexLock lock(mutex_);
   rows_ = options.rows;
   if (file_->published()) {
@@ -228,6 +236,11 @@ void ArrayFile::commit() {
                                   ": order F: commit is not possible, because the rows so "
                                   "far are spread over the file; close publishes them");
     }
+    if (own_part_ || !parts_.empty()) {
+      throw std::invalid_argument(path_ +
+                                  ": commit is not possible with parts; close publishes the array "
+                                  "when all of them are closed");
+    }
     if (!header_) make_header({});
     rows = next_row_;
   }
@@ -244,8 +257,13 @@ void ArrayFile::close() {
       if (!header_) make_header({});
       rows = rows_now();
     }
+    if (!own_part_) check_parts_closed();  // if they are not, they can still be
     try {
-      publish(rows, /*last=*/true);
+      if (own_part_) {
+        close_part();
+      } else {
+        publish(rows, /*last=*/true);
+      }
     } catch (...) {
       release();
       throw;
@@ -265,6 +283,8 @@ void ArrayFile::release() noexcept {
   if (closed_) return;
   closed_ = true;
   try {
+    if (own_part_ && file_ && read_part_state(*file_, *own_part_) == PartState::open)
+      write_part_state(*file_, *own_part_, PartState::abandoned);
     last_stats_.bytes_written = gather_ ? gather_->bytes_written() : 0;
     last_stats_.writes = gather_ ? gather_->writes() : 0;
     if (file_ && file_->published() && file_->size_bytes() > kept_bytes_)
