@@ -144,6 +144,7 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"needs cmake, ninja", program("cmake"), "no cmake"),
     # Heavy packages, in an environment of their own.
     (r"in the interpreter of LOWTIDE_READERS", never, "no foreign readers"),
+    (r"only with LOWTIDE_BIGFILES=1", never, "files of many GiB"),
     # Where the tests stand, and how other packages were built.
     (
         r"nobody cannot run the command|folder here that only this user",

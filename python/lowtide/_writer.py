@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import threading
 import warnings
@@ -12,7 +11,7 @@ import numpy as np
 
 from lowtide import _arguments, _core
 from lowtide._closing import Closing
-from lowtide._rows import RowBlock
+from lowtide._rows import RowBlock, place
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -95,7 +94,7 @@ class Writer(Closing):
         if isinstance(index, tuple) and len(index) == 1:
             (index,) = index
         shape = self.shape
-        where = _place(index, shape[0])
+        where = place(index, shape[0])
         if isinstance(where, int):
             block = self._block(rows, shape[1:], shape[1:])
             self._write(where, block.as_one_row())
@@ -270,41 +269,3 @@ class Writer(Closing):
             if isinstance(numbers, range):
                 numbers = np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
             self._core.write_rows(numbers, part)
-
-
-def _place(index: Any, rows: int) -> int | range | npt.NDArray[np.int64]:
-    """Returns which rows an index names, each at least 0. Raises IndexError, TypeError."""
-    if index is Ellipsis:
-        return range(rows)
-    if isinstance(index, slice):
-        for bound in (index.start, index.stop):
-            if bound is not None and not -rows <= operator.index(bound) <= rows:
-                raise IndexError(
-                    f"slice bound {bound} is out of range for {rows} rows; to add rows, use append"
-                )
-        return range(*index.indices(rows))
-    if isinstance(index, tuple):
-        raise IndexError("only whole rows can be written: w[rows] = values, with one index")
-    if not isinstance(index, (bool, np.bool_)) and hasattr(index, "__index__"):
-        if not isinstance(index, np.ndarray) or index.ndim == 0:
-            found = operator.index(index)
-            if not -rows <= found < rows:
-                raise IndexError(f"row {found} is out of range for {rows} rows")
-            return found % rows
-    numbers = np.asarray(index)
-    if numbers.dtype == bool and numbers.ndim == 1:
-        if len(numbers) != rows:
-            raise IndexError(f"a mask must have one entry per row: {rows}, not {len(numbers)}")
-        return np.flatnonzero(numbers)
-    if numbers.size == 0 and numbers.ndim == 1 and numbers.dtype.kind == "f":
-        numbers = numbers.astype(np.int64)  # an empty list
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise IndexError(
-            "rows are named by an integer, a slice, a mask or a one-dimensional array of integers, "
-            f"not by {_arguments.told(index)}"
-        )
-    if numbers.size and (numbers.min() < -rows or numbers.max() >= rows):
-        wrong = numbers[(numbers < -rows) | (numbers >= rows)][0]
-        raise IndexError(f"row {wrong} is out of range for {rows} rows")
-    found_all = numbers.astype(np.int64)
-    return np.where(found_all < 0, found_all + rows, found_all)

@@ -52,7 +52,18 @@ class ArrayFile {
 
  private:
   class Writing;
-  class Alone;
+  // Waits until no other thread writes, and keeps them out.
+  class Alone {
+   public:
+    explicit Alone(ArrayFile& array);
+    ~Alone();
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+
+   private:
+    ArrayFile& array_;
+    const std::uint64_t start_ns_;
+  };
   struct Place {  // of a row number in the caller's list
     std::uint64_t row;
     std::uint64_t index;
