@@ -10,24 +10,39 @@ namespace {
 
 constexpr std::uint64_t kLeastScatterBytes = 64 << 10;
 constexpr std::uint64_t kMostScatterBytes =
-    1ULL << 30;                            // more gains little, and a piece counts in 32 bits
-constexpr std::size_t kPiecesAhead = 512;  // whose pages are being read
+    1ULL << 30;                                 // more gains little, and a piece counts in 32 bits
+constexpr std::size_t kPiecesAhead = 512;       // whose pages are being read
+constexpr std::uint64_t kBytesAhead = 4 << 20;  // of the file, with what is between them
+// A gap up to this size is read as well: one long read takes less time than two short ones.
+constexpr std::uint64_t kReadGapBytes = 64 << 10;
 
 // Asks for the pages of pieces before they are changed.
 class PagesAhead {
  public:
   explicit PagesAhead(PublishedFile& file) : file_(file) {}
-  void ask(std::uint64_t offset_bytes, std::uint64_t size_bytes) {
-    const std::uint64_t first = std::max(asked_, round_down(offset_bytes, WriteFile::kBlockBytes));
+  ~PagesAhead() { ask(); }
+  PagesAhead(const PagesAhead&) = delete;
+  PagesAhead& operator=(const PagesAhead&) = delete;
+
+  void add(std::uint64_t offset_bytes, std::uint64_t size_bytes) {
+    const std::uint64_t first = std::max(end_, round_down(offset_bytes, WriteFile::kBlockBytes));
     const std::uint64_t end = round_up(offset_bytes + size_bytes, WriteFile::kBlockBytes);
     if (first >= end) return;
-    file_.read_ahead(first, end - first);
-    asked_ = end;
+    if (first - end_ > kReadGapBytes) {
+      ask();
+      first_ = first;
+    }
+    end_ = end;
+  }
+  // Everything that was added is on its way.
+  void ask() {
+    if (first_ < end_) file_.read_ahead(first_, end_ - first_);
+    first_ = end_;
   }
 
  private:
   PublishedFile& file_;
-  std::uint64_t asked_ = 0;  // up to here
+  std::uint64_t first_ = 0, end_ = 0;  // not asked for yet
 };
 
 }  // namespace
@@ -87,8 +102,14 @@ void Scatter::write_all() {
     for (end = first + 1; end < all.size() && all[end].offset_bytes < reach; ++end)
       reach = std::max(reach, all[end].end_bytes());
     std::ranges::sort(all.subspan(first, end - first), {}, &Piece::at);
-    for (; asked < std::min(all.size(), end + kPiecesAhead); ++asked)
-      pages.ask(all[asked].offset_bytes, all[asked].size_bytes);
+    if (asked < end || all[asked - 1].offset_bytes < reach + kBytesAhead / 2) {
+      for (; asked < all.size() && (asked < end || (asked < end + kPiecesAhead &&
+                                                    all[asked].offset_bytes < reach + kBytesAhead));
+           ++asked) {
+        pages.add(all[asked].offset_bytes, all[asked].size_bytes);
+      }
+      pages.ask();
+    }
     for (const Piece& piece : all.subspan(first, end - first)) {
       file_.write(piece.offset_bytes, {memory_.data() + piece.at, piece.size_bytes});
       bytes_written_ += piece.size_bytes;
