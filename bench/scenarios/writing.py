@@ -39,6 +39,7 @@ SHUFFLED_TIMES = 4  # as many bytes as are created: 4 GiB
 RATIO_BARS: tuple[report.RatioBar, ...] = (
     ("create", "create-lowtide", "create-memmap", 1.0),
     ("append", "append-lowtide", "append-tofile", 1.0),
+    ("scatter, a sixth of the memory", "scatter-lowtide", "scatter-memmap", 0.25),
     ("tokens", "tokens-lowtide", "tokens-megatron", 5.0),
     ("tokens, durable", "tokens-lowtide", "tokens-megatron-durable", 5.0),
     ("shuffle", "shuffle-lowtide", "shuffle-quarter", 0.8),
@@ -129,7 +130,6 @@ def _bars(found: report.Rounds) -> list[dict[str, Any]]:
     ):
         limit = f"{mib + 16} MiB"
         bars.append(report.limit_bar(found, f"memory, {key}", key, "growth", limit, max))
-    bars.append(report.told_bar(found, "scatter", "scatter-lowtide", "speed", "bytes/s"))
     return bars
 
 

@@ -41,11 +41,13 @@ class Rows:
         raise NotImplementedError
 
     def check(self) -> None:
-        found = np.memmap(
-            self.task.path, np.float32, "r", offset=self.header_bytes, shape=self.shape
-        )
-        places = np.linspace(0, self.task.rows - 1, 1000).astype(np.int64)
-        if not np.array_equal(found[places, 0], places.astype(np.float32)):
+        # Page by page: what a check puts into the page cache would count as memory of the method.
+        places = np.linspace(0, self.task.rows - 1, 100).astype(np.int64)
+        with open(self.task.path, "rb", 0) as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+            offsets = (self.header_bytes + place * matrix.ROW_BYTES for place in places.tolist())
+            found = b"".join(os.pread(file.fileno(), 4, offset) for offset in offsets)
+        if not np.array_equal(np.frombuffer(found, np.float32), places.astype(np.float32)):
             raise ValueError("the file differs from what was written")
 
     @property

@@ -55,6 +55,8 @@ ArrayFile::ArrayFile(const PartTicket& ticket, std::uint64_t memory_bytes)
   rows_ = ticket.shape[0];
   next_row_ = ticket.first_row;  // append() begins there
   make_header({ticket.shape.begin() + 1, ticket.shape.end()});
+  const std::uint64_t start = header_->size_bytes();
+  gather_->own_range(start + ticket.first_row * row_bytes_, start + ticket.end_row * row_bytes_);
 }
 
 std::string ArrayFile::part(std::uint64_t first, std::uint64_t end) {
@@ -75,7 +77,8 @@ std::string ArrayFile::part(std::uint64_t first, std::uint64_t end) {
         .shape = header_->layout().shape,
         .path = PublishedFile::target_path(path_)};
   }
-  gather_->flush();  // what was written there before must not come after
+  gather_->flush();          // what was written there before must not come after
+  gather_->own_range(0, 0);  // what is between its rows is for others from now on
   file_->resize(ticket.record_bytes + kPartRecordBytes);
   mark_parts(*file_, ticket.mark);
   // On a network file system the lock on the whole file may include every byte.

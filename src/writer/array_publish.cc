@@ -30,7 +30,8 @@ void ArrayFile::publish(std::uint64_t rows, bool last) {
     text = header_->text(rows);
     end = header_->size_bytes() + rows * row_bytes_;
   }
-  if (last || file_->size_bytes() < end) file_->resize(end);
+  // The last block may have been written whole.
+  if (last || file_->size_bytes() != end) file_->resize(end);
   if (file_->published()) file_->sync();  // the rows, before a header promises them
   {
     const MutexLock lock(mutex_);

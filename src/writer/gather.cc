@@ -25,7 +25,7 @@ class Gather::Use {
 };
 
 Gather::Gather(PublishedFile& file, std::uint64_t buffer_bytes, Budget& budget)
-    : file_(file), buffer_bytes_(buffer_bytes), scatter_(file, budget) {}
+    : buffer_bytes_(buffer_bytes), scatter_(file, budget) {}
 
 void Gather::write(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
@@ -101,10 +101,7 @@ void Gather::empty_out(Buffer& buffer, bool scatters) {
   if (size == 0) return;
   const std::span<const std::byte> bytes{buffer.memory.data() + (first - buffer.base_bytes), size};
   if (scatters && size < Scatter::kLargeBytes && scatter_.add(first, bytes)) return;
-  scatter_.make_way(first, first + size);
-  file_.write(first, bytes);
-  bytes_written_ += size;
-  ++writes_;
+  scatter_.write(first, bytes);
 }
 
 void Gather::flush() {

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -35,10 +34,13 @@ class Gather {
   // Passes everything to the file. No write may run meanwhile.
   void flush();
 
-  [[nodiscard]] std::uint64_t bytes_written() const {
-    return bytes_written_ + scatter_.bytes_written();
+  // As in Scatter.
+  void own_range(std::uint64_t first_bytes, std::uint64_t end_bytes) {
+    scatter_.own_range(first_bytes, end_bytes);
   }
-  [[nodiscard]] std::uint64_t writes() const { return writes_ + scatter_.writes(); }
+
+  [[nodiscard]] std::uint64_t bytes_written() const { return scatter_.bytes_written(); }
+  [[nodiscard]] std::uint64_t writes() const { return scatter_.writes(); }
 
  private:
   struct Buffer {
@@ -62,10 +64,8 @@ class Gather {
   // `scatters`: a short one may wait for others.
   void empty_out(Buffer& buffer, bool scatters = false);
 
-  PublishedFile& file_;
   const std::uint64_t buffer_bytes_;
   Scatter scatter_;
-  std::atomic<std::uint64_t> bytes_written_ = 0, writes_ = 0;
   Mutex mutex_;  // never held while bytes are copied or written
   CondVar idle_;
   std::uint64_t uses_ LOWTIDE_GUARDED_BY(mutex_) = 0;

@@ -167,6 +167,10 @@ void PublishedFile::read_exact(std::uint64_t offset_bytes, std::span<std::byte> 
   here().file.read_exact(offset_bytes, out);
 }
 
+void PublishedFile::read_blocks(std::uint64_t offset_bytes, std::span<std::byte> out) {
+  guarded([&](Here& mine) { mine.file.read_blocks(offset_bytes, out); });
+}
+
 void PublishedFile::read_ahead(std::uint64_t offset_bytes, std::uint64_t size_bytes) {
   here().file.read_ahead(offset_bytes, size_bytes);
 }

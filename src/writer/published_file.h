@@ -59,7 +59,8 @@ class PublishedFile {
   // with 0.4 s.
   void write(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
   void read_exact(std::uint64_t offset_bytes, std::span<std::byte> out);
-  // Only a hint.
+  // As in WriteFile.
+  void read_blocks(std::uint64_t offset_bytes, std::span<std::byte> out);
   void read_ahead(std::uint64_t offset_bytes, std::uint64_t size_bytes);
   // As in WriteFile.
   [[nodiscard]] FileLock lock_byte(std::uint64_t offset_bytes);
