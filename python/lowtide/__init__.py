@@ -74,15 +74,18 @@ __all__ = [
 ]
 
 
+_MODULES = ("ray", "torch")
+
+
 def __getattr__(name: str) -> Any:
-    """Loads lowtide.torch on first use, so that importing lowtide does not import torch."""
-    if name == "torch":
+    """Loads these modules on first use, so that importing lowtide does not import torch or ray."""
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module("lowtide.torch")
+        return import_module(f"lowtide.{name}")
     raise AttributeError(f"module 'lowtide' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Lists the public names only."""
-    return sorted([*__all__, "torch"])
+    return sorted([*__all__, *_MODULES])
