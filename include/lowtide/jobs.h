@@ -129,10 +129,11 @@ class Plan {
   // bytes done so far, at least ten times per second, on this thread; it may end the task by
   // throwing.
   //
-  // Throws IoError(ENOENT), which names the missing file, if the stage is not ready; IoError(ESTALE)
-  // or FormatError if the source is not what it was when the plan was made; IoError(EEXIST) if
-  // something has taken the name of the destination; and what reading and writing throw. After an
-  // error, finished tasks stay finished and nothing half-made is left of this one.
+  // Throws IoError(ENOENT), which names the missing file, if the stage is not ready;
+  // IoError(ESTALE) or FormatError if the source is not what it was when the plan was made;
+  // IoError(EEXIST) if something has taken the name of the destination; and what reading and
+  // writing throw. After an error, finished tasks stay finished and nothing half-made is left of
+  // this one.
   void run_task(std::size_t stage, std::size_t task,
                 const std::function<void(std::uint64_t done_bytes)>& progress = {}) const;
 

@@ -116,6 +116,10 @@ std::string ArrayHeader::text(std::uint64_t rows) const {
   return text;
 }
 
+std::string_view array_suffix() {
+  return kArraySuffix;
+}
+
 void check_array_name(const std::string& path) {
   if (path.ends_with(kArraySuffix)) return;
   throw std::invalid_argument(path + ": create writes .npy files; use the name " + path +

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/layout.h"
@@ -41,6 +42,8 @@ class ArrayHeader {
   std::uint64_t most_rows_ = 0;
 };
 
+// How the name of a file with such a header ends.
+[[nodiscard]] std::string_view array_suffix();
 // Throws std::invalid_argument unless the name ends as that of a file with such a header.
 void check_array_name(const std::string& path);
 

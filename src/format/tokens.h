@@ -103,6 +103,8 @@ struct TokenGiven {
 
 // The words of all token formats, without aliases.
 [[nodiscard]] std::vector<std::string_view> token_words();
+// How the names of its data files end. Throws std::invalid_argument for an unknown word.
+[[nodiscard]] std::string_view token_suffix(std::string_view format);
 // As in the layouts of this format. Throws std::invalid_argument for an unknown word.
 [[nodiscard]] bool eot_begins(std::string_view format);
 

@@ -41,6 +41,15 @@ ssize_t real_pread_now(int fd, void* into, std::size_t size, off_t offset) {
 #endif
 }
 
+int real_rename_how(const char* from, const char* to, unsigned flags) {
+  // Not ::renameat2: musl has it since 1.2.5 only.
+  return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags));
+}
+
+int real_mkdir(const char* path) {
+  return ::mkdir(path, 0777);
+}
+
 int real_sync_file_range(int fd, off_t offset, off_t size, unsigned flags) {
   return ::sync_file_range(fd, offset, size, flags);
 }
@@ -89,6 +98,9 @@ constinit Table table{
     .unlink = ::unlink,
     .link = ::link,
     .rename = ::rename,
+    .rename_how = real_rename_how,
+    .mkdir = real_mkdir,
+    .rmdir = ::rmdir,
     .pread = real_pread,
     .pread_now = real_pread_now,
     .statx = real_statx,
