@@ -116,6 +116,10 @@ std::string ArrayHeader::text(std::uint64_t rows) const {
   return text;
 }
 
+std::string_view array_header_word() {
+  return npy::kWord;
+}
+
 std::string_view array_suffix() {
   return kArraySuffix;
 }

@@ -42,7 +42,8 @@ class ArrayHeader {
   std::uint64_t most_rows_ = 0;
 };
 
-// How the name of a file with such a header ends.
+// The word of the format that has such a header, and how the names of its files end.
+[[nodiscard]] std::string_view array_header_word();
 [[nodiscard]] std::string_view array_suffix();
 // Throws std::invalid_argument unless the name ends as that of a file with such a header.
 void check_array_name(const std::string& path);

@@ -52,7 +52,9 @@ std::string Shuffle::run_path(std::uint64_t task) const {
 
 ScatterMemory scatter_memory(const Shuffle& shuffle, std::uint64_t memory_bytes) {
   ScatterMemory sizes{};
-  sizes.source_bytes = std::clamp(memory_bytes / 8, kLeastSourceBytes, 32 * kMiB);
+  // An array needs room for one row.
+  sizes.source_bytes = std::max(std::clamp(memory_bytes / 8, kLeastSourceBytes, 32 * kMiB),
+                                kLeastSourceBytes + shuffle.shape.item_bytes);
   sizes.output_bytes = blocks(memory_bytes / 16, 16 * kKiB, 4 * kMiB);
   sizes.dirty_chunk_bytes = blocks(memory_bytes / 64, 16 * kKiB, 4 * kMiB);
   const std::uint64_t fixed = sizes.source_bytes + sizes.output_bytes + 3 * sizes.dirty_chunk_bytes;
@@ -80,7 +82,7 @@ std::vector<Budget::Entry> ScatterMemory::entries(const Shuffle& shuffle) const 
 
 GatherMemory gather_memory(const Shuffle& shuffle, std::uint64_t memory_bytes) {
   GatherMemory sizes{};
-  sizes.source_bytes = kLeastSourceBytes;
+  sizes.source_bytes = kLeastSourceBytes + shuffle.shape.item_bytes;
   sizes.output_bytes = blocks(memory_bytes / 16, 16 * kKiB, 4 * kMiB);
   sizes.dirty_chunk_bytes = blocks(memory_bytes / 64, 16 * kKiB, 4 * kMiB);
   if (shuffle.unit == Unit::document)

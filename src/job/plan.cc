@@ -48,8 +48,8 @@ bool Plan::Impl::published() const {
   if (destination.path.empty() || !destination.changed()) return false;
   const std::optional<PathStamp> there = stamp_of(destination.path);
   if (!there || there->folder != destination.folder) return false;
-  if (!destination.folder) return there->size_bytes == facts.number("result.bytes");
-  // The outputs of the last stage are inside the result.
+  if (!destination.folder && there->size_bytes != facts.number("result.bytes")) return false;
+  // The outputs of the last stage are the result, or inside it.
   const std::size_t last = stages.size() - 1;
   for (std::size_t task = 0; task < stages[last].tasks; ++task) {
     for (const std::string& output : outputs(last, task)) {
@@ -209,6 +209,8 @@ Plan Plan::from_text(std::string_view text) {
   Facts facts = Facts::parse(text);
   const std::string verb = facts.at("verb");
   if (verb == "shuffle") return Plan(shuffle_of(std::move(facts)));
+  if (verb == "convert" || verb == "merge") return Plan(copy_of(std::move(facts)));
+  if (verb == "check") return Plan(check_of(std::move(facts)));
   throw std::invalid_argument("this plan has an unknown verb: " + excerpt(verb));
 }
 

@@ -66,6 +66,8 @@ void run_tasks(const Plan::Impl& plan, std::size_t stage, const std::vector<std:
 
 // The plan of a verb, from its facts. Throws std::invalid_argument if they are incomplete.
 [[nodiscard]] std::shared_ptr<const Plan::Impl> shuffle_of(Facts facts);
+[[nodiscard]] std::shared_ptr<const Plan::Impl> copy_of(Facts facts);  // convert, merge
+[[nodiscard]] std::shared_ptr<const Plan::Impl> check_of(Facts facts);
 
 // memory_bytes as the user gave it, or the default.
 [[nodiscard]] std::uint64_t job_memory(std::uint64_t memory_bytes);

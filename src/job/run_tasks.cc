@@ -5,6 +5,7 @@
 
 #include "core/mutex.h"
 #include "job/plan.h"
+#include "os/paths.h"
 #include "os/quiet_thread.h"
 
 namespace lowtide {
@@ -22,6 +23,10 @@ void run_once(const Plan::Impl& plan, std::size_t stage, std::size_t task,
     } catch (const IoError& error) {
       if (plan.published()) break;  // somebody else has finished the job meanwhile
       if (error.err != EBUSY) throw;
+      if (plan.stages.size() > 1 && !path_exists(plan.folder.path())) {
+        throw IoError(ENOENT, "write", plan.folder.path(), std::nullopt,
+                      "the folder of this job was removed while a task wrote into it");
+      }
     }
     watch.advance(0);
     std::this_thread::sleep_for(kTickEvery);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include "format/token_source.h"
@@ -9,7 +10,7 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kStep = 4096;  // units between two reports
+constexpr std::size_t kPositions = 1024;  // that are computed at a time
 
 // Sorts loaded units by their bucket; the sort is stable.
 class BucketSort {
@@ -22,9 +23,14 @@ class BucketSort {
     bucket_.resize(count);
     sorted_.resize(count);
     std::ranges::fill(begins_, 0);
-    for (std::size_t i = 0; i < count; ++i) {
-      bucket_[i] = bucket_of(order_.position_of(0, first + i).value());
-      ++begins_[bucket_[i] + 1];
+    std::array<std::uint64_t, kPositions> positions;
+    for (std::size_t i = 0; i < count; i += kPositions) {
+      const auto some = std::span(positions).first(std::min(kPositions, count - i));
+      if (!order_.positions(0, first + i, some)) throw std::logic_error("an order without inverse");
+      for (std::size_t k = 0; k < some.size(); ++k) {
+        bucket_[i + k] = bucket_of(some[k]);
+        ++begins_[bucket_[i + k] + 1];
+      }
     }
     for (std::size_t b = 1; b < begins_.size(); ++b) begins_[b] += begins_[b - 1];
     std::vector<std::uint32_t> next(begins_.begin(), begins_.end() - 1);

@@ -193,8 +193,7 @@ Plan plan_shuffle(const JobSource& given, const std::string& path, const Shuffle
   shuffle.memory_bytes = job_memory(options.memory_bytes);
   shuffle.unit = options.unit;
   shuffle.buckets.shards = options.shards;
-  const OpenSource source =
-      open_source(given, std::max(shuffle.memory_bytes / 8, kLeastSourceBytes));
+  const OpenSource source = open_source(given, std::max(shuffle.memory_bytes, kLeastSourceBytes));
   const Units units(source, options.unit, options.block_size);
   shuffle.shape = units.measure();
   shuffle.source = given;

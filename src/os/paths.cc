@@ -77,13 +77,15 @@ std::string whole_path(const std::string& path) {
 
 bool path_exists(const std::string& path) {
   struct statx status {};
-  return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) == 0;
+  return repeated(
+             [&] { return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status); }) == 0;
 }
 
 bool is_folder(const std::string& path) {
   struct statx status {};
-  return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) == 0 &&
-         S_ISDIR(status.stx_mode);
+  const int done =
+      repeated([&] { return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status); });
+  return done == 0 && S_ISDIR(status.stx_mode);
 }
 
 std::vector<std::string> list_folder(const std::string& path) {
@@ -108,7 +110,10 @@ std::vector<std::string> expand_path(const std::string& path) {
   }
   if (path.empty()) throw IoError(ENOENT, "open", path, std::nullopt, "the path is empty");
   struct statx status {};
-  if (sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) == 0) return {path};
+  if (repeated([&] { return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status); }) ==
+      0) {
+    return {path};
+  }
   const int err = errno;
   if (path.find_first_of("*?[") != std::string::npos) return matches_of(path);
   throw IoError(err, "open", path);

@@ -21,6 +21,12 @@ inline std::vector<std::uint64_t> shuffled_units(std::uint64_t units, std::uint6
   return order;
 }
 
+// As little-endian bytes.
+template <typename Integer>
+std::string text_of(const std::vector<Integer>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Integer)};
+}
+
 // Rows of equal size.
 inline std::string shuffled(const std::string& data, std::uint64_t row_bytes, std::uint64_t rows,
                             std::uint64_t seed) {

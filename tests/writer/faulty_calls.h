@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,11 +30,13 @@ struct FaultyState {
   std::vector<std::string> log;
 };
 inline FaultyState faulty;
+inline std::mutex faulty_mutex;  // jobs call from threads
 
 constexpr int kKilledStatus = 77;
 
 // Whether the trouble is due at this call.
 inline bool trouble_now(const char* name) {
+  const std::lock_guard lock(faulty_mutex);
   const bool now = static_cast<int>(faulty.log.size()) == faulty.at;
   faulty.log.emplace_back(name);
   if (now && faulty.trouble == Trouble::kill) ::_exit(kKilledStatus);
@@ -78,6 +81,9 @@ class FaultyCalls {
     replace<&sys::Table::create>("create");
     replace<&sys::Table::close>("close");
     replace<&sys::Table::rename>("rename");
+    replace<&sys::Table::rename_how>("rename_how");
+    replace<&sys::Table::mkdir>("mkdir");
+    replace<&sys::Table::rmdir>("rmdir");
     replace<&sys::Table::pread>("pread");
     replace<&sys::Table::statx>("statx");
     replace<&sys::Table::sync_file_range>("sync_file_range");
