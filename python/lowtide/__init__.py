@@ -39,6 +39,7 @@ from lowtide._open import open
 from lowtide._profile import Profile, Verdict, profile
 from lowtide._ragged import Ragged, ragged
 from lowtide._release import release
+from lowtide._run_jobs import convert, merge, shuffle
 from lowtide._token_writer import TokenWriter
 from lowtide._tokens import Tokens, tokens
 from lowtide._writer import Writer
@@ -62,19 +63,22 @@ __all__ = [
     "Writer",
     "__version__",
     "check",
+    "convert",
     "create",
     "doctor",
     "info",
     "memmap",
+    "merge",
     "open",
     "profile",
     "ragged",
     "release",
+    "shuffle",
     "tokens",
 ]
 
 
-_MODULES = ("ray", "torch")
+_MODULES = ("jobs", "ray", "torch")
 
 
 def __getattr__(name: str) -> Any:
