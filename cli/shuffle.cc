@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 #include "jobs.h"
@@ -17,11 +16,7 @@ struct ShuffleWords {
 ShuffleOptions shuffle_options(const JobWords& words, const ShuffleWords& more) {
   ShuffleOptions options;
   options.unit = parse_unit(more.unit);
-  if (!more.block_size.empty()) {
-    options.block_size = parse_count(more.block_size, "--block-size");
-    if (options.unit != Unit::window)
-      throw std::invalid_argument("--block-size is for --unit window");
-  }
+  if (!more.block_size.empty()) options.block_size = parse_count(more.block_size, "--block-size");
   if (!more.seed.empty()) options.seed = parse_count(more.seed, "--seed");
   if (!more.shards.empty()) options.shards = parse_count(more.shards, "--shards");
   options.memory_bytes = job_memory(words);

@@ -92,8 +92,6 @@ def shuffle(
         raise ValueError("unit='window' is for tokens: pass what lowtide.tokens returned")
     if block_size is not None:
         block_size = _arguments.integer(block_size, "block_size", 1, _arguments.MAX)
-        if unit != "window":
-            raise ValueError(f"block_size is for unit='window', not for unit={unit!r}")
     return Plan(
         _core.plan_shuffle(
             job_source(src),

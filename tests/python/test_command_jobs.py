@@ -148,7 +148,7 @@ def test_one_stage_needs_no_name(tmp_path: Path, source: Path) -> None:
         (["IN", "OUT", "--stage", "0"], "--stage needs --task K/N"),
         (["IN", "OUT", "--plan", "--task", "0/1"], "exclude each other"),
         (["IN", "OUT", "--unit", "rows"], "document"),
-        (["IN", "OUT", "--block-size", "8"], "--block-size is for --unit window"),
+        (["IN", "OUT", "--block-size", "8"], "block_size is for windows, not for rows"),
         (["IN", "OUT", "--seed", "-1"], "--seed: expected a whole number"),
         (["IN", "OUT", "--shards", "20001"], "shards"),
         (["IN", "OUT", "--memory", "512M"], "--memory: "),
@@ -170,14 +170,13 @@ def test_wrong_usage_of_convert_and_merge(tmp_path: Path, source: Path) -> None:
     out = tmp_path / "out.npy"
     missing = lowtide("convert", source, out)
     assert missing.returncode == 2 and "--format is missing" in missing.stderr
-    tokens = write_nanogpt(tmp_path / "t.bin", [1, 2])
-    unknown = lowtide("convert", "--format", "parquet", tokens, out)
+    unknown = lowtide("convert", "--format", "parquet", source, out)
     assert unknown.returncode == 2 and "parquet" in unknown.stderr
     nowhere = lowtide("merge", source)
     assert nowhere.returncode == 2 and "-o" in nowhere.stderr
     last = lowtide("shuffle", "--stage", "0", "--task", "1/1", source, out)
     assert last.returncode == 2 and "K counts from 0" in last.stderr
-    assert entries(tmp_path) == ["m.npy", "t.bin"]
+    assert entries(tmp_path) == ["m.npy"]
 
 
 def test_help_has_an_example(tmp_path: Path) -> None:
