@@ -160,8 +160,8 @@ RULES: list[tuple[str, Probe, str]] = [
 RULES += [
     (rf"could not import '{name}|^{name} is not installed", module(name), f"no {name}")
     for name in (
-        *("dask", "joblib", "memory_profiler", "ml_dtypes", "mprof", "pyarrow", "safetensors"),
-        *("rattler_build", "sklearn", "torch", "torchdata"),
+        *("dask", "distributed", "joblib", "memory_profiler", "ml_dtypes", "mprof", "pyarrow"),
+        *("rattler_build", "ray", "safetensors", "sklearn", "torch", "torchdata"),
     )
 ]
 

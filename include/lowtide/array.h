@@ -126,9 +126,10 @@ class Array {
  public:
   class Impl;
 
-  // Opens a path that exists, or else the files that match it as a glob pattern, sorted by bytes.
-  // Reads only headers. Throws IoError, FormatError, and std::invalid_argument if an option is
-  // wrong or memory_bytes is too small for one row.
+  // Opens a file, a folder (the .npy files in it, sorted by bytes), or, if nothing has that name,
+  // the files that match it as a glob pattern, sorted by bytes. Reads only headers. Throws IoError,
+  // FormatError, and std::invalid_argument if an option is wrong or memory_bytes is too small for
+  // one row.
   [[nodiscard]] static Array open(const std::string& path, const OpenOptions& options = {});
   // Opens several files joined along the first axis. Their dtypes and their other axes must be
   // equal. Empty files among others are skipped. Throws as above.

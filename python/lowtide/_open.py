@@ -31,8 +31,8 @@ def open(
 
     Args:
         path: A `.npy` file, a file without a header (which needs `dtype`, as with `np.memmap`), or
-            a list of files or a glob, which are joined along the first axis. A path that exists is
-            never treated as a pattern.
+            a list of files, a glob or a folder of `.npy` files, which are joined along the first
+            axis. A path that exists is never treated as a pattern.
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
             `shape`, `offset` and `order` may be omitted; if given, they must match the header.
         shape: Shape of a file without a header; of all files together if there are several.

@@ -47,7 +47,7 @@ void take_columns(Store& store, const Rows& rows, std::vector<std::uint64_t>& sa
 Array::Array(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Array Array::open(const std::string& path, const OpenOptions& options) {
-  return Array(Impl::open(expand_path(path), options));
+  return Array(Impl::open(array_paths(path), options));
 }
 
 Array Array::open(std::span<const std::string> paths, const OpenOptions& options) {

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "face/array_impl.h"
+#include "format/array_header.h"
 #include "format/descr.h"
 #include "format/registry.h"
 #include "os/paths.h"
@@ -54,6 +55,14 @@ Opened open_one(const std::string& path, const OpenOptions& options, bool severa
 }
 
 }  // namespace
+
+std::vector<std::string> array_paths(const std::string& path) {
+  if (is_folder(path)) {
+    std::vector<std::string> files = array_files_in(path, list_folder(path));
+    if (!files.empty()) return files;
+  }
+  return expand_path(path);
+}
 
 std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                                                const OpenOptions& options) {

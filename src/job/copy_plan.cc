@@ -26,8 +26,8 @@ bool is_array_word(std::string_view format) {
   return std::ranges::find(words, format) != words.end();
 }
 
-std::uint64_t block_of(std::uint64_t bytes, std::uint64_t most) {
-  return round_down(std::clamp(bytes, 64 * kCopyKiB, most), 4096);
+std::uint64_t block_of(std::uint64_t bytes, std::uint64_t least, std::uint64_t most) {
+  return round_down(std::clamp(bytes, least, most), 4096);
 }
 
 std::vector<Budget::Entry> copy_entries(const Copy& copy, const CopyMemory& sizes) {
@@ -183,10 +183,10 @@ CopyMemory copy_memory(const Copy& copy, std::uint64_t memory_bytes) {
   for (std::size_t axis = 1; axis < copy.shape.size(); ++axis) row_bytes *= copy.shape[axis];
   sizes.source_bytes = std::clamp(memory_bytes / 4, kLeastSourceBytes, 64 * kCopyMiB);
   if (rows) sizes.source_bytes = std::max(sizes.source_bytes, row_bytes + kLeastSourceBytes);
-  sizes.block_bytes = block_of(memory_bytes / 8, 16 * kCopyMiB);
+  sizes.block_bytes = block_of(memory_bytes / 8, 64 * kCopyKiB, 16 * kCopyMiB);
   if (rows) sizes.block_bytes = std::max(sizes.block_bytes, row_bytes);
-  sizes.output_bytes = block_of(memory_bytes / 16, 4 * kCopyMiB);
-  sizes.dirty_chunk_bytes = block_of(memory_bytes / 64, 4 * kCopyMiB);
+  sizes.output_bytes = block_of(memory_bytes / 16, 64 * kCopyKiB, 4 * kCopyMiB);
+  sizes.dirty_chunk_bytes = block_of(memory_bytes / 64, 16 * kCopyKiB, 4 * kCopyMiB);
   sizes.token_writer_bytes = std::clamp(memory_bytes / 4, 256 * kCopyKiB, 64 * kCopyMiB);
   return sizes;
 }
@@ -211,6 +211,9 @@ Plan plan_convert(const JobSource& source, const std::string& path, const Conver
       copy.shape = opened.array->shape();
       items = copy.shape.empty() ? 1 : copy.shape[0];
     }
+    // An unknown word, or a name that the format does not have.
+    if (!to_array)
+      (void)token_target(path, copy.format, token_type(from) ? copy.dtype : DType::parse("uint16"));
     const bool one_axis = copy.shape.size() == 1;
     const bool integers = token_type(from) && token_type(copy.dtype) && one_axis;
     if (!to_array && !integers) {

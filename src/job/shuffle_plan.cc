@@ -189,6 +189,9 @@ std::shared_ptr<const Plan::Impl> shuffle_of(Facts facts) {
 }
 
 Plan plan_shuffle(const JobSource& given, const std::string& path, const ShuffleOptions& options) {
+  if (options.block_size != 0 && options.unit != Unit::window)
+    throw std::invalid_argument("block_size is for windows, not for " +
+                                std::string(unit_word(options.unit)) + "s");
   Shuffle shuffle;
   shuffle.memory_bytes = job_memory(options.memory_bytes);
   shuffle.unit = options.unit;

@@ -18,7 +18,7 @@ namespace {
 using Documents = std::vector<std::vector<std::uint32_t>>;
 
 const Documents kDocuments{{1, 2, 3}, {}, {4}, {5, 6, 7, 8, 9}};
-constexpr std::uint64_t kMemory = 2 << 20;
+constexpr std::uint64_t kMemory = 1 << 20;
 
 void write(const std::string& path, const std::string& format, const Documents& documents,
            const std::string& dtype = "uint16") {
@@ -112,10 +112,12 @@ TEST(Convert, TurnsTokensIntoArraysAndBack) {
   convert({.paths = {folder / "b.npy"}}, folder / "c.bin", "nanogpt", "uint16");
   EXPECT_EQ(file_text(folder / "c.bin"), file_text(folder / "a.bin"));
   folder.write("f.npy", npy_text("<f4", {4}, pattern(16)));
-  EXPECT_NE(thrown<std::invalid_argument>([&] {
-              convert({.paths = {folder / "f.npy"}}, folder / "d.bin", "nanogpt");
-            }).find("integers"),
-            std::string::npos);
+  const auto said = [&](const std::string& format) {
+    return thrown<std::invalid_argument>(
+        [&] { convert({.paths = {folder / "f.npy"}}, folder / "d.bin", format); });
+  };
+  EXPECT_NE(said("nanogpt").find("integers"), std::string::npos);
+  EXPECT_NE(said("parquet").find("expected one that can be written"), std::string::npos);
 }
 
 TEST(Convert, MakesArraysPlain) {

@@ -103,6 +103,8 @@ TEST(ShuffleTokens, SaysWhichUnitsThereAre) {
   EXPECT_NE(said(source, {.unit = Unit::window}).find("block_size"), std::string::npos);
   EXPECT_NE(said(source, {.unit = Unit::window, .block_size = 1000}).find("does not fit"),
             std::string::npos);
+  EXPECT_NE(said(source, {.unit = Unit::document, .block_size = 8}).find("for windows"),
+            std::string::npos);
   folder.write("a.npy", npy_text("|u1", {3}, "abc"));
   EXPECT_NE(said({.paths = {folder / "a.npy"}}, {.unit = Unit::document}).find("has rows"),
             std::string::npos);
