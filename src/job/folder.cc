@@ -28,7 +28,8 @@ std::optional<std::string> stranger_in(const std::string& folder) {
   for (const std::string& name : list_folder(folder)) {
     const std::string stem = name.substr(0, name.find('.'));
     const std::string inside = folder + "/" + name;
-    if (is_folder(inside)) {
+    const std::optional<PathStamp> there = stamp_of(inside);
+    if (there && there->folder) {
       if (name != "values" && name != "offsets") return name;
       if (const auto stranger = stranger_in(inside)) return name + "/" + *stranger;
     } else if (!is_part_name(name) && stem != "values" && stem != "offsets") {

@@ -117,6 +117,39 @@ TEST(JobFaults, LeaveNothingHalfMergedUnderItsName) {
       [&] { folder.write("m.npy", "old"); });
 }
 
+TEST(JobFaults, NeverLeaveAMergedIndexWithoutItsData) {
+  const QuickSyncs quick;
+  const TempFolder folder;
+  std::vector<JobSource> sources;
+  for (const std::string name : {"a.bin", "b.bin"}) {
+    TokenWriter writer =
+        TokenWriter::create(folder / name, {.format = "megatron", .dtype = "uint16"});
+    for (std::uint16_t i = 0; i < 5; ++i) writer.append(std::vector<std::uint16_t>(100 + i, i));
+    writer.close();
+    sources.push_back({.paths = {folder / name}, .tokens = true});
+  }
+  const auto merge = [&] {
+    plan_merge(sources, folder / "m.bin", {.memory_bytes = 1 << 20, .overwrite = true}).run();
+  };
+  merge();
+  const std::string data = file_text(folder / "m.bin");
+  const std::string index = file_text(folder / "m.idx");
+  expect_all_or_nothing(
+      folder.path(),
+      [&] {
+        for (const std::string& name : names_in(folder.path())) {
+          if (name.starts_with('.') || name.starts_with('m'))
+            std::filesystem::remove(folder / name);
+        }
+      },
+      merge,
+      [&](bool whole) {
+        const std::string now = file_text(folder / "m.idx");
+        EXPECT_TRUE((now == index && file_text(folder / "m.bin") == data) ||
+                    (!whole && now == "(none)"));
+      });
+}
+
 // The power-cut model: what a rename shows must be durable before it, and the folder after it.
 TEST(JobFaults, MakeEverythingDurableBeforeItHasItsName) {
   const TempFolder folder;
