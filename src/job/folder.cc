@@ -157,6 +157,7 @@ void JobFolder::publish() const {
   // done twice, it would bring the old folder back.
   const std::optional<PathStamp> whole = stamp_of(result());
   if (!whole) throw IoError(ENOENT, "rename", result());
+  sync_folder_of(result() + "/part", destination_.path);  // it may have folders of parts
   const std::string mine =
       path_ + "/whole-" + std::to_string(whole->inode) + "-" + std::to_string(now_ns());
   if (const int err = move_file(result(), mine); err != 0) throw IoError(err, "rename", result());
