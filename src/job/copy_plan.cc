@@ -147,7 +147,7 @@ class CopyPlanner {
     facts.add("result.bytes", result_bytes);
     auto plan = std::make_shared<CopyPlan>(std::move(facts), copy.destination);
     for (const std::string& output : plan->outputs(0, 0)) {
-      if (!overwrite && path_exists(output))
+      if (!overwrite && stamp_of(output))
         throw IoError(EEXIST, "create", output, std::nullopt, "overwrite replaces it");
     }
     return Plan(std::move(plan));

@@ -186,7 +186,6 @@ void copy_cut(const Tokens& tokens, TokenBlocks* blocks, TokenSink* sink) {
 void copy_tokens(const Copy& copy, const CopyMemory& sizes, Watch& watch) {
   const Memory buffer(sizes.block_bytes, /*prefault=*/false, "a block of tokens");
   std::unique_ptr<TokenSink> sink;
-  std::vector<OpenSource> opened;
   for (std::size_t i = 0; i < copy.sources.size(); ++i) {
     const OpenSource source = open_same_source(copy.sources[i], copy.stamps[i], sizes.source_bytes);
     TokenBlocks blocks(source, buffer.bytes(), watch);

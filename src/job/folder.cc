@@ -28,7 +28,8 @@ std::optional<std::string> stranger_in(const std::string& folder) {
   for (const std::string& name : list_folder(folder)) {
     const std::string stem = name.substr(0, name.find('.'));
     const std::string inside = folder + "/" + name;
-    if (is_folder(inside)) {
+    const std::optional<PathStamp> there = stamp_of(inside);
+    if (there && there->folder) {
       if (name != "values" && name != "offsets") return name;
       if (const auto stranger = stranger_in(inside)) return name + "/" + *stranger;
     } else if (!is_part_name(name) && stem != "values" && stem != "offsets") {
@@ -156,6 +157,7 @@ void JobFolder::publish() const {
   // done twice, it would bring the old folder back.
   const std::optional<PathStamp> whole = stamp_of(result());
   if (!whole) throw IoError(ENOENT, "rename", result());
+  sync_folder_of(result() + "/part", destination_.path);  // it may have folders of parts
   const std::string mine =
       path_ + "/whole-" + std::to_string(whole->inode) + "-" + std::to_string(now_ns());
   if (const int err = move_file(result(), mine); err != 0) throw IoError(err, "rename", result());

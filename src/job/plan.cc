@@ -53,7 +53,7 @@ bool Plan::Impl::published() const {
   const std::size_t last = stages.size() - 1;
   for (std::size_t task = 0; task < stages[last].tasks; ++task) {
     for (const std::string& output : outputs(last, task)) {
-      if (!path_exists(output)) return false;
+      if (!stamp_of(output)) return false;
     }
   }
   return true;
@@ -67,7 +67,7 @@ bool Plan::Impl::done(std::size_t stage, std::size_t task) const {
   for (std::string output : outputs(stage, task)) {
     // Until the whole folder has its name, its parts are in the job folder.
     if (last) output = folder.result() + output.substr(destination.path.size());
-    if (!path_exists(output)) return false;
+    if (!stamp_of(output)) return false;
   }
   return true;
 }

@@ -41,7 +41,6 @@ class BucketSort {
   [[nodiscard]] std::span<const std::uint32_t> of(std::size_t bucket) const {
     return std::span(sorted_).subspan(begins_[bucket], begins_[bucket + 1] - begins_[bucket]);
   }
-  static constexpr std::uint64_t kUnitBytes = 2 * sizeof(std::uint32_t);
 
  private:
   [[nodiscard]] std::uint32_t bucket_of(std::uint64_t position) const {

@@ -80,7 +80,7 @@ std::vector<std::string> OpenSource::files() const {
   for (std::string& path : tokens->paths()) {
     const std::optional<std::string> index = index_beside(path);
     all.push_back(std::move(path));
-    if (index && path_exists(*index)) all.push_back(*index);
+    if (index && stamp_of(*index)) all.push_back(*index);
   }
   return all;
 }

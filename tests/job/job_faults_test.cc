@@ -1,126 +1,30 @@
-// A small shuffle and a small merge, with trouble at every one of their system calls.
+// A small shuffle into a file, with trouble at every one of its system calls.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
+#include <set>
 #include <string>
-#include <vector>
 
-#include "job/shuffled.h"
+#include "job/faulty_jobs.h"
 #include "lowtide/error.h"
-#include "lowtide/jobs.h"
-#include "lowtide/token_writer.h"
 #include "support/thrown.h"
 
 namespace lowtide::job_faults_test {
 namespace {
 
-// A real sync waits for the disk, and thousands of them tell no more than their order does.
-class QuickSyncs {
- public:
-  static int done(int) { return 0; }
-
- private:
-  sys::Fault<int (*)(int)> fsync_{sys::table.fsync, &done};
-  sys::Fault<int (*)(int)> fdatasync_{sys::table.fdatasync, &done};
-  sys::Fault<int (*)(int, off_t, off_t, unsigned)> range_{
-      sys::table.sync_file_range, +[](int, off_t, off_t, unsigned) { return 0; }};
-};
-
-constexpr std::uint64_t kRows = 300;
-constexpr std::uint64_t kRowBytes = 100;
-
-// All files below a folder with their contents, without what is hidden.
-std::string tree_text(const std::string& path) {
-  if (!std::filesystem::is_directory(path)) return file_text(path);
-  std::string all;
-  for (const std::string& name : names_in(path))
-    all += name + "=" + tree_text(path + "/" + name) + ";";
-  return all;
-}
-
-struct Job {
-  std::string to;             // what appears
-  std::function<void()> run;  // plans and runs it
-};
-
-// After any trouble the destination has its old contents or all of the new ones, and the same call
-// then completes the job and leaves nothing else.
-void expect_whole(const TempFolder& folder, const Job& job, const std::function<void()>& prepare) {
-  std::filesystem::remove_all(job.to);
-  job.run();
-  const std::string fresh = tree_text(job.to);
-  std::filesystem::remove_all(job.to);
-  prepare();
-  const std::string old = tree_text(job.to);
-  ASSERT_NE(old, fresh);
-  expect_all_or_nothing(
-      folder.path(),
-      [&] {
-        for (const std::string& name : names_in(folder.path())) {
-          if (name.starts_with('.')) std::filesystem::remove_all(folder / name);
-        }
-        std::filesystem::remove_all(job.to);
-        prepare();
-      },
-      job.run,
-      [&](bool whole) {
-        const std::string now = tree_text(job.to);
-        EXPECT_TRUE(now == fresh || (!whole && now == old)) << now.substr(0, 100);
-      });
-}
-
-Plan small_shuffle(const TempFolder& folder, const std::string& to, std::uint64_t shards) {
-  return plan_shuffle({.paths = {folder / "a.npy"}}, folder / to,
-                      {.seed = 4, .shards = shards, .memory_bytes = 1 << 20, .overwrite = true});
-}
-
 TEST(JobFaults, LeaveTheOldFileOrTheWholeShuffledOne) {
   const QuickSyncs quick;
   const TempFolder folder;
-  folder.write("a.npy", npy_text("|u1", {kRows, kRowBytes}, pattern(kRows * kRowBytes)));
+  write_small_source(folder);
   expect_whole(folder, {folder / "b.npy", [&] { small_shuffle(folder, "b.npy", 1).run(); }},
                [&] { folder.write("b.npy", "old"); });
-}
-
-// Task by task, as other machines run them; a task that died is run again.
-TEST(JobFaults, LeaveTheOldFolderOrTheWholeShuffledOne) {
-  const QuickSyncs quick;
-  const TempFolder folder;
-  folder.write("a.npy", npy_text("|u1", {kRows, kRowBytes}, pattern(kRows * kRowBytes)));
-  expect_whole(folder,
-               {folder / "b",
-                [&] {
-                  const Plan plan = small_shuffle(folder, "b", 2);
-                  for (std::size_t stage = 0; stage < plan.stages(); ++stage) {
-                    for (std::size_t task = 0; task < plan.tasks(stage); ++task)
-                      plan.run_task(stage, task);
-                  }
-                }},
-               [&] { folder.write("b/part-00000-of-00001.npy", "old"); });
-}
-
-TEST(JobFaults, LeaveNothingHalfMergedUnderItsName) {
-  const QuickSyncs quick;
-  const TempFolder folder;
-  folder.write("a1.npy", npy_text("|u1", {3000}, pattern(3000)));
-  folder.write("a2.npy", npy_text("|u1", {5000}, pattern(5000, 2)));
-  const std::vector<JobSource> sources{{.paths = {folder / "a1.npy"}},
-                                       {.paths = {folder / "a2.npy"}}};
-  expect_whole(
-      folder,
-      {folder / "m.npy",
-       [&] {
-         plan_merge(sources, folder / "m.npy", {.memory_bytes = 2 << 20, .overwrite = true}).run();
-       }},
-      [&] { folder.write("m.npy", "old"); });
 }
 
 // The power-cut model: what a rename shows must be durable before it, and the folder after it.
 TEST(JobFaults, MakeEverythingDurableBeforeItHasItsName) {
   const TempFolder folder;
-  folder.write("a.npy", npy_text("|u1", {kRows, kRowBytes}, pattern(kRows * kRowBytes)));
+  write_small_source(folder);
   const FaultyCalls calls;
   small_shuffle(folder, "b", 2).run();
   std::string order;  // of syncs and renames; the last rename is that of the folder
@@ -143,7 +47,7 @@ TEST(JobFaults, MakeEverythingDurableBeforeItHasItsName) {
 
 TEST(JobFaults, RemoveTheJobFolderAfterAFullDisk) {
   const TempFolder folder;
-  folder.write("a.npy", npy_text("|u1", {kRows, kRowBytes}, pattern(kRows * kRowBytes)));
+  write_small_source(folder);
   const Plan plan = small_shuffle(folder, "b.npy", 1);
   const sys::Fault fault(
       sys::table.pwrite, +[](int, const void*, std::size_t, off_t) -> ssize_t {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -106,6 +107,24 @@ TEST_F(PlanTest, SaysWhatAStageWaitsFor) {
   EXPECT_THROW(plan.run_task(0, plan.tasks(0)), std::out_of_range);
   plan.clean();
   EXPECT_EQ(names_in(folder_.path()), Names{"a.npy"});
+}
+
+TEST_F(PlanTest, RefusesADamagedRunFile) {
+  const Plan plan = shuffle("b.npy");
+  run_stage(plan, 0);
+  const std::string run = plan.outputs(0, 1).at(0);
+  const std::string whole = file_text(run);
+  const auto said = [&](const std::string& text) {
+    std::ofstream(run, std::ios::binary) << text;
+    return thrown<FormatError>([&] { plan.run_task(1, 0); });
+  };
+  EXPECT_NE(said("short").find("ends early"), std::string::npos);
+  EXPECT_NE(said(whole.substr(0, whole.size() - 8)).find("damaged"), std::string::npos);
+  EXPECT_NE(said(whole.substr(8)).find("damaged"), std::string::npos);
+  EXPECT_NE(said(file_text(plan.outputs(0, 0).at(0)) + whole).find("damaged"), std::string::npos);
+  std::ofstream(run, std::ios::binary) << whole;
+  plan.run_task(1, 0);
+  EXPECT_TRUE(array_bytes(folder_ / "b.npy") == expected());
 }
 
 TEST_F(PlanTest, GoesOnAfterACrash) {
