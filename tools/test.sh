@@ -56,7 +56,8 @@ test_some() { # -k chooses C++ test files as well; all options go to pytest
 
 # Ray and Dask are too heavy for every run of the tests: a gigabyte, in an environment of their own.
 test_cluster() {
-  build
+  setup_build
+  python_package
   cluster=$state/cluster
   once cluster "$(cksum tools/requirements-cluster.txt) $(python3 -V)" \
     step "Python tools, cluster" install_cluster

@@ -23,28 +23,27 @@ def run_stage(
     """Runs tasks that are independent of each other, one per CPU, and waits for all.
 
     Ray starts a task again if its worker dies. The first error is raised with its own type, after
-    the other tasks have ended.
+    the other tasks have ended. They are not cancelled: ray.cancel of a task that is just ending
+    aborts the driver (ray 2.60). So one more than there are CPUs is given out, and no more; that
+    one lets an autoscaler see that there is work.
     """
     if not ray.is_initialized():
         ray.init()
     run = ray.remote(_run)
-    running = {
-        run.options(num_cpus=1, max_retries=3, name=f"lowtide {task.verb} {task.name}").remote(
-            task
-        ): task
-        for task in tasks
-    }
+    waiting = list(reversed(tasks))
+    running: dict[Any, Task] = {}
     try:
-        while running:
-            ended, _ = ray.wait(list(running), num_returns=1, timeout=_WAIT_S)
-            for reference in ended:
+        while waiting or running:
+            while waiting and len(running) <= int(ray.cluster_resources().get("CPU", 0)):
+                task = waiting.pop()
+                named = run.options(name=f"lowtide {task.verb} {task.name}", max_retries=3)
+                running[named.remote(task)] = task
+            for reference in ray.wait(list(running), num_returns=1, timeout=_WAIT_S)[0]:
                 ray.get(reference)
                 finished(running.pop(reference))
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     finally:
         if running:
-            for reference in running:
-                ray.cancel(reference)
             stop()  # a task that still runs fails as soon as it misses its files
             ray.wait(list(running), num_returns=len(running), timeout=_PATIENCE_S)
