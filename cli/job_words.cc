@@ -24,7 +24,7 @@ std::shared_ptr<JobWords> add_several_in(CLI::App& app) {
   app.add_option("IN", words->source.files, "Files, folders or quoted patterns, in this order")
       ->required()
       ->type_name("");
-  app.add_option("-o,--output", words->output, "The new file")->required()->type_name("OUT");
+  app.add_option("-o,--output", words->output, "The new file")->required()->type_name("FILE");
   return words;
 }
 
