@@ -161,18 +161,20 @@ inline void expect_all_or_nothing(const std::string& folder, const std::function
                                   const std::function<void()>& write,
                                   const std::function<void(bool whole)>& check) {
   prepare();
-  std::size_t count = 0;
+  std::vector<std::string> made;  // the calls of a run without trouble
   {
     const FaultyCalls calls;
     write();
-    count = FaultyCalls::log().size();
+    made = FaultyCalls::log();
   }
   check(true);
   const std::size_t files = names_in(folder).size();
-  EXPECT_GT(count, 10u);
+  EXPECT_GT(made.size(), 10u);
   for (const Trouble trouble : {Trouble::kill, Trouble::no_space, Trouble::io_error,
                                 Trouble::interrupt, Trouble::short_write}) {
-    for (int at = 0; at < static_cast<int>(count); ++at) {
+    for (int at = 0; at < static_cast<int>(made.size()); ++at) {
+      const bool writes = made[static_cast<std::size_t>(at)] == "pwrite";
+      if (trouble == Trouble::short_write && !writes) continue;
       SCOPED_TRACE("trouble " + std::to_string(static_cast<int>(trouble)) + " at call " +
                    std::to_string(at));
       prepare();
