@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lowtide.jobs import Task
+    from lowtide._plan import Task
 
 
 def _run(task: Task) -> None:

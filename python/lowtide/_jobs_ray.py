@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lowtide.jobs import Task
+    from lowtide._plan import Task
 
 _WAIT_S = 0.5  # between two looks at Ctrl-C
 _PATIENCE_S = 60  # for tasks to end after an error

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from lowtide._job_source import Path, Source
-    from lowtide.jobs import Progress
+    from lowtide._plan import Progress
 
 
 def shuffle(
