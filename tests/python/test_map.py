@@ -14,6 +14,7 @@ from typing import Any
 import lowtide as lt
 import numpy as np
 import pytest
+from command import hear_signals
 
 
 @pytest.fixture
@@ -262,7 +263,9 @@ except KeyboardInterrupt:
     print("interrupted", threading.active_count())
 """
     argv = [sys.executable, "-c", program, str(source), str(workers), "first"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, text=True, preexec_fn=hear_signals
+    ) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "here\n"
         time.sleep(0.3)
