@@ -70,12 +70,12 @@ def map_rows(
     except ValueError:  # it does not fit with a fast writer; the message is about the least one
         writer_bytes = _LEAST_WRITER_BYTES
         reading = _chunks(array, step, beside + writer_bytes)
-    with closing(reading) as chunks:
+    with reading:  # what it claims is held until all is written
         shape = (size, *first.shape[1:])
         with (
             create(path, first.dtype, shape, writer_bytes) as writer,
             _Behind(writer) as behind,
-            closing(calls.results(chunks, workers)) as results,
+            closing(calls.results(_read(reading, step), workers)) as results,
         ):
             done = len(first)
             behind.write(0, first)
@@ -106,7 +106,7 @@ def _check_target(array: Array, path: Any) -> None:
             )
 
 
-def _chunks(array: Array, rows: int, beside_bytes: int) -> Stream:
+def _chunks(array: Array, rows: int, beside_bytes: int) -> Batches:
     """Claims its memory at once, and returns the chunks after the first one, read ahead."""
     batches = Batches(
         array._core, array.shape, array.dtype, rows, "sequential", 0, 0, 0, 1, False,
@@ -114,13 +114,12 @@ def _chunks(array: Array, rows: int, beside_bytes: int) -> Stream:
     )  # fmt: skip
     if len(batches):
         batches._core.seek(1)
-    return _read(batches, rows)
+    return batches
 
 
 def _read(batches: Batches, rows: int) -> Stream:
-    with batches:
-        for number, (_, chunk) in enumerate(batches, 1):
-            yield number * rows, chunk
+    for number, (_, chunk) in enumerate(batches, 1):
+        yield number * rows, chunk
 
 
 def _result(result: Any, first: int, count: int) -> AnyArray:
