@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from lowtide import _arguments, _core
-from lowtide._closing import Closing
+from lowtide._closing import Publishing
 from lowtide._rows import RowBlock, place
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import numpy.typing as npt
 
     from lowtide._part import Part
 
 
-class Writer(Closing):
+class Writer(Publishing):
     """An array that is being written to a `.npy` file. `lowtide.create` makes it.
 
     `w[i:j] = rows`, `w[i] = row` and `w[index] = rows` write rows anywhere; `append` writes them
@@ -201,30 +198,8 @@ class Writer(Closing):
         """
         return self._core.stats()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is not None:
-            self.abandon()
-            return
-        try:
-            self.close()
-        except BaseException:
-            self.abandon()
-            raise
-
-    def __del__(self) -> None:
-        if hasattr(self, "_path") and not self._core.closed:
-            warnings.warn(
-                f"unclosed writer of {self._path!r}: what was not committed is lost",
-                ResourceWarning,
-                source=self,
-                stacklevel=2,
-            )
-            self._core.abandon()
+    def _target(self) -> str:
+        return self._path
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
