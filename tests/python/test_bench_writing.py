@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import json
-import pathlib
-import subprocess
-import sys
 
 import pytest
+from bench_runs import run_bench
 
-PROGRAM = pathlib.Path(__file__).parents[2] / "bench" / "scenarios" / "writing.py"
-OURS = ["create-lowtide", "append-lowtide", "scatter-lowtide", "tokens-lowtide", "lists-lowtide"]
+OURS = [
+    "create-lowtide",
+    "append-lowtide",
+    "scatter-lowtide",
+    "tokens-lowtide",
+    "lists-lowtide",
+    "shuffle-lowtide",
+]
 THEIRS = ["create-memmap", "append-tofile", "scatter-memmap", "shuffle-quarter"]
 ABSENT = {
     "tokens-megatron": "No module named 'megatron'",
     "tokens-megatron-durable": "No module named 'megatron'",
     "lists-megatron": "No module named 'megatron'",
-    "shuffle-lowtide": "skipped: this build has no lt.shuffle",
 }
-
-
-def run(folder, *words):
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), *map(str, words)],
-        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
 
 
 @pytest.mark.slow
 def test_every_method_is_measured_or_says_why_not(tmp_path):
     out = tmp_path / "out.json"
-    done = run(tmp_path, "--data", tmp_path, "--rows", 9_000, "--rounds", 1, "--out", out)
+    done = run_bench(
+        "writing", tmp_path, "--data", tmp_path, "--rows", 9_000, "--rounds", 1, "--out", out
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     result = json.loads(out.read_text())
     assert set(result["labels"]) == set(result["rounds"]) == {*OURS, *THEIRS, *ABSENT}
@@ -48,6 +46,6 @@ def test_every_method_is_measured_or_says_why_not(tmp_path):
 
 
 def test_too_few_rows_are_refused(tmp_path):
-    done = run(tmp_path, "--rows", 10)
+    done = run_bench("writing", tmp_path, "--rows", 10)
     assert done.returncode == 2
     assert "--rows 1000" in done.stderr
