@@ -170,9 +170,10 @@ std::size_t task_of(const Plan& plan, std::size_t stage, const std::string& word
   const std::uint64_t task = parse_count(word.substr(0, slash), "--task");
   const std::uint64_t tasks = parse_count(word.substr(slash + 1), "--task");
   if (tasks != plan.tasks(stage)) {
-    throw std::invalid_argument(
-        "--task " + word + ": the stage " + std::string(plan.stage_name(stage)) + " has " +
-        grouped(plan.tasks(stage)) + " tasks. Give every task the same options, also --memory");
+    throw std::invalid_argument("--task " + word + ": N must be the number of tasks of the stage " +
+                                std::string(plan.stage_name(stage)) + ", which is " +
+                                grouped(plan.tasks(stage)) +
+                                ". Give every task the same options, also --memory");
   }
   if (task < tasks) return task;
   throw std::invalid_argument("--task " + word + ": K counts from 0, so the last one is " +
