@@ -17,6 +17,7 @@ from test_create_memory import MARGIN, MIB, dirty_bytes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "scenarios"))
 
+import residency
 from cgroup import MemoryGroup, Unavailable
 from processes import read_status
 
@@ -58,6 +59,9 @@ def test_a_shuffle_stays_within_its_memory(folder: Path) -> None:
     assert max(resident) - before["resident"] <= MEMORY + MARGIN
     assert growth is None or growth <= MEMORY + MARGIN
     assert max(dirty) <= MEMORY + MARGIN
+    for path in (source, out):  # nothing stays in the page cache but headers and samples
+        cached = residency.cached_bytes(str(path))
+        assert cached is None or cached <= MIB, path
     order = permutation(folder, ROWS, 1)
     with lt.open(out) as a:
         np.testing.assert_array_equal(a[:, 0], order.astype("f4"))
