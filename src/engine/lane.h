@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/plan.h"
+#include "span/plan.h"
 #include "os/files.h"
 
 namespace lowtide {

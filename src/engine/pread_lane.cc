@@ -16,7 +16,7 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "engine/engine.h"
-#include "engine/gap.h"
+#include "span/gap.h"
 #include "engine/lane.h"
 #include "engine/piece_reader.h"
 #include "engine/pread_job.h"

@@ -1,4 +1,4 @@
-#include "engine/plan.h"
+#include "span/plan.h"
 
 #include <gtest/gtest.h>
 
