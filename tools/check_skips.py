@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import ctypes.util
 import functools
 import os
 import re
@@ -52,6 +53,14 @@ def io_uring() -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall(425, 1, None)
     return ctypes.get_errno() not in (1, 38)  # EPERM, ENOSYS
+
+
+def libcurl() -> bool:
+    """What a build with http needs, and what it loads."""
+    code = "#if !__has_include(<curl/curl.h>)\n#error\n#endif\n"
+    words = [os.environ.get("CXX", "c++"), "-E", "-x", "c++", "-"]
+    header = subprocess.run(words, input=code.encode(), capture_output=True).returncode == 0
+    return header and ctypes.util.find_library("curl") is not None
 
 
 def cachestat() -> bool:
@@ -118,6 +127,7 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"accelerator|CUDA|cuda", accelerator, "no accelerator"),
     (r"root", root, "not root"),
     (r"uring", io_uring, "no io_uring"),
+    (r"no http", libcurl, "no libcurl"),
     (r"group", cgroups, "no memory groups"),
     (r"seccomp|under another filter", seccomp, "no filters of system calls"),
     (r"before Linux 6.5|cachestat|does not tell|tells anybody", cachestat, "no cachestat"),
