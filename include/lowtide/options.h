@@ -51,6 +51,8 @@ struct ReadOptions {
   // chosen from the measured costs of the disk (Stats::gap_bytes). 0: only reads that touch or
   // overlap are merged.
   std::optional<std::uint64_t> gap_bytes = std::nullopt;
+  // The most requests that are in flight at a time, for objects on servers.
+  unsigned requests = 128;
   // For measuring the disk: cached pages are neither used nor dropped. This requires a file system
   // with direct I/O.
   bool past_cache = false;

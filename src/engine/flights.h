@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/checked.h"
-#include "span/gap.h"
 #include "engine/lane.h"
+#include "span/gap.h"
 #include "span/plan.h"
 
 namespace lowtide {

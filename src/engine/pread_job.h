@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "engine/engine.h"
-#include "span/gap.h"
 #include "engine/piece_reader.h"
+#include "span/gap.h"
 #include "span/plan.h"
 
 namespace lowtide {

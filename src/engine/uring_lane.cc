@@ -13,13 +13,13 @@
 #include "core/checked.h"
 #include "core/clock.h"
 #include "core/mutex.h"
-#include "span/arena.h"
 #include "engine/flights.h"
-#include "span/gap.h"
 #include "engine/lane.h"
 #include "lowtide/error.h"
 #include "os/quiet_thread.h"
 #include "os/ring.h"
+#include "span/arena.h"
+#include "span/gap.h"
 
 namespace lowtide {
 namespace {

@@ -24,7 +24,9 @@ std::size_t default_max_open() {
 }
 
 std::shared_ptr<const Shards> with_whole_paths(std::vector<Shard> shards) {
-  for (Shard& shard : shards) shard.path = whole_path(shard.path);
+  for (Shard& shard : shards) {
+    if (shard.remote == nullptr) shard.path = whole_path(shard.path);
+  }
   return std::make_shared<const Shards>(shards);
 }
 
