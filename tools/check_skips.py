@@ -63,6 +63,12 @@ def libcurl() -> bool:
     return header and ctypes.util.find_library("curl") is not None
 
 
+def object_servers() -> bool:
+    folder = os.environ.get("LOWTIDE_SERVERS", "")
+    path = os.pathsep.join([folder, os.environ.get("PATH", "")])
+    return all(shutil.which(name, path=path) for name in ("moto_server", "weed", "rclone"))
+
+
 def cachestat() -> bool:
     """System call 451 since Linux 6.5, which root may always use."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -128,6 +134,7 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"root", root, "not root"),
     (r"uring", io_uring, "no io_uring"),
     (r"no http", libcurl, "no libcurl"),
+    (r"no server (moto_server|weed|rclone)", object_servers, "no servers of objects"),
     (r"group", cgroups, "no memory groups"),
     (r"seccomp|under another filter", seccomp, "no filters of system calls"),
     (r"before Linux 6.5|cachestat|does not tell|tells anybody", cachestat, "no cachestat"),

@@ -46,6 +46,11 @@ def gap_bytes(gap: int | str | None) -> int | None:
     return _core.parse_bytes(gap) if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
 
 
+def requests(count: int | None) -> int:
+    """Returns the most requests in flight; None is the default. Raises ValueError, TypeError."""
+    return 128 if count is None else integer(count, "requests", 1, 4096)
+
+
 def told(value: Any) -> str:
     """Describes `value` for a message: its type, and the value itself if it is short."""
     kind = type(value).__name__
@@ -122,8 +127,24 @@ def path_list(path: Any) -> tuple[list[bytes], bool]:
 def _encoded(path: Any) -> bytes:
     name = os.fsencode(path)
     if b"\0" in name:
-        raise ValueError(f"a path cannot contain a null byte: {path!r}")
+        shown = "an address" if _core.is_address(name) else repr(path)
+        raise ValueError(f"a path cannot contain a null byte: {shown}")
     return name
+
+
+def whole_path(path: str) -> str:
+    """Returns an absolute path; the address of an object is one already."""
+    return path if _core.is_address(os.fsencode(path)) else os.path.abspath(path)
+
+
+def check_picklable(paths: str | Sequence[str]) -> None:
+    """Raises TypeError for an address with a secret, which no pickle may contain."""
+    for path in [paths] if isinstance(paths, str) else paths:
+        if _core.has_secret(os.fsencode(path)):
+            raise TypeError(
+                "cannot pickle an object whose address contains user:password or a query: open it "
+                "again where it is needed"
+            )
 
 
 def descr(dtype: npt.DTypeLike | None) -> tuple[str | None, np.dtype[Any] | None]:

@@ -26,13 +26,15 @@ def open(
     cache: str = "auto",
     gap: int | str | None = None,
     mode: str = "r",
+    requests: int | None = None,
 ) -> Array:
     """Opens an array on disk for reading; reads only the headers.
 
     Args:
         path: A `.npy` file, a file without a header (which needs `dtype`, as with `np.memmap`), or
             a list of files or a glob, which are joined along the first axis. A path that exists is
-            never treated as a pattern.
+            never treated as a pattern. Instead of a path, the address of an object on a server:
+            `http://`, `https://` or `s3://bucket/key`.
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
             `shape`, `offset` and `order` may be omitted; if given, they must match the header.
         shape: Shape of a file without a header; of all files together if there are several.
@@ -51,13 +53,14 @@ def open(
             disk; 0 merges only reads that touch.
         mode: Must be "r"; accepted for code written for `np.memmap`. To write, use
             `lowtide.create` or `lowtide.memmap`.
+        requests: Most requests to servers that are in flight at a time. Default: 128.
 
     Returns:
         The open array. It reads from the files on demand.
 
     Raises:
-        OSError: A file cannot be opened (FileNotFoundError if it is missing), or the named engine
-            is not available.
+        OSError: A file cannot be opened (FileNotFoundError if it is missing), the named engine is
+            not available, or a server does not do what it should.
         FormatError: The bytes contradict the header or the arguments.
         ValueError: An argument is invalid, or `memory` is too small for one row.
         TypeError: An argument has the wrong type.
@@ -72,4 +75,4 @@ def open(
             f"the second argument is dtype, but {dtype!r} is a mode: lowtide.open only reads, so "
             "leave the mode out"
         )
-    return Array(path, dtype, shape, offset, order, memory, engine, cache, gap)
+    return Array(path, dtype, shape, offset, order, memory, engine, cache, gap, requests)

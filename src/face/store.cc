@@ -10,6 +10,7 @@
 #include "engine/cache_map.h"
 #include "engine/outcome.h"
 #include "lowtide/bytes.h"
+#include "lowtide/interrupt.h"
 #include "system/limits.h"
 
 namespace lowtide {
@@ -48,6 +49,11 @@ void Store::decide_cache() {
   cache_ = options_.cache;
   cache_reason_ = "asked for";
   if (cache_ != CacheMode::automatic) return;
+  if (files_->shards()->remote_count() == files_->shards()->size()) {
+    cache_ = CacheMode::drop;
+    cache_reason_ = "objects do not pass through the page cache";
+    return;
+  }
   const std::uint64_t total = files_->total_bytes();
   const auto available = available_bytes();
   cache_ = available && total < *available / 2 ? CacheMode::keep : CacheMode::drop;
@@ -125,6 +131,7 @@ void Store::read(std::span<const Read> reads) {
   const Outcome outcome = engine()->read(reads);
   count_delivered(bytes, now_ns() - before);
   if (outcome.ok()) return;
+  if (outcome.cancelled) throw Interrupted();
   const Read& failed = reads[outcome.read];
   throw_outcome(outcome, failed, files_->shards()->path(failed.from.shard), "");
 }
