@@ -5,8 +5,12 @@
 // in the query. Lowtide never shows these.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace lowtide {
 
@@ -19,6 +23,17 @@ namespace lowtide {
 
 // Whether shown_address() leaves something out, so that the shown one would not work.
 [[nodiscard]] bool has_secret(std::string_view text);
+
+// What requests for an object are sent with. All of it may be secret; none of it is ever shown.
+struct SignedRequest {
+  std::string url = {};  // http:// or https://
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::int64_t expires_unix = 0;  // seconds since 1970; 0: never
+};
+// Called with the address of an object: by the thread that opens it, then again from a thread of
+// its own, a minute before the answer expires and once after a server has answered 401 or 403. It
+// may take long, and throw.
+using SignRequest = std::function<SignedRequest(const std::string& address)>;
 
 // Why objects cannot be read here, in one line; empty if they can. Found out by trying.
 [[nodiscard]] std::string why_no_http();

@@ -35,6 +35,20 @@ class Unlocked final : private WaitHook {
   std::chrono::steady_clock::time_point heard_;
 };
 
+// Takes the GIL on any thread for as long as it lives, also on one that has released it. Throws
+// std::runtime_error once the interpreter ends: no thread of ours may return to it then.
+class Locked {
+ public:
+  Locked();
+  ~Locked();
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  [[nodiscard]] static bool possible() noexcept;
+
+ private:
+  PyGILState_STATE state_;
+};
+
 // Ctrl-C interrupts a stalled wait within twice this time.
 inline constexpr std::chrono::milliseconds kSignalCheck{100};
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -60,6 +61,24 @@ void Unlocked::take_back() {
   }
   PyEval_RestoreThread(std::exchange(state_, nullptr));
   --coming_back;
+}
+
+bool Locked::possible() noexcept {
+  return !ending || std::this_thread::get_id() == ending_thread;
+}
+
+Locked::Locked() {
+  ++coming_back;
+  if (!possible()) {
+    --coming_back;
+    throw std::runtime_error("the interpreter ends");
+  }
+  state_ = PyGILState_Ensure();
+  --coming_back;
+}
+
+Locked::~Locked() {
+  PyGILState_Release(state_);
 }
 
 void keep_threads_out() {

@@ -13,6 +13,7 @@
 
 #include "bindings.h"
 #include "lend.h"
+#include "store.h"
 
 namespace lowtide::python {
 
@@ -23,7 +24,8 @@ namespace {
 OwnedTokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
                  std::optional<std::string> format, std::optional<std::uint64_t> eot,
                  std::uint64_t memory_bytes, const std::string& engine, const std::string& cache,
-                 std::optional<std::uint64_t> gap_bytes, unsigned requests) {
+                 std::optional<std::uint64_t> gap_bytes, unsigned requests,
+                 const nb::object& store) {
   const std::vector<std::string> names = from_python(paths);
   const TokensOptions options{.dtype = std::move(dtype),
                               .format = std::move(format),
@@ -32,7 +34,8 @@ OwnedTokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional
                                        .engine = parse_engine(engine),
                                        .cache = parse_cache(cache),
                                        .gap_bytes = gap_bytes,
-                                       .requests = requests}};
+                                       .requests = requests},
+                              .sign = sign_request(store)};
   const Unlocked unlocked;
   return expand ? Tokens::open(names.at(0), options) : Tokens::open(names, options);
 }
@@ -114,7 +117,8 @@ void bind_tokens(nb::module_& module) {
       .def_static("open", &open, "paths"_a, nb::kw_only(), "expand"_a = false,
                   "dtype"_a = nb::none(), "format"_a = nb::none(), "eot"_a = nb::none(),
                   "memory_bytes"_a = 0, "engine"_a = "auto", "cache"_a = "auto",
-                  "gap_bytes"_a = nb::none(), "requests"_a = ReadOptions{}.requests)
+                  "gap_bytes"_a = nb::none(), "requests"_a = ReadOptions{}.requests,
+                  "store"_a = nb::none())
       .def_prop_ro("size", &Tokens::size)
       .def_prop_ro("descr", [](const OwnedTokens& tokens) { return tokens.dtype().descr(); })
       .def_prop_ro("format", [](const OwnedTokens& tokens) { return tokens.format(); })

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowtide import _arguments, _core, _index
+from lowtide import _arguments, _core, _index, _store
 from lowtide._array_facts import ArrayFacts
 from lowtide._array_methods import ArrayMethods
 from lowtide._batches import Batches
@@ -60,6 +60,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         cache: str = "auto",
         gap: int | str | None = None,
         requests: int | None = None,
+        store: Any = None,
     ) -> None:
         names, expand = _arguments.path_list(path)
         descr, given = _arguments.descr(dtype)
@@ -83,6 +84,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             cache=cache,
             gap_bytes=most,
             requests=flying,
+            store=_store.signer(store),
         )
         self._core = core
         self._shape = core.shape
@@ -96,7 +98,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         secret = any(map(_core.has_secret, names))
         self._where = [os.fsdecode(name) for name in names] if secret else self._paths
         asked = None if dtype is None else np.dtype(dtype)
-        self._asked = (asked, axes, offset, order, memory, engine, cache, gap, requests)
+        self._asked = (asked, axes, offset, order, memory, engine, cache, gap, requests, store)
         if core.fortran_order and self.nbytes:
             flat = core.flat(min(core.memory_bytes, _COLUMNS_BYTES))
             self._columns = FileColumns(flat, core.file_rows(), self._shape, self._dtype)

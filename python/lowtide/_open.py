@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lowtide import _arguments
 from lowtide._array import Array
@@ -27,6 +27,7 @@ def open(
     gap: int | str | None = None,
     mode: str = "r",
     requests: int | None = None,
+    store: Any = None,
 ) -> Array:
     """Opens an array on disk for reading; reads only the headers.
 
@@ -54,6 +55,11 @@ def open(
         mode: Must be "r"; accepted for code written for `np.memmap`. To write, use
             `lowtide.create` or `lowtide.memmap`.
         requests: Most requests to servers that are in flight at a time. Default: 128.
+        store: What signs requests for objects: a store of obstore, or a callable that takes an
+            address and returns `(url, headers, expires)`; `headers` is a dict or None, `expires`
+            the seconds since 1970 or None. It is called from any thread, again a minute before
+            `expires`, and once after a server has refused. Default: `s3://` is signed with the
+            keys of the environment or of the credentials file.
 
     Returns:
         The open array. It reads from the files on demand.
@@ -75,4 +81,4 @@ def open(
             f"the second argument is dtype, but {dtype!r} is a mode: lowtide.open only reads, so "
             "leave the mode out"
         )
-    return Array(path, dtype, shape, offset, order, memory, engine, cache, gap, requests)
+    return Array(path, dtype, shape, offset, order, memory, engine, cache, gap, requests, store)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowtide import _arguments, _core, _index
+from lowtide import _arguments, _core, _index, _store
 from lowtide._closing import Closing
 from lowtide._documents import Documents
 from lowtide._operators import NoOperators, NoTruth
@@ -37,6 +37,7 @@ def tokens(
     cache: str = "auto",
     gap: int | str | None = None,
     requests: int | None = None,
+    store: Any = None,
 ) -> Tokens:
     """Opens token files as one stream; reads only the headers, and a Megatron index once.
 
@@ -62,6 +63,7 @@ def tokens(
             text such as "4KiB". The bytes in between are read and discarded. None adapts it to the
             disk; 0 merges only reads that touch.
         requests: Most requests to servers that are in flight at a time. Default: 128.
+        store: What signs requests for objects, as for `lowtide.open`.
 
     Returns:
         The open stream. It reads from the files on demand.
@@ -73,7 +75,7 @@ def tokens(
         ValueError: An argument is invalid, or `memory` is too small.
         TypeError: An argument has the wrong type.
     """
-    return Tokens(path, dtype, format, eot, memory, engine, cache, gap, requests)
+    return Tokens(path, dtype, format, eot, memory, engine, cache, gap, requests, store)
 
 
 class Tokens(NoOperators, NoTruth, Closing):
@@ -98,6 +100,7 @@ class Tokens(NoOperators, NoTruth, Closing):
         cache: str = "auto",
         gap: int | str | None = None,
         requests: int | None = None,
+        store: Any = None,
     ) -> None:
         given, expand = _arguments.path_list(path)
         # A pickle may be opened by a process with another working directory.
@@ -122,6 +125,7 @@ class Tokens(NoOperators, NoTruth, Closing):
             cache=cache,
             gap_bytes=most,
             requests=flying,
+            store=_store.signer(store),
         )
         self._dtype = _arguments.dtype_of(self._core.descr)
         self._source = CoreSource(self._core, self.shape, self._dtype, has_parts=False)
@@ -130,7 +134,7 @@ class Tokens(NoOperators, NoTruth, Closing):
         where = [os.fsdecode(name) for name in names]
         self._where: str | list[str] = where[0] if expand else where
         asked = None if dtype is None else np.dtype(dtype)
-        self._asked = (asked, format, eot, memory, engine, cache, gap, requests)
+        self._asked = (asked, format, eot, memory, engine, cache, gap, requests, store)
 
     def __len__(self) -> int:
         """Number of tokens."""

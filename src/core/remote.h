@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,9 @@ struct SignedUrl {
 class Signer {
  public:
   virtual ~Signer() = default;
-  // Throws what it likes; the request then fails as if the server had refused it. `again`: the last
-  // answer was 401 or 403, so what is remembered is no longer valid.
-  [[nodiscard]] virtual SignedUrl sign(const std::string& url, bool again) const = 0;
+  // Must not block. Nullopt: not yet, ask again in a moment. Throws what it likes; the request then
+  // fails. `again`: the last answer was 401 or 403, so what is remembered is no longer valid.
+  [[nodiscard]] virtual std::optional<SignedUrl> sign(const std::string& url, bool again) const = 0;
 };
 
 // An object on a server, as it was when it was first opened. Immutable; any thread.

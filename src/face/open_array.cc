@@ -56,7 +56,7 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
   const bool several = paths.size() > 1;
   const auto rows = std::make_shared<Rows>();
   std::string format;
-  SourceOpener opener;
+  SourceOpener opener(options.sign);
   // Kept open, so that the data comes from the file of the header.
   std::shared_ptr<SourceFile> last;
   for (const std::string& path : paths) {

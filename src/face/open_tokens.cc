@@ -73,7 +73,7 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   const auto stream = std::make_shared<TokenStream>();
   std::vector<TokenLayout> layouts;
   std::vector<Shard> index_shards;
-  SourceOpener opener;
+  SourceOpener opener(options.sign);
   const OpenBeside beside = [&](const std::string& path) -> std::optional<TokenFile> {
     const std::shared_ptr<SourceFile> file = opener.open_if_there(path);
     return file != nullptr ? std::optional(token_file(file)) : std::nullopt;

@@ -24,6 +24,9 @@ void SourceFile::read_exact(std::uint64_t offset_bytes, std::span<std::byte> out
   }
 }
 
+SourceOpener::SourceOpener(const SignRequest& sign)
+    : asker_(sign ? std::make_shared<Asker>(sign) : nullptr) {}
+
 std::shared_ptr<SourceFile> SourceOpener::open(const std::string& path) {
   if (!is_address(path)) return std::make_shared<SourceFile>(std::make_shared<File>(path));
   if (transport_ == nullptr) {
@@ -33,7 +36,7 @@ std::shared_ptr<SourceFile> SourceOpener::open(const std::string& path) {
       throw IoError(error.err, "open", shown_address(path), std::nullopt, Transport::probe());
     }
   }
-  return std::make_shared<SourceFile>(std::make_shared<RemoteFile>(transport_, path));
+  return std::make_shared<SourceFile>(std::make_shared<RemoteFile>(transport_, path, asker_));
 }
 
 std::shared_ptr<SourceFile> SourceOpener::open_if_there(const std::string& path) {

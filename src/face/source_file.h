@@ -11,8 +11,10 @@
 
 #include "core/extent.h"
 #include "format/tokens.h"
+#include "http/asked_signer.h"
 #include "http/remote_file.h"
 #include "http/transport.h"
+#include "lowtide/address.h"
 #include "os/file.h"
 
 namespace lowtide {
@@ -36,6 +38,9 @@ class SourceFile {
 // Opens the files of one call; objects over the same connections. One thread.
 class SourceOpener {
  public:
+  // `sign` may be nullptr.
+  explicit SourceOpener(const SignRequest& sign);
+
   // Throws as File, and as RemoteFile for an address.
   [[nodiscard]] std::shared_ptr<SourceFile> open(const std::string& path);
   // The same, nullptr if there is no such file or object. A server that does not let us list a
@@ -43,6 +48,7 @@ class SourceOpener {
   [[nodiscard]] std::shared_ptr<SourceFile> open_if_there(const std::string& path);
 
  private:
+  std::shared_ptr<Asker> asker_;          // nullptr: nobody signs
   std::shared_ptr<Transport> transport_;  // made for the first object
 };
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "core/clock.h"
 #include "http/redirect.h"
@@ -26,7 +28,7 @@ Attempt::~Attempt() {
   curl_.slist_free_all(headers_);
 }
 
-void Attempt::start(Transfer& transfer, const AttemptSettings& settings, bool hedge) {
+bool Attempt::start(Transfer& transfer, const AttemptSettings& settings, bool hedge) {
   const HttpRequest& request = *transfer.request;
   hedge_ = hedge;
   answer_.clear();
@@ -44,8 +46,11 @@ void Attempt::start(Transfer& transfer, const AttemptSettings& settings, bool he
   if (transfer.redirected || signer == nullptr) {
     with.url = transfer.target.url();
   } else {
-    with = signer->sign(transfer.target.url(), transfer.sign_again);
+    std::optional<SignedUrl> found = signer->sign(transfer.target.url(), transfer.sign_again);
     transfer.sign_again = false;
+    if (!found) return false;
+    with = *std::move(found);
+    transfer.target = parse_http(with.url);  // a redirect is judged by where it comes from
   }
   transfer_ = &transfer;
   curl_.easy_reset(easy_);
@@ -61,6 +66,7 @@ void Attempt::start(Transfer& transfer, const AttemptSettings& settings, bool he
     curl_.easy_setopt(easy_, CURLOPT_USERNAME, with.access_key.c_str());
     curl_.easy_setopt(easy_, CURLOPT_PASSWORD, with.secret_key.c_str());
   }
+  return true;
 }
 
 void Attempt::set_options(const AttemptSettings& settings) {

@@ -46,9 +46,9 @@ class Attempt {
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
-  // Makes the handle ready to fetch what is left of the transfer. Throws std::bad_alloc, and what
-  // the signer throws.
-  void start(Transfer& transfer, const AttemptSettings& settings, bool hedge);
+  // Makes the handle ready to fetch what is left of the transfer. False: the signer is not ready.
+  // Throws std::bad_alloc, and what the signer throws.
+  [[nodiscard]] bool start(Transfer& transfer, const AttemptSettings& settings, bool hedge);
   // What became of it, once libcurl has finished with it.
   [[nodiscard]] HttpResult finish(CURLcode code);
   void forget() { transfer_ = nullptr; }

@@ -12,6 +12,7 @@
 namespace lowtide {
 namespace {
 
+constexpr std::uint64_t kSignerPauseNs = 5 * kMs;
 constexpr int kIdleMs = 10'000;
 constexpr std::size_t kMostSpare = 256;
 
@@ -137,7 +138,11 @@ void Transport::Reactor::send(Transfer& transfer, bool hedge) noexcept {
     ++transfer.tries;
     const AttemptSettings settings{.authorities =
                                        authorities_.empty() ? nullptr : authorities_.c_str()};
-    attempt->start(transfer, settings, hedge);
+    if (!attempt->start(transfer, settings, hedge)) {
+      --transfer.tries;
+      if (!hedge) wait_for_signer(transfer);
+      return;
+    }
     if (curl_.multi_add_handle(multi_, attempt->easy()) != CURLM_OK) throw std::bad_alloc();
   } catch (const std::exception& error) {
     if (attempt != nullptr) attempt->forget();
@@ -156,6 +161,13 @@ void Transport::Reactor::send(Transfer& transfer, bool hedge) noexcept {
     hedging_.hedged();
     hedges_.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+void Transport::Reactor::wait_for_signer(Transfer& transfer) noexcept {
+  const std::uint64_t now = now_ns();
+  transfer.resume_ns = now + kSignerPauseNs;
+  if (now < transfer.progress_ns + options_.retry.patience_ns) return;
+  end(transfer, {.fault = HttpFault::signer, .tries = transfer.tries});
 }
 
 void Transport::Reactor::reap() noexcept {

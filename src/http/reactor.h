@@ -33,6 +33,7 @@ class Transport::Reactor {
   void begin_waiting() noexcept;
   void resume_due(std::uint64_t now) noexcept;
   void send(Transfer& transfer, bool hedge) noexcept;
+  void wait_for_signer(Transfer& transfer) noexcept;
   void reap() noexcept;
   void settle(Attempt& attempt, CURLcode code) noexcept;
   [[nodiscard]] bool follow(Transfer& transfer, const Answer& answer) noexcept;

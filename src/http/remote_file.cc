@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "core/hash.h"
@@ -77,9 +78,17 @@ class WaitedRequest final : public HttpRequest {
   HttpResult result_ LOWTIDE_GUARDED_BY(mutex_);
 };
 
-std::shared_ptr<Remote> remote_of(const std::string& address, const std::string& shown) {
+std::shared_ptr<Remote> remote_of(const std::string& address, const std::string& shown,
+                                  const std::shared_ptr<Asker>& asker) {
   auto remote = std::make_shared<Remote>();
-  if (parse_scheme(address) == "s3") {
+  if (asker != nullptr) {
+    remote->signer = Asker::signer(asker, address);
+    // Where it leads first; later requests ask the signer.
+    const std::optional<SignedUrl> first = remote->signer->sign("", /*again=*/false);
+    if (!first)
+      throw IoError(EACCES, "open", shown, std::nullopt, "what store returned has expired");
+    remote->url = first->url;
+  } else if (parse_scheme(address) == "s3") {
     const S3Name name = parse_s3(address);
     const S3Place place = find_s3_place(shown);
     remote->url = s3_address(name, place).url();
@@ -99,10 +108,11 @@ std::uint64_t version_of(const WaitedRequest& answer) {
 
 }  // namespace
 
-RemoteFile::RemoteFile(std::shared_ptr<Transport> transport, const std::string& address)
+RemoteFile::RemoteFile(std::shared_ptr<Transport> transport, const std::string& address,
+                       const std::shared_ptr<Asker>& asker)
     : transport_(std::move(transport)) {
   shard_.path = shown_address(address);
-  std::shared_ptr<Remote> remote = remote_of(address, shard_.path);
+  std::shared_ptr<Remote> remote = remote_of(address, shard_.path, asker);
   first_.resize(kFirstBytes);
   WaitedRequest request(first_);
   request.object = remote;

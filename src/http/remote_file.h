@@ -10,6 +10,7 @@
 
 #include "core/extent.h"
 #include "core/remote.h"
+#include "http/asked_signer.h"
 #include "http/transport.h"
 
 namespace lowtide {
@@ -20,9 +21,11 @@ class RemoteFile {
  public:
   static constexpr std::uint64_t kFirstBytes = 64 * 1024;
 
-  // `address` is http://, https:// or s3://. Throws std::invalid_argument for a malformed one, and
+  // `address` is http://, https:// or s3://. `asker` signs; nullptr: s3:// is signed with the keys
+  // of the environment, others are not. Throws std::invalid_argument for a malformed one, and
   // IoError with the errno of errno_of().
-  RemoteFile(std::shared_ptr<Transport> transport, const std::string& address);
+  RemoteFile(std::shared_ptr<Transport> transport, const std::string& address,
+             const std::shared_ptr<Asker>& asker = nullptr);
 
   // Its path is the address without secrets.
   [[nodiscard]] const Shard& shard() const { return shard_; }

@@ -41,7 +41,7 @@ class S3Signer final : public Signer {
  public:
   explicit S3Signer(std::string region) : region_(std::move(region)), keys_(find_s3_keys()) {}
 
-  SignedUrl sign(const std::string& url, bool again) const override {
+  std::optional<SignedUrl> sign(const std::string& url, bool again) const override {
     const MutexLock lock(mutex_);
     if (again) keys_ = find_s3_keys();
     SignedUrl with;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "inspect/info.h"
+#include "inspect/local_path.h"
 #include "lowtide/array.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
@@ -111,6 +112,7 @@ Fact choice_fact(const DoctorOptions& options) {
 }
 
 Facts examine(const DoctorOptions& options, const SystemRoot& root) {
+  if (options.path) require_local(*options.path);
   Facts facts = {build_fact(options)};
   add_kernel_facts(root, &facts);
   add_memory_facts(options, root, &facts);

@@ -15,12 +15,13 @@ namespace {
 
 class TokenSigner final : public Signer {
  public:
-  SignedUrl sign(const std::string& url, bool again) const override {
+  std::optional<SignedUrl> sign(const std::string& url, bool again) const override {
     if (again) ++asked_again;
-    return {.url = url, .headers = {"Authorization: Bearer " + token}};
+    if (not_yet.fetch_sub(1) > 0) return std::nullopt;
+    return SignedUrl{.url = url, .headers = {"Authorization: Bearer " + token}};
   }
   std::string token = "SECRET";
-  mutable std::atomic<int> asked_again{0};
+  mutable std::atomic<int> asked_again{0}, not_yet{0};
 };
 
 ServedAnswer moved(const std::string& to, int status = 302) {
@@ -102,6 +103,14 @@ TEST_F(TransportRedirect, AsksTheSignerOnceMoreWhenRefused) {
   HttpServer closed([&](const auto&) { return ServedAnswer{.status = 403, .body = "never"}; });
   EXPECT_EQ(fetch(closed.url("/o"), signer).status, 403);
   EXPECT_EQ(closed.requests(), 2);
+}
+
+TEST_F(TransportRedirect, WaitsForASignerThatHasNothingYet) {
+  const auto signer = std::make_shared<TokenSigner>();
+  signer->not_yet = 5;
+  HttpServer server([&](const auto& request) { return whole_answer(request, held_); });
+  EXPECT_TRUE(fetch(server.url("/o"), signer).ok());
+  EXPECT_EQ(server.requests(), 1);
 }
 
 TEST_F(TransportRedirect, NeverSendsALineEndOfTheSigner) {

@@ -4,7 +4,7 @@ The objects are the files of a folder. A path may begin with faults, each with a
 `/late=20/x.npy` answers after 20 ms, `/fail=0.1/x.npy` answers one of ten requests with 503,
 `/cut=0.1/` resets one of ten in mid-body, `/stall=0.01/` sends nothing for two seconds in mid-body
 of one of a hundred. `/whole/` answers 200 and the whole object, `/lie/` another range than asked,
-`/deny/` 403, `/moved/` redirects to the same path without it, `/signed/` wants `?key=SECRET`,
+`/deny/` 403, `/moved/` redirects to the same path without it, `/signed/` wants `?key=...`,
 `/basic/` wants user:SECRET. Faults are drawn by the number of the request, so a run repeats.
 """
 
@@ -30,6 +30,7 @@ class RangeServer:
         self.requests: list[tuple[str, str | None]] = []
         self.versions: dict[str, int] = {}  # a name -> what is added to its ETag
         self.flying = self.most = 0
+        self.key = SECRET  # what /signed/ wants
         self.open_gate = threading.Event()  # cleared: no request is answered
         self.open_gate.set()
         self.lock = threading.Lock()
@@ -108,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         if "moved" in faults:
             rest = self.path.replace("/moved", "", 1)
             return self.refuse(302, Location=f"http://localhost:{self.owner.port}{rest}")
-        if "deny" in faults or ("signed" in faults and parts.query != f"key={SECRET}"):
+        if "deny" in faults or ("signed" in faults and parts.query != f"key={self.owner.key}"):
             return self.refuse(403)
         login = "Basic " + base64.b64encode(f"user:{SECRET}".encode()).decode()
         if "basic" in faults and self.headers.get("Authorization") != login:

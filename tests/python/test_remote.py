@@ -287,3 +287,89 @@ def test_ctrl_c_ends_every_wait_for_a_silent_server(served):
         server.open_gate.set()
     np.testing.assert_array_equal(a[1000:1010], data[1000:1010])
     assert loader.next()[0].shape == (8, 64)
+
+
+class Store:
+    """Signs as a tool of a cloud would, and counts."""
+
+    def __init__(self, server, valid=3600.0):
+        self.server, self.valid, self.asked = server, valid, []
+
+    def __call__(self, address):
+        self.asked.append(address)
+        name = address.rpartition("/")[2]
+        url = self.server.url(f"signed/{name}?key={self.server.key}")
+        return url, {"X-Test": "yes"}, time.time() + self.valid if self.valid else None
+
+
+def test_a_store_signs_and_is_asked_once_while_its_answer_is_valid(served):
+    _, server, data = served
+    store = Store(server)
+    with lt.open("s3://bucket/m.npy", memory="300KiB", store=store) as a:
+        for idx, rows in a.batches(64, seed=2):
+            np.testing.assert_array_equal(rows, data[idx])
+        assert a.paths == ["s3://bucket/m.npy"]
+        shown = [repr(a), str(a.stats())]
+    assert store.asked == ["s3://bucket/m.npy"]
+    assert not [text for text in shown if SECRET in text]
+
+
+def test_a_store_is_asked_again_before_its_answer_expires_and_when_refused(served):
+    _, server, data = served
+    for valid in (3600.0, 30.0):  # renewed a minute before: at once
+        store = Store(server, valid)
+        a = lt.open("s3://bucket/m.npy", memory="300KiB", store=store, gap=0)
+        seen = []
+        try:
+            for idx, rows in a.batches(50, seed=1):
+                np.testing.assert_array_equal(rows, data[idx])
+                seen.extend(idx.tolist())
+                if len(seen) == 1000:
+                    server.key = "ANOTHER-KEY"
+        finally:
+            server.key = SECRET
+        assert sorted(seen) == list(range(ROWS))
+        assert len(store.asked) > 1
+
+
+def test_what_a_store_does_wrong_is_an_error_when_it_is_opened(served):
+    _, server, _ = served
+
+    def fails(address):
+        raise LookupError(f"no key for {address}")
+
+    with pytest.raises(LookupError, match=r"no key for s3://bucket/m\.npy"):
+        lt.open("s3://bucket/m.npy", store=fails)
+    url = server.url("m.npy")
+    for answer, kind in [
+        (url, TypeError),
+        ((url, {}), TypeError),
+        ((5, {}, None), TypeError),
+        ((url, {"X": "a\r\nY: b"}, None), ValueError),
+        (("file:///etc/passwd", {}, None), ValueError),
+        ((url, {}, 1.0), OSError),  # has expired
+    ]:
+        with pytest.raises(kind):
+            lt.open("s3://bucket/m.npy", store=lambda _, answer=answer: answer)
+    with pytest.raises(TypeError, match="store"):
+        lt.open("s3://bucket/m.npy", store=7)
+
+
+def sign_plainly(address):
+    return os.environ["LOWTIDE_TEST_SERVER"] + address.rpartition("/")[2], None, None
+
+
+def test_an_array_with_a_store_pickles_without_what_it_signed(served, monkeypatch):
+    _, server, data = served
+    monkeypatch.setenv("LOWTIDE_TEST_SERVER", server.url("late=0/"))
+    pickled = pickle.dumps(lt.open("s3://bucket/m.npy", memory="300KiB", store=sign_plainly))
+    assert b"127.0.0.1" not in pickled
+    np.testing.assert_array_equal(pickle.loads(pickled)[3], data[3])
+
+
+def test_what_examines_local_files_refuses_an_address_without_showing_its_secret():
+    address = f"http://user:{SECRET}@127.0.0.1:9/m.npy?key={SECRET}"
+    for call in (lt.info, lt.check, lt.doctor):
+        with pytest.raises(OSError, match="only local files") as caught:
+            call(address)
+        assert SECRET not in str(caught.value) and SECRET not in repr(caught.value)
