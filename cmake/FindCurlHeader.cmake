@@ -13,6 +13,10 @@ set(CurlHeader_FIND_VERSION_COUNT 2)
 find_package_handle_standard_args(CurlHeader REQUIRED_VARS CURL_HEADER_DIR VERSION_VAR CurlHeader_VERSION)
 
 if(CurlHeader_FOUND AND NOT TARGET CurlHeader::CurlHeader)
+  # A copy, which is the same for every machine: the folder that it is in has headers of libc as well,
+  # which a compiler for another machine must not see.
+  file(COPY ${CURL_HEADER_DIR}/curl DESTINATION ${CMAKE_CURRENT_BINARY_DIR}/curl_header)
   add_library(CurlHeader::CurlHeader INTERFACE IMPORTED)
-  set_target_properties(CurlHeader::CurlHeader PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${CURL_HEADER_DIR})
+  set_target_properties(CurlHeader::CurlHeader PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
+                                                          ${CMAKE_CURRENT_BINARY_DIR}/curl_header)
 endif()

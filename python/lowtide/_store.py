@@ -16,8 +16,11 @@ _VALID = datetime.timedelta(hours=1)
 
 def signer(store: Any) -> Callable[[str], Signed] | None:
     """Returns what the core calls with an address; None for None. Raises TypeError."""
-    if store is None or callable(store):
-        return store
+    if store is None:
+        return None
+    if callable(store):
+        signs: Callable[[str], Signed] = store
+        return signs
     if type(store).__module__.partition(".")[0] == "obstore":
         return _ObstoreSigner(store)
     kind = type(store).__name__

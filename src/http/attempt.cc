@@ -50,7 +50,10 @@ bool Attempt::start(Transfer& transfer, const AttemptSettings& settings, bool he
     transfer.sign_again = false;
     if (!found) return false;
     with = *std::move(found);
-    transfer.target = parse_http(with.url);  // a redirect is judged by where it comes from
+    // On the same server the credentials stay, and the URL is the one that it gave. A redirect is
+    // judged by where it comes from.
+    if (transfer.redirects > 0) with.url = transfer.target.url();
+    transfer.target = parse_http(with.url);
   }
   transfer_ = &transfer;
   curl_.easy_reset(easy_);
@@ -70,6 +73,7 @@ bool Attempt::start(Transfer& transfer, const AttemptSettings& settings, bool he
 }
 
 void Attempt::set_options(const AttemptSettings& settings) {
+  by_proxy_ = settings.by_proxy;
   curl_.easy_setopt(easy_, CURLOPT_PRIVATE, static_cast<void*>(this));
   curl_.easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
   curl_.easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -128,7 +132,7 @@ std::size_t Attempt::on_body(char* data, std::size_t, std::size_t size, void* se
 int Attempt::on_connected(void* self, char* remote_ip, char*, int, int) {
   Attempt& attempt = *static_cast<Attempt*>(self);
   const Transfer& transfer = *attempt.transfer_;
-  if (!transfer.redirected || !is_inner_host(remote_ip)) return kPreReqOk;
+  if (!transfer.redirected || attempt.by_proxy_ || !is_inner_host(remote_ip)) return kPreReqOk;
   try {
     // The first address was given by the user, who may name any machine.
     if (is_inner_host(parse_http(transfer.request->object->url).host)) return kPreReqOk;

@@ -36,6 +36,7 @@ struct Transfer {
 
 struct AttemptSettings {
   const char* authorities = nullptr;  // a file of certificates; nullptr: those of the system
+  bool by_proxy = false;  // so the machine that we connect to is not the one that answers
 };
 
 class Attempt {
@@ -85,6 +86,7 @@ class Attempt {
   curl_slist* headers_ = nullptr;
   Transfer* transfer_ = nullptr;
   bool hedge_ = false;
+  bool by_proxy_ = false;
   Answer answer_;
   bool judged_ = false;
   bool empty_ = false;  // an object without bytes was opened

@@ -22,6 +22,10 @@ Transport::Reactor::Reactor(const Curl& curl, const TransportOptions& options)
     : curl_(curl), options_(options), multi_(curl.multi_init()), cap_(options.most_in_flight) {
   if (multi_ == nullptr) throw std::bad_alloc();
   if (const char* const file = std::getenv("SSL_CERT_FILE")) authorities_ = file;
+  for (const char* const name :
+       {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
+    by_proxy_ = by_proxy_ || std::getenv(name) != nullptr;
+  }
   curl_.multi_setopt(multi_, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
   curl_.multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(options.most_in_flight));
   random_ = now_ns();
@@ -136,8 +140,9 @@ void Transport::Reactor::send(Transfer& transfer, bool hedge) noexcept {
     }
     attempt = idle_.back();
     ++transfer.tries;
-    const AttemptSettings settings{.authorities =
-                                       authorities_.empty() ? nullptr : authorities_.c_str()};
+    const AttemptSettings settings{
+        .authorities = authorities_.empty() ? nullptr : authorities_.c_str(),
+        .by_proxy = by_proxy_};
     if (!attempt->start(transfer, settings, hedge)) {
       --transfer.tries;
       if (!hedge) wait_for_signer(transfer);

@@ -52,6 +52,7 @@ class Transport::Reactor {
   const Curl& curl_;
   const TransportOptions options_;
   std::string authorities_;
+  bool by_proxy_ = false;  // perhaps: libcurl reads the same variables
   CURLM* const multi_;
   std::thread thread_;  // started under the lock; joined when nobody submits any more
 

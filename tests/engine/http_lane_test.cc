@@ -175,6 +175,20 @@ TEST_F(HttpLaneTest, ServesEverySetWhileSomeRequestsFail) {
   }
 }
 
+TEST_F(HttpLaneTest, ClosesWhileAServerIsSilentAndTheMemoryIsBeingFilled) {
+  std::atomic<int> asked = 0;
+  HttpServer server([&](const ServedRequest& request) {
+    ServedAnswer answer = whole_answer(request, held_);
+    ++asked;
+    answer.delay = std::chrono::milliseconds(60'000);
+    return answer;
+  });
+  auto engine = open({shard(server, held_.size())}, budget_, {.engine = EngineKind::memory});
+  while (asked == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  engine.reset();  // would wait for half a minute
+  EXPECT_EQ(engine, nullptr);
+}
+
 TEST_F(HttpLaneTest, EndsACancelledSetWhileTheServerIsSilent) {
   HttpServer server([&](const ServedRequest& request) {
     ServedAnswer answer = whole_answer(request, held_);

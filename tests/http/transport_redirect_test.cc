@@ -70,6 +70,49 @@ TEST_F(TransportRedirect, KeepsTheRangeAndDropsTheTokenOnAnotherServer) {
   }
 }
 
+// Signs one URL, whatever it is asked for.
+class FixedSigner final : public Signer {
+ public:
+  explicit FixedSigner(std::string url) : url_(std::move(url)) {}
+  std::optional<SignedUrl> sign(const std::string&, bool) const override {
+    return SignedUrl{.url = url_, .headers = {"Authorization: Bearer SECRET"}};
+  }
+
+ private:
+  const std::string url_;
+};
+
+TEST_F(TransportRedirect, OnTheSameServerGoesWhereItLeadsWithTheToken) {
+  HttpServer server([&](const ServedRequest& request) {
+    return request.target == "/o?sig=1" ? moved("/there") : whole_answer(request, held_);
+  });
+  const std::string url = server.url("/o?sig=1");
+  EXPECT_TRUE(fetch(url, std::make_shared<FixedSigner>(url)).ok());
+  ASSERT_EQ(server.requests(), 2);
+  EXPECT_EQ(server.seen()[1].target, "/there");
+  EXPECT_EQ(server.seen()[1].header("authorization"), "Bearer SECRET");
+}
+
+TEST_F(TransportRedirect, IsFollowedThroughAProxyOfThisMachine) {
+  HttpServer proxy([&](const ServedRequest& request) {
+    return request.target == "http://far.example/o" ? moved("http://farther.example/o")
+                                                    : whole_answer(request, held_);
+  });
+  ::setenv("http_proxy", proxy.url("").c_str(), 1);
+  const HttpResult result = fetch("http://far.example/o");
+  ::unsetenv("http_proxy");
+  EXPECT_TRUE(result.ok()) << describe(result);
+  EXPECT_EQ(proxy.seen().at(1).target, "http://farther.example/o");
+}
+
+TEST_F(TransportRedirect, IsNotWhatAProxyWithAPasswordSends) {
+  HttpServer proxy([&](const auto&) { return ServedAnswer{.status = 407, .body = "who?"}; });
+  ::setenv("http_proxy", proxy.url("").c_str(), 1);
+  const HttpResult result = fetch("http://far.example/o");
+  ::unsetenv("http_proxy");
+  EXPECT_EQ(result.fault, HttpFault::proxy);
+}
+
 TEST_F(TransportRedirect, DropsThePasswordOfTheAddress) {
   HttpServer store([&](const auto& request) { return whole_answer(request, held_); });
   HttpServer hub([&](const auto&) { return moved(store.url("/there")); });

@@ -13,20 +13,24 @@ from __future__ import annotations
 import base64
 import random
 import socket
+import ssl
 import struct
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 SECRET = "SESAME-OPEN"
 
 
 class RangeServer:
-    """Serves `folder` until it is closed. `requests` is a list of (path, range or None)."""
+    """Serves `folder` until it is closed, with a context by https.
 
-    def __init__(self, folder: Path) -> None:
+    `requests` is a list of (path, range or None).
+    """
+
+    def __init__(self, folder: Path, context: ssl.SSLContext | None = None) -> None:
         self.requests: list[tuple[str, str | None]] = []
         self.versions: dict[str, int] = {}  # a name -> what is added to its ETag
         self.flying = self.most = 0
@@ -48,12 +52,15 @@ class RangeServer:
                 pass
 
         self.http = Server(("127.0.0.1", 0), Handler)
+        if context is not None:
+            self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
+        self.scheme = "http" if context is None else "https"
         self.port = self.http.server_address[1]
         self.thread = threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True)
         self.thread.start()
 
     def url(self, path: str, user: str = "") -> str:
-        return f"http://{user}127.0.0.1:{self.port}/{path}"
+        return f"{self.scheme}://{user}127.0.0.1:{self.port}/{path}"
 
     def close(self) -> None:
         self.open_gate.set()
@@ -108,7 +115,11 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(faults["late"] / 1000)
         if "moved" in faults:
             rest = self.path.replace("/moved", "", 1)
-            return self.refuse(302, Location=f"http://localhost:{self.owner.port}{rest}")
+            if "plain" in faults:
+                return self.refuse(302, Location=f"http://127.0.0.1:{self.owner.port}{rest}")
+            return self.refuse(
+                302, Location=f"{self.owner.scheme}://localhost:{self.owner.port}{rest}"
+            )
         if "deny" in faults or ("signed" in faults and parts.query != f"key={self.owner.key}"):
             return self.refuse(403)
         login = "Basic " + base64.b64encode(f"user:{SECRET}".encode()).decode()
@@ -119,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
         file = self.root / name
         if not file.is_file():
             return self.refuse(404)
-        self.send_object(name, file.read_bytes(), faults, chance)
+        self.send_object(file, faults, chance)
 
     def refuse(self, status: int, **headers: str) -> None:
         self.send_response(status)
@@ -129,26 +140,27 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"no")
 
-    def send_object(
-        self, name: str, data: bytes, faults: dict[str, float], chance: random.Random
-    ) -> None:
-        etag = f'"{name}-{len(data)}-{self.owner.versions.get(name, 0)}"'
+    def send_object(self, file: Path, faults: dict[str, float], chance: random.Random) -> None:
+        size = file.stat().st_size
+        etag = f'"{quote(file.name)}-{size}-{self.owner.versions.get(file.name, 0)}"'
         if self.headers.get("If-Match", etag) != etag:
             return self.refuse(412)
-        first, last = 0, len(data) - 1
+        first, last = 0, size - 1
         asked = self.headers.get("Range")
         if asked is not None and "whole" not in faults:
             first, last = (int(word) for word in asked.removeprefix("bytes=").split("-"))
-            if first >= len(data):
-                return self.refuse(416, **{"Content-Range": f"bytes */{len(data)}"})
-            last = min(last, len(data) - 1)
+            if first >= size:
+                return self.refuse(416, **{"Content-Range": f"bytes */{size}"})
+            last = min(last, size - 1)
             self.send_response(206)
             shift = 1 if "lie" in faults else 0
-            range_sent = f"bytes {first + shift}-{last + shift}/{len(data) + shift}"
+            range_sent = f"bytes {first + shift}-{last + shift}/{size + shift}"
             self.send_header("Content-Range", range_sent)
         else:
             self.send_response(200)
-        body = memoryview(data)[first : last + 1]
+        with file.open("rb") as opened:
+            opened.seek(first)
+            body = memoryview(opened.read(last + 1 - first))
         self.send_header("ETag", etag)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
