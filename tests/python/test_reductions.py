@@ -7,7 +7,7 @@ import warnings
 import lowtide as lt
 import numpy as np
 import pytest
-from lowtide import _blocks
+from lowtide._compute import blocks
 
 METHODS = ["sum", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax"]
 FUNCTIONS = [
@@ -25,7 +25,7 @@ AXES = [None, 0, -1, 1, (0, 1), (-1, 0), (0, 2), (), 7, (0, 0), "x"]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of a few elements, so that small arrays have many of them."""
-    monkeypatch.setattr(_blocks, "BLOCK_ITEMS", 64)
+    monkeypatch.setattr(blocks, "BLOCK_ITEMS", 64)
 
 
 def sample(shape, dtype, seed=0):
@@ -212,7 +212,7 @@ def test_where_and_initial_need_the_whole_array(tmp_path):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(20_000, 25), (5, 100_000)], ids=str)
 def test_every_byte_is_read_once(tmp_path, monkeypatch, shape, order, axis):
-    monkeypatch.setattr(_blocks, "BLOCK_ITEMS", 1 << 12)
+    monkeypatch.setattr(blocks, "BLOCK_ITEMS", 1 << 12)
     data = sample(shape, "f4")
     np.save(tmp_path / "m.npy", np.asarray(data, order=order))
     for name in ("mean", "std", "max", "argmin"):
