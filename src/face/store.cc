@@ -49,7 +49,7 @@ void Store::decide_cache() {
   cache_ = options_.cache;
   cache_reason_ = "asked for";
   if (cache_ != CacheMode::automatic) return;
-  if (files_->shards()->remote_count() == files_->shards()->size()) {
+  if (files_->shards()->remote_count() == files_->shards()->size() && options_.cache_dir.empty()) {
     cache_ = CacheMode::drop;
     cache_reason_ = "objects do not pass through the page cache";
     return;
