@@ -63,6 +63,8 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         gap: int | str | None = None,
         requests: int | None = None,
         store: Any = None,
+        cache_dir: Path | None = None,
+        cache_bytes: int | str | None = None,
     ) -> None:
         names, expand = _arguments.path_list(path)
         descr, given = _arguments.descr(dtype)
@@ -74,6 +76,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
         most = _arguments.gap_bytes(gap)
         flying = _arguments.requests(requests)
+        kept, most_kept = _arguments.tier(cache_dir, cache_bytes)
         core = _core.Array.open(
             names,
             expand=expand,
@@ -87,6 +90,8 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             gap_bytes=most,
             requests=flying,
             store=signer(store),
+            cache_dir=kept,
+            cache_bytes=most_kept,
         )
         self._core = core
         self._shape = core.shape
@@ -100,7 +105,10 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         secret = any(map(_core.has_secret, names))
         self._where = [os.fsdecode(name) for name in names] if secret else self._paths
         asked = None if dtype is None else np.dtype(dtype)
-        self._asked = (asked, axes, offset, order, memory, engine, cache, gap, requests, store)
+        self._asked = (
+            asked, axes, offset, order, memory, engine, cache, gap, requests, store, kept or None,
+            cache_bytes,
+        )  # fmt: skip
         if core.fortran_order and self.nbytes:
             flat = core.flat(min(core.memory_bytes, _COLUMNS_BYTES))
             self._columns = FileColumns(flat, core.file_rows(), self._shape, self._dtype)

@@ -28,14 +28,16 @@ def open(
     mode: str = "r",
     requests: int | None = None,
     store: Any = None,
+    cache_dir: Path | None = None,
+    cache_bytes: int | str | None = None,
 ) -> Array:
     """Opens an array on disk for reading; reads only the headers.
 
     Args:
         path: A `.npy` file, a file without a header (which needs `dtype`, as with `np.memmap`), or
             a list of files, a glob or a folder of `.npy` files, which are joined along the first
-            axis. A path that exists is never treated as a pattern. Instead of a path, the address of
-            an object on a server: `http://`, `https://` or `s3://bucket/key`.
+            axis. A path that exists is never treated as a pattern. Instead of a path, the address
+            of an object on a server: `http://`, `https://` or `s3://bucket/key`.
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
             `shape`, `offset` and `order` may be omitted; if given, they must match the header.
         shape: Shape of a file without a header; of all files together if there are several.
@@ -60,6 +62,10 @@ def open(
             the seconds since 1970 or None. It is called from any thread, again a minute before
             `expires`, and once after a server has refused. Default: `s3://` is signed with the
             keys of the environment or of the credentials file.
+        cache_dir: Folder on a local disk in which objects are kept as they are read, in blocks of
+            1 MiB. Later epochs and other processes read them there. Only for addresses.
+        cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
+            such as "200GiB". Default: as much as leaves a tenth of the file system free.
 
     Returns:
         The open array. It reads from the files on demand.
@@ -81,4 +87,7 @@ def open(
             f"the second argument is dtype, but {dtype!r} is a mode: lowtide.open only reads, so "
             "leave the mode out"
         )
-    return Array(path, dtype, shape, offset, order, memory, engine, cache, gap, requests, store)
+    return Array(
+        path, dtype, shape, offset, order, memory, engine, cache, gap, requests, store, cache_dir,
+        cache_bytes,
+    )  # fmt: skip

@@ -40,6 +40,8 @@ def tokens(
     gap: int | str | None = None,
     requests: int | None = None,
     store: Any = None,
+    cache_dir: Path | None = None,
+    cache_bytes: int | str | None = None,
 ) -> Tokens:
     """Opens token files as one stream; reads only the headers, and a Megatron index once.
 
@@ -66,6 +68,10 @@ def tokens(
             disk; 0 merges only reads that touch.
         requests: Most requests to servers that are in flight at a time. Default: 128.
         store: What signs requests for objects, as for `lowtide.open`.
+        cache_dir: Folder on a local disk in which objects are kept as they are read, in blocks of
+            1 MiB. Later epochs and other processes read them there. Only for addresses.
+        cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
+            such as "200GiB". Default: as much as leaves a tenth of the file system free.
 
     Returns:
         The open stream. It reads from the files on demand.
@@ -77,7 +83,10 @@ def tokens(
         ValueError: An argument is invalid, or `memory` is too small.
         TypeError: An argument has the wrong type.
     """
-    return Tokens(path, dtype, format, eot, memory, engine, cache, gap, requests, store)
+    return Tokens(
+        path, dtype, format, eot, memory, engine, cache, gap, requests, store, cache_dir,
+        cache_bytes,
+    )  # fmt: skip
 
 
 class Tokens(NoOperators, NoTruth, Closing):
@@ -103,6 +112,8 @@ class Tokens(NoOperators, NoTruth, Closing):
         gap: int | str | None = None,
         requests: int | None = None,
         store: Any = None,
+        cache_dir: Path | None = None,
+        cache_bytes: int | str | None = None,
     ) -> None:
         given, expand = _arguments.path_list(path)
         # A pickle may be opened by a process with another working directory.
@@ -116,6 +127,7 @@ class Tokens(NoOperators, NoTruth, Closing):
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
         most = _arguments.gap_bytes(gap)
         flying = _arguments.requests(requests)
+        kept, most_kept = _arguments.tier(cache_dir, cache_bytes)
         self._core = _core.Tokens.open(
             names,
             expand=expand,
@@ -128,6 +140,8 @@ class Tokens(NoOperators, NoTruth, Closing):
             gap_bytes=most,
             requests=flying,
             store=signer(store),
+            cache_dir=kept,
+            cache_bytes=most_kept,
         )
         self._dtype = _arguments.dtype_of(self._core.descr)
         self._source = CoreSource(self._core, self.shape, self._dtype, has_parts=False)
@@ -136,7 +150,10 @@ class Tokens(NoOperators, NoTruth, Closing):
         where = [os.fsdecode(name) for name in names]
         self._where: str | list[str] = where[0] if expand else where
         asked = None if dtype is None else np.dtype(dtype)
-        self._asked = (asked, format, eot, memory, engine, cache, gap, requests, store)
+        self._asked = (
+            asked, format, eot, memory, engine, cache, gap, requests, store, kept or None,
+            cache_bytes,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         """Number of tokens."""
