@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <functional>
+#include <iterator>
 
 #include "engine/lane.h"
 #include "os/quiet_thread.h"
@@ -61,6 +63,7 @@ BlockFetcher::BlockFetcher(Engine& source, KeptObjects& objects, TierFolder& fol
       folder_(folder),
       memory_(buffers * kBlockBytes, /*prefault=*/false, "blocks of objects") {
   const MutexLock lock(mutex_);
+  arrived_.reserve(buffers);  // done() must not allocate, because it must not throw
   for (std::size_t i = 0; i < buffers; ++i) {
     slots_.push_back(
         std::make_unique<Slot>(*this, memory_.bytes().subspan(i * kBlockBytes, kBlockBytes)));
@@ -134,7 +137,7 @@ void BlockFetcher::run() {
   for (;;) {
     if (!arrived_.empty()) {
       Slot& slot = *arrived_.front();
-      arrived_.pop_front();
+      arrived_.erase(arrived_.begin());
       lock.unlock();
       finish(slot);
       lock.lock();
@@ -181,27 +184,23 @@ void BlockFetcher::finish(Slot& slot) {
 
 // Until nobody wants the block any more.
 void BlockFetcher::deliver(Slot& slot, const Outcome& outcome) {
-  for (;;) {
+  for (bool last = false; !last;) {
     Wants wants, others;
     {
       const MutexLock lock(mutex_);
       wants.swap(blocks_[slot.key]);
       if (outcome.cancelled) {  // some may have come after all others had given up
-        for (const Want& want : wants) {
-          if (!given_up(want)) others.push_back(want);
-        }
-        std::erase_if(wants, [](const Want& want) { return !given_up(want); });
+        std::ranges::copy_if(wants, std::back_inserter(others), std::not_fn(given_up));
+        std::erase_if(wants, std::not_fn(given_up));
       }
+      last = wants.empty() || !others.empty();
       if (!others.empty()) {
         blocks_[slot.key] = std::move(others);
         waiting_.push_back(slot.key);
-      } else if (wants.empty()) {
+      } else if (last) {
         blocks_.erase(slot.key);
       }
-      if (wants.empty()) {
-        idle_.push_back(&slot);
-        return;
-      }
+      if (last) idle_.push_back(&slot);
     }
     if (outcome.ok()) {
       for (const Want& want : wants) copy(slot, want);

@@ -63,7 +63,6 @@ class BlockFetcher {
   void deliver(Slot& slot, const Outcome& outcome) LOWTIDE_EXCLUDES(mutex_);
   void copy(const Slot& slot, const Want& want) const noexcept;
   void settle(const Wants& wants, const Outcome& outcome) LOWTIDE_EXCLUDES(mutex_);
-  [[nodiscard]] bool again_or_release(Slot& slot) LOWTIDE_EXCLUDES(mutex_);
   void keep(const Slot& slot) LOWTIDE_EXCLUDES(mutex_);
   void stop_filling(std::string why) LOWTIDE_EXCLUDES(mutex_);
 
@@ -79,7 +78,7 @@ class BlockFetcher {
   std::deque<Key> waiting_ LOWTIDE_GUARDED_BY(mutex_);      // those without a slot
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> idle_ LOWTIDE_GUARDED_BY(mutex_);
-  std::deque<Slot*> arrived_ LOWTIDE_GUARDED_BY(mutex_);
+  std::vector<Slot*> arrived_ LOWTIDE_GUARDED_BY(mutex_);
   std::string why_not_ LOWTIDE_GUARDED_BY(mutex_);
   bool stopping_ LOWTIDE_GUARDED_BY(mutex_) = false;
   std::thread thread_ LOWTIDE_GUARDED_BY(mutex_);
