@@ -182,31 +182,30 @@ void BlockFetcher::finish(Slot& slot) {
   deliver(slot, slot.outcome);
 }
 
-// Until nobody wants the block any more.
+// Serves who wants the block, and releases the slot. Whoever wants the block from now on asks
+// again.
 void BlockFetcher::deliver(Slot& slot, const Outcome& outcome) {
-  for (bool last = false; !last;) {
-    Wants wants, others;
-    {
-      const MutexLock lock(mutex_);
-      wants.swap(blocks_[slot.key]);
-      if (outcome.cancelled) {  // some may have come after all others had given up
-        std::ranges::copy_if(wants, std::back_inserter(others), std::not_fn(given_up));
-        std::erase_if(wants, std::not_fn(given_up));
-      }
-      last = wants.empty() || !others.empty();
-      if (!others.empty()) {
-        blocks_[slot.key] = std::move(others);
-        waiting_.push_back(slot.key);
-      } else if (last) {
-        blocks_.erase(slot.key);
-      }
-      if (last) idle_.push_back(&slot);
+  Wants wants, others;
+  {
+    const MutexLock lock(mutex_);
+    const auto block = blocks_.find(slot.key);
+    wants.swap(block->second);
+    if (outcome.cancelled) {  // some may have come after all others had given up
+      std::ranges::copy_if(wants, std::back_inserter(others), std::not_fn(given_up));
+      std::erase_if(wants, std::not_fn(given_up));
     }
-    if (outcome.ok()) {
-      for (const Want& want : wants) copy(slot, want);
+    if (others.empty()) {
+      blocks_.erase(block);
+    } else {
+      block->second = std::move(others);
+      waiting_.push_back(slot.key);
     }
-    settle(wants, outcome);
+    idle_.push_back(&slot);  // used again by this thread only, later
   }
+  if (outcome.ok()) {
+    for (const Want& want : wants) copy(slot, want);
+  }
+  settle(wants, outcome);
 }
 
 void BlockFetcher::copy(const Slot& slot, const Want& want) const noexcept {
