@@ -9,7 +9,6 @@
 #include "face/row_list.h"
 #include "http/address.h"
 #include "lowtide/bytes.h"
-#include "os/paths.h"
 
 namespace lowtide {
 namespace {

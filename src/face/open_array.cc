@@ -6,6 +6,7 @@
 #include "format/array_header.h"
 #include "format/descr.h"
 #include "format/registry.h"
+#include "os/paths.h"
 
 namespace lowtide {
 namespace {

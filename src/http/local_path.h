@@ -13,8 +13,7 @@ namespace lowtide {
 // Throws IoError(ENOTSUP) for the address of an object, without showing its secrets. `reason` says
 // what only local files can do.
 inline void require_local(const std::string& path, const std::string& reason) {
-  if (is_address(path))
-    throw IoError(ENOTSUP, "open", shown_address(path), std::nullopt, reason);
+  if (is_address(path)) throw IoError(ENOTSUP, "open", shown_address(path), std::nullopt, reason);
 }
 
 inline constexpr const char* kExaminesLocal =
