@@ -16,7 +16,7 @@ using OpenedFile = std::variant<Array, Tokens>;
 
 // For files through which nothing is read: a row longer than the budget is not an error.
 inline const ReadOptions kNoReads{.memory_bytes = std::uint64_t{1} << 62,
-                                      .engine = EngineKind::pread};
+                                  .engine = EngineKind::pread};
 
 // Follows the rules of InfoOptions::kind. With `expand` there is one path: a file, a pattern, a
 // folder or a prefix. Throws IoError, FormatError (an empty file), std::invalid_argument.
