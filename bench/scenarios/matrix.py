@@ -15,8 +15,14 @@ _BLOCK_ROWS = 65536
 
 def write(path: str, rows: int) -> None:
     """Writes the matrix with row numbers in the first column and noise in the others."""
+    with open(path, "wb"):
+        append(path, rows)
+
+
+def append(path: str, rows: int) -> None:
+    """Adds the same to an existing file."""
     noise = np.random.default_rng(0).random((_BLOCK_ROWS, COLUMNS), dtype=np.float32)
-    with open(path, "wb", buffering=0) as file:
+    with open(path, "ab", buffering=0) as file:
         for first in range(0, rows, _BLOCK_ROWS):
             count = min(_BLOCK_ROWS, rows - first)
             noise[:count, 0] = np.arange(first, first + count)

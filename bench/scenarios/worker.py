@@ -174,12 +174,14 @@ def run(
     group: MemoryGroup | None,
     interval_s: float,
     program: str = __file__,
+    python: str = sys.executable,
 ) -> Outcome:
     """Starts a worker, samples it until its work is done, and kills it if it takes too long.
 
-    `task` is a dataclass with path, seconds and forbid_io_uring, which `program` understands.
+    `task` is a dataclass with path, seconds and forbid_io_uring, which `program` understands;
+    `python` runs it.
     """
-    argv = [sys.executable, program, json.dumps(asdict(task))]
+    argv = [python, program, json.dumps(asdict(task))]
     outcome = Outcome()
     with tempfile.TemporaryFile("w+") as errors:
         child = subprocess.Popen(

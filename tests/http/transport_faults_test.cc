@@ -152,6 +152,15 @@ TEST_F(TransportFaults, AreAnswersOtherThanTheRange) {
   EXPECT_EQ(requests_.size(), 1U) << "none of it is tried again";
 }
 
+TEST_F(TransportFaults, OfAServerThatForgetsTheRangeNowAndThenAreTriedAgain) {
+  const HttpResult result = fetch([&](const ServedRequest& request) {
+    if (request.number < 1) return ServedAnswer{.status = 200, .body = "volume not found"};
+    return whole_answer(request, held_);
+  });
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(requests_.size(), 2U);
+}
+
 TEST_F(TransportFaults, OfAServerThatLiesAboutTheLengthEndAsABrokenConnection) {
   TransportOptions options = quick();
   options.retry.patience_ns = 60 * kMs;
