@@ -8,8 +8,8 @@ namespace {
 constexpr std::size_t kHedgingEvery = 16;              // first bytes between two estimates
 constexpr std::uint64_t kOverloadPauseNs = 200 * kMs;  // refusals within it count once
 constexpr double kBackOff = 0.6;
-// One refusal in a hundred is a server as they are; the limit shrinks at three in about fifty.
-constexpr double kMostRefusals = 2.5, kRefusalFades = 1.0 / 64;
+// One refusal in a hundred is a server as they are; the limit shrinks at five in about sixty.
+constexpr double kMostRefusals = 4.5, kRefusalFades = 1.0 / 64;
 
 constexpr double kStartLimit = 16, kLeastLimit = 4;
 constexpr double kFirstSteps = 2, kStep = 1.5;  // by which a trial changes the limit

@@ -37,7 +37,9 @@ void Transport::Reactor::settle(Attempt& attempt, CURLcode code) noexcept {
   release(attempt);
   if (result.ok()) {
     const std::uint64_t now = now_ns();
-    cap_.ended(now, transfer.request->size_bytes, transfers_.size() >= limit());
+    // Answers that come together end one after the other: a line says that the limit is used.
+    const bool full = !waiting_.empty() || transfers_.size() >= limit();
+    cap_.ended(now, transfer.request->size_bytes, full);
     end(transfer, result);
   } else if (transfer.flying()) {
     return;  // the other attempt goes on

@@ -139,7 +139,7 @@ TEST(FlowCap, DoesNotGrowForACallerWhoSendsLittle) {
 TEST(FlowCap, ShrinksOnceForRefusalsThatComeTogetherAndNeverBelowOne) {
   FlowCap cap(128);
   const unsigned start = cap.limit();
-  for (int i = 0; i < 3; ++i) cap.overloaded(1000 * kMs);
+  for (int i = 0; i < 5; ++i) cap.overloaded(1000 * kMs);
   const unsigned once = cap.limit();
   EXPECT_LT(once, start);
   for (int i = 0; i < 100; ++i) cap.overloaded(1001 * kMs);
