@@ -142,12 +142,12 @@ std::string zsh_arguments(const CLI::App& app) {
   if (wraps_program(app) && !takes_files(app)) {
     text += " \\\n        '(-)1:program:_command_names -e' \\\n        '*::argument:_normal'";
   }
+  if (takes_files(app)) {  // once: zsh refuses a second rest of the words
+    const std::string words = first_words(app);
+    text += " \\\n        '" + (words.empty() ? "*:file:_files" : "1:word:(" + words + ")") + "'";
+  }
   for (const OptionWords& option : options_of(app)) {
-    if (option.positional) {
-      const std::string words = first_words(app);
-      text += " \\\n        '" + (words.empty() ? "*:file:_files" : "1:word:(" + words + ")") + "'";
-      continue;
-    }
+    if (option.positional) continue;
     for (const std::string& name : option.names) {
       text += " \\\n        '" + name + "[" + zsh_text(option.description) + "]";
       if (!option.value.empty()) {
@@ -235,13 +235,12 @@ complete -c lowtide -f
     const std::string name = app->get_name();
     out += kFirst + (" -a " + name) + " -d " + fish_text(app->get_description()) + "\n";
     const std::string behind = "complete -c lowtide -n '" + fish_condition(*app) + "'";
-    for (const OptionWords& option : options_of(*app)) {
+    if (takes_files(*app)) {
       const std::string words = first_words(*app);
-      if (!option.positional) {
-        out += behind + fish_option(option);
-      } else {
-        out += behind + (words.empty() ? " -F" : " -a '" + words + "'") + "\n";
-      }
+      out += behind + (words.empty() ? " -F" : " -a '" + words + "'") + "\n";
+    }
+    for (const OptionWords& option : options_of(*app)) {
+      if (!option.positional) out += behind + fish_option(option);
     }
     if (wraps_program(*app)) {  // "-" ends the options of the fish function; ours follow
       std::string names = value_names(*app, true);

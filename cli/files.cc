@@ -56,6 +56,18 @@ double parse_seconds(std::string_view text, const std::string& option) {
                               std::string(text) + "\"");
 }
 
+void add_layout_words(CLI::App& app, FileWords* words, const char* format_option) {
+  app.add_option("--dtype", words->dtype, "Type of a file without a header: float32, uint16")
+      ->type_name("TYPE");
+  app.add_option("--shape", words->shape, "Shape of an array without a header: 1000,162")
+      ->type_name("N,N");
+  app.add_option("--offset", words->offset, "Byte at which the data starts")->type_name("BYTES");
+  app.add_option("--order", words->order, "Memory order: C (by rows) or F (by columns)")
+      ->type_name("C|F");
+  app.add_option(format_option, words->format, either(format_words()))->type_name("WORD");
+  app.add_flag("--tokens", words->tokens, "Read the file as tokens, not as an array");
+}
+
 std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several) {
   auto words = std::make_shared<FileWords>();
   CLI::Option* const files =
@@ -68,15 +80,7 @@ std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several) {
           ->required()
           ->type_name("");
   if (!several) files->expected(1);
-  app.add_option("--dtype", words->dtype, "Type of a file without a header: float32, uint16")
-      ->type_name("TYPE");
-  app.add_option("--shape", words->shape, "Shape of an array without a header: 1000,162")
-      ->type_name("N,N");
-  app.add_option("--offset", words->offset, "Byte at which the data starts")->type_name("BYTES");
-  app.add_option("--order", words->order, "Memory order: C (by rows) or F (by columns)")
-      ->type_name("C|F");
-  app.add_option("--format", words->format, either(format_words()))->type_name("WORD");
-  app.add_flag("--tokens", words->tokens, "Read the file as tokens, not as an array");
+  add_layout_words(app, words.get(), "--format");
   app.add_flag("--json", words->json, "Print one JSON object instead of text");
   return words;
 }

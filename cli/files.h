@@ -26,6 +26,8 @@ struct FileWords {
 
 // FILE... and --dtype, --shape, --offset, --order, --format, --tokens, --json.
 [[nodiscard]] std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several);
+// --dtype, --shape, --offset, --order, --tokens, and the format under the name `format_option`.
+void add_layout_words(CLI::App& app, FileWords* words, const char* format_option);
 // Throws a std::invalid_argument that names the option.
 [[nodiscard]] InfoOptions info_options(const FileWords& words);
 

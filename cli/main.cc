@@ -82,8 +82,9 @@ Call parse(CLI::App& app, const std::string& name, std::vector<std::string> word
 }
 
 int parse_and_run(std::vector<std::string> words) {
-  CLI::App app("Inspect arrays and token files bigger than memory, and see where memory goes",
-               "lowtide");
+  CLI::App app(
+      "Inspect and rewrite arrays and token files bigger than memory, and see where memory goes",
+      "lowtide");
   app.formatter(std::make_shared<Formatter>());
   app.set_help_flag("-h,--help", "Show this help");
   app.set_version_flag("--version", std::string("lowtide ") + version(), "Show the version");

@@ -175,7 +175,8 @@ void Progress::show(std::uint64_t done_bytes, std::uint64_t all_bytes) {
   if (seconds < 1 || (drawn_ && now - last_ < std::chrono::milliseconds(100))) return;
   last_ = now;
   const double share = static_cast<double>(done_bytes) / static_cast<double>(all_bytes);
-  std::string words = percent_text(done_bytes, all_bytes) + "  " + rate_text(done_bytes, seconds);
+  std::string words = percent_text(done_bytes, all_bytes) + "  " + format_bytes(done_bytes) +
+                      " of " + format_bytes(all_bytes) + "  " + rate_text(done_bytes, seconds);
   if (share > 0) {
     const auto left_s = static_cast<std::uint64_t>(seconds / share - seconds);
     words += "  " + std::to_string(left_s) + " s left";

@@ -44,11 +44,14 @@ struct Verb {
 [[nodiscard]] Action add_cache(CLI::App& app);
 [[nodiscard]] Action add_check(CLI::App& app);
 [[nodiscard]] Action add_completion(CLI::App& app);
+[[nodiscard]] Action add_convert(CLI::App& app);
 [[nodiscard]] Action add_demo(CLI::App& app);
 [[nodiscard]] Action add_doctor(CLI::App& app);
 [[nodiscard]] Action add_guard(CLI::App& app);
 [[nodiscard]] Action add_help(CLI::App& app);
 [[nodiscard]] Action add_info(CLI::App& app);
+[[nodiscard]] Action add_merge(CLI::App& app);
 [[nodiscard]] Action add_profile(CLI::App& app);
+[[nodiscard]] Action add_shuffle(CLI::App& app);
 
 }  // namespace lowtide::cli

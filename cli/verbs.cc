@@ -16,6 +16,18 @@ constexpr Verb kVerbs[] = {
      true, add_profile},
     {"guard", "Run a program under a limit on its mapped file pages",
      "lowtide guard --limit 512MiB python train.py", true, add_guard},
+    {"shuffle", "Write a file in shuffled order, within a memory budget",
+     "lowtide shuffle --seed 1 --memory 1GiB m.npy shuffled.npy\n"
+     "lowtide shuffle --unit document train.bin shuffled.bin\n"
+     "lowtide shuffle --memory 1GiB --stage scatter --task 3/64 m.npy shuffled.npy",
+     false, add_shuffle},
+    {"convert", "Write a file in another format",
+     "lowtide convert --format megatron train.ds train.bin\n"
+     "lowtide convert --format npy --dtype float32 --shape 1000,162 m.f32 m.npy",
+     false, add_convert},
+    {"merge", "Write several files of one format into one",
+     "lowtide merge a.bin b.bin -o all.bin\nlowtide merge 'part_*.npy' -o all.npy", false,
+     add_merge},
     {"bench", "Measure how fast this file can be read here: cold and hot, engine by engine",
      "lowtide bench train.bin\nlowtide bench --dtype float32 --shape 3000000,162 m.f32", false,
      add_bench},

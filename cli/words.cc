@@ -72,30 +72,33 @@ Given option_at(const CLI::App& app, const Words& words, std::size_t at) {
   return given;
 }
 
-// The verb's positional argument, as its help names it.
-const CLI::Option* positional_of(const CLI::App& app) {
+// The verb's positional arguments, as its help names them.
+std::vector<const CLI::Option*> positionals_of(const CLI::App& app) {
+  std::vector<const CLI::Option*> found;
   for (const CLI::Option* const option : app.get_options()) {
-    if (option->get_positional()) return option;
+    if (option->get_positional()) found.push_back(option);
   }
-  return nullptr;
+  return found;
 }
 
 void check_files(const CLI::App& app, const Words& files) {
-  const CLI::Option* const wanted = positional_of(app);
-  if (wanted == nullptr) {
+  const std::vector<const CLI::Option*> wanted = positionals_of(app);
+  if (wanted.empty()) {
     if (files.empty()) return;
     throw std::invalid_argument(called(app) + " takes no file, but found \"" + files.front() +
                                 "\"");
   }
-  const std::string name = wanted->get_name(true);
-  if (files.empty() && wanted->get_required()) {
-    throw std::invalid_argument("no " + name + " was given: " + usage_of(app) + "; " + called(app) +
-                                " --help explains it");
+  if (files.size() < wanted.size() && wanted[files.size()]->get_required()) {
+    throw std::invalid_argument("no " + wanted[files.size()]->get_name(true) + " was given: " +
+                                usage_of(app) + "; " + called(app) + " --help explains it");
   }
-  if (files.size() > static_cast<std::size_t>(wanted->get_items_expected_max())) {
-    throw std::invalid_argument("expected one " + name + ", but found a second: \"" + files[1] +
-                                "\"");
-  }
+  if (wanted.back()->get_items_expected_max() > 1 || files.size() <= wanted.size()) return;
+  const std::string expected =
+      wanted.size() == 1 ? "one " + wanted.front()->get_name(true)
+                         : wanted[0]->get_name(true) + " and " + wanted[1]->get_name(true);
+  throw std::invalid_argument("expected " + expected + ", but found a " +
+                              (wanted.size() == 1 ? "second" : "third") + ": \"" +
+                              files[wanted.size()] + "\"");
 }
 
 void check_together(const CLI::App& app, const std::map<const CLI::Option*, std::size_t>& given) {

@@ -159,6 +159,9 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"has the GIL always", free_threaded, "a Python with the GIL"),
     (r"deb.debian.org cannot be reached", never, "no network"),
     (r"needs cmake, ninja", program("cmake"), "no cmake"),
+    # Heavy packages, in an environment of their own.
+    (r"in the interpreter of LOWTIDE_READERS", never, "no foreign readers"),
+    (r"only with LOWTIDE_BIGFILES=1", never, "files of many GiB"),
     # Where the tests stand, and how other packages were built.
     (
         r"nobody cannot run the command|folder here that only this user",
@@ -174,8 +177,8 @@ RULES: list[tuple[str, Probe, str]] = [
 RULES += [
     (rf"could not import '{name}|^{name} is not installed", module(name), f"no {name}")
     for name in (
-        *("dask", "joblib", "memory_profiler", "ml_dtypes", "mprof", "pyarrow", "safetensors"),
-        *("rattler_build", "sklearn", "torch", "torchdata"),
+        *("dask", "distributed", "joblib", "memory_profiler", "ml_dtypes", "mprof", "pyarrow"),
+        *("rattler_build", "ray", "safetensors", "sklearn", "torch", "torchdata"),
     )
 ]
 

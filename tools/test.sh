@@ -6,6 +6,7 @@ run_tests() {
   case $* in
   '') test_all ;;
   --fast) test_fast ;;
+  --cluster) test_cluster ;;
   --fast*) die "./dev test --fast takes no other options" ;;
   *) test_some "$@" ;;
   esac
@@ -51,6 +52,23 @@ test_some() { # -k chooses C++ test files as well; all options go to pytest
     ctest --preset dev -R "$(say "$word" | tr '[:upper:]' '[:lower:]')" --no-tests=ignore
   fi
   python -m pytest "$@" || [ $? -eq 5 ] # 5: no Python test matches
+}
+
+# Ray and Dask are too heavy for every run of the tests: a gigabyte, in an environment of their own.
+test_cluster() {
+  setup_build
+  python_package
+  cluster=$state/cluster
+  once cluster "$(cksum tools/requirements-cluster.txt) $(python3 -V)" \
+    step "Python tools, cluster" install_cluster
+  site=$(cd "$venv" && echo lib/python3.*/site-packages)
+  ln -sfn "$venv/$site/lowtide" "$cluster/$site/lowtide"
+  step "cluster tests" "$cluster/bin/python" -m pytest tests/python/test_jobs_cluster.py tests/python/test_ray.py
+}
+
+install_cluster() {
+  rm -rf "$cluster"
+  python3 -m venv "$cluster" && "$cluster/bin/python" -m pip install -r tools/requirements-cluster.txt
 }
 
 # Tests of which this machine could run more than it did have failed: tools/check_skips.py.

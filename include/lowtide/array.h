@@ -60,6 +60,9 @@ struct BatchOptions {
   std::optional<RowList> rows = std::nullopt;
   // True if the memory of `rows` is held only for these batches. It then counts towards the budget.
   bool claim_rows = false;
+  // What you hold beside these batches under the same budget, such as the memory_bytes of an
+  // ArrayWriter that writes what you make of them. It is claimed while the Batches exists.
+  std::uint64_t beside_bytes = 0;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   // This rank gets batches rank, rank + world_size, ... of the one global order.
@@ -126,9 +129,10 @@ class Array {
  public:
   class Impl;
 
-  // Opens a path that exists, or else the files that match it as a glob pattern, sorted by bytes.
-  // Reads only headers. Throws IoError, FormatError, and std::invalid_argument if an option is
-  // wrong or memory_bytes is too small for one row.
+  // Opens a file, a folder (the .npy files in it, sorted by bytes), or, if nothing has that name,
+  // the files that match it as a glob pattern, sorted by bytes. Reads only headers. Throws IoError,
+  // FormatError, and std::invalid_argument if an option is wrong or memory_bytes is too small for
+  // one row.
   [[nodiscard]] static Array open(const std::string& path, const OpenOptions& options = {});
   // Opens several files joined along the first axis. Their dtypes and their other axes must be
   // equal. Empty files among others are skipped. Throws as above.

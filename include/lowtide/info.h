@@ -18,8 +18,8 @@ enum class FileKind { array, tokens };
 // What the caller knows about a file.
 struct InfoOptions {
   // Default: determined by these rules, in this order.
-  // - A token format (nanogpt, llmc, megatron, olmo), a folder or the prefix of a Megatron pair
-  //   means tokens.
+  // - A token format (nanogpt, llmc, megatron, olmo) or the prefix of a Megatron pair means tokens.
+  //   So does a folder, unless its .npy files have NumPy's magic and are not one axis of integers.
   // - A shape, an offset or an order means an array.
   // - NumPy's magic means an array, even if it has one axis of integers and could be tokens.
   // - The magic of Megatron or llm.c means tokens.

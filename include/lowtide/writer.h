@@ -59,7 +59,8 @@ struct WriteStats {
 // write at the same time; if two write the same row, either may win. After an IoError the writer is
 // broken: every later call throws, and nothing more is published.
 //
-// In the child of a fork every call throws std::invalid_argument, and the destructor does nothing.
+// In the child of a fork every call throws std::invalid_argument, and the destructor does nothing:
+// several processes write one array through part().
 class ArrayWriter {
  public:
   class Impl;
@@ -97,10 +98,27 @@ class ArrayWriter {
   // several threads append are in the order in which they called.
   std::uint64_t append(std::uint64_t count, std::span<const std::byte> bytes);
 
+  // Rows first .. end - 1 are for another process to write: the result is all that it needs to
+  // know, as text for open_part(). The file is published when every part is closed. Requires the
+  // whole shape and C order, and that nothing was committed or appended to; this writer then has
+  // the other rows. Throws std::out_of_range, std::invalid_argument (rows of another part) and
+  // IoError.
+  [[nodiscard]] std::string part(std::uint64_t first, std::uint64_t end);
+  // A writer for the rows of a part, which have the numbers of the whole array, in another process
+  // or this one. close() makes them durable and reports the part as done; a part that was lost or
+  // abandoned may be opened again, by one process at a time (IoError EBUSY). It cannot commit, and
+  // append() begins at the first row of the part. Machines that share the file system may take part
+  // if it keeps their caches coherent: two parts may have rows in the same block. 0: as much memory
+  // as the writer of the array has. Throws as create(), and IoError (ESTALE) once the array is
+  // published or abandoned.
+  [[nodiscard]] static ArrayWriter open_part(const std::string& part,
+                                             std::uint64_t memory_bytes = 0);
+
   // What was written until now is durable and readable under the path, as an array of next_row()
   // rows (in Fortran order, of all rows). Waits for the disk.
   void commit();
-  // Writes what is left and publishes the array. Later calls do nothing.
+  // Writes what is left and publishes the array. Later calls do nothing. If a part is not closed,
+  // std::invalid_argument names it, nothing is published and the writer stays open.
   void close();
   // Drops what was not committed, and closes. Never throws.
   void abandon() noexcept;

@@ -120,11 +120,13 @@ void take_part(const OwnedArray& array, const RowArray& rows, std::uint64_t offs
 
 nb::object batches(const OwnedArray& array, std::uint64_t batch_size, const std::string& order,
                    const nb::object& rows, std::uint64_t seed, std::uint64_t epoch,
-                   std::uint64_t rank, std::uint64_t world_size, bool drop_last, bool claim_rows) {
+                   std::uint64_t rank, std::uint64_t world_size, bool drop_last, bool claim_rows,
+                   std::uint64_t beside_bytes) {
   BatchOptions options{.batch_size = batch_size,
                        .order = parse_order(order),
                        .rows = std::nullopt,
                        .claim_rows = claim_rows,
+                       .beside_bytes = beside_bytes,
                        .seed = seed,
                        .epoch = epoch,
                        .rank = rank,
@@ -177,11 +179,11 @@ void bind_array(nb::module_& module) {
                    "size_bytes: int, out: NDArray[typing.Any]) -> None"))
       .def(
           "batches", &batches, "batch_size"_a, nb::kw_only(), "order"_a, "rows"_a.none(), "seed"_a,
-          "epoch"_a, "rank"_a, "world_size"_a, "drop_last"_a, "claim_rows"_a,
+          "epoch"_a, "rank"_a, "world_size"_a, "drop_last"_a, "claim_rows"_a, "beside_bytes"_a,
           nb::sig(
               "def batches(self, batch_size: int, *, order: str, rows: NDArray[typing.Any] | None, "
               "seed: int, epoch: int, rank: int, world_size: int, drop_last: bool, "
-              "claim_rows: bool) -> Batches"))
+              "claim_rows: bool, beside_bytes: int) -> Batches"))
       .def("flat", &flat, "memory_bytes"_a)
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("close", &Array::close, nb::call_guard<Unlocked>());

@@ -12,6 +12,8 @@
 
 namespace lowtide::python {
 
+using nb::literals::operator""_a;
+
 namespace {
 
 // A Batches and the row numbers it borrows.
@@ -59,6 +61,12 @@ void bind_batches(nb::module_& module) {
       .def("steps", asks<PyBatches>(&Batches::steps))
       .def("epoch", asks<PyBatches>(&Batches::epoch))
       .def("position", asks<PyBatches>(&Batches::position))
+      .def(
+          "seek",
+          [](PyBatches& self, std::uint64_t step) {
+            self.alone([step](Batches& batches) { batches.seek(step); });
+          },
+          "step"_a)
       .def("close", &PyBatches::close);
   bind_state<Batches>(bound);
 }

@@ -64,6 +64,7 @@ void bind_token_writer(nb::module_& module);
 void bind_tokens(nb::module_& module);
 void bind_loader(nb::module_& module);
 void bind_profile(nb::module_& module);
+void bind_jobs(nb::module_& module);
 void bind_inspect(nb::module_& module);
 void bind_ceiling(nb::module_& module);
 void bind_writer(nb::module_& module);

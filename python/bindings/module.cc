@@ -109,6 +109,7 @@ NB_MODULE(_core, module) {
   lowtide::python::bind_loader(module);
   lowtide::python::bind_profile(module);
   lowtide::python::bind_inspect(module);
+  lowtide::python::bind_jobs(module);
   lowtide::python::bind_ceiling(module);
   lowtide::python::bind_writer(module);
   module.def("version", &lowtide::version);

@@ -70,6 +70,22 @@ std::uint64_t append(OwnedWriter& writer, std::uint64_t count, nb::handle rows) 
   return writer.append(count, from.bytes());
 }
 
+// A text with a path in it is bytes.
+nb::bytes part(OwnedWriter& writer, std::uint64_t first, std::uint64_t end) {
+  std::string text;
+  {
+    const Unlocked unlocked;
+    text = writer.part(first, end);
+  }
+  return nb::bytes(text.data(), text.size());
+}
+
+OwnedWriter open_part(const nb::bytes& part, std::uint64_t memory_bytes) {
+  const std::string text(part.c_str(), part.size());
+  const Unlocked unlocked;
+  return ArrayWriter::open_part(text, memory_bytes);
+}
+
 nb::dict writer_stats(const OwnedWriter& writer) {
   const WriteStats now = writer.stats();
   nb::dict claims;
@@ -109,6 +125,8 @@ void bind_writer(nb::module_& module) {
                    "-> None"))
       .def("append", &append, "count"_a, "rows"_a,
            nb::sig("def append(self, count: int, rows: NDArray[typing.Any]) -> int"))
+      .def("part", &part, "first"_a, "end"_a)
+      .def_static("open_part", &open_part, "part"_a, "memory_bytes"_a)
       .def("commit", &ArrayWriter::commit, nb::call_guard<Unlocked>())
       .def("close", &ArrayWriter::close, nb::call_guard<Unlocked>())
       .def("abandon", &ArrayWriter::abandon, nb::call_guard<Unlocked>())

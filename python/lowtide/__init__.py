@@ -36,9 +36,11 @@ from lowtide._inspect import check, doctor, info
 from lowtide._loader import Loader, When
 from lowtide._memmap import memmap
 from lowtide._open import open
+from lowtide._part import Part
 from lowtide._profile import Profile, Verdict, profile
 from lowtide._ragged import Ragged, ragged
 from lowtide._release import release
+from lowtide._run_jobs import convert, merge, shuffle
 from lowtide._token_writer import TokenWriter
 from lowtide._tokens import Tokens, tokens
 from lowtide._writer import Writer
@@ -53,6 +55,7 @@ __all__ = [
     "Documents",
     "FormatError",
     "Loader",
+    "Part",
     "Profile",
     "Ragged",
     "TokenWriter",
@@ -62,27 +65,33 @@ __all__ = [
     "Writer",
     "__version__",
     "check",
+    "convert",
     "create",
     "doctor",
     "info",
     "memmap",
+    "merge",
     "open",
     "profile",
     "ragged",
     "release",
+    "shuffle",
     "tokens",
 ]
 
 
+_MODULES = ("jobs", "ray", "torch")
+
+
 def __getattr__(name: str) -> Any:
-    """Loads lowtide.torch on first use, so that importing lowtide does not import torch."""
-    if name == "torch":
+    """Loads these modules on first use, so that importing lowtide does not import torch or ray."""
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module("lowtide.torch")
+        return import_module(f"lowtide.{name}")
     raise AttributeError(f"module 'lowtide' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Lists the public names only."""
-    return sorted([*__all__, "torch"])
+    return sorted([*__all__, *_MODULES])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import operator
 import os
 import warnings
@@ -135,6 +136,12 @@ def _encoded(path: Any) -> bytes:
 def whole_path(path: str) -> str:
     """Returns an absolute path; the address of an object is one already."""
     return path if _core.is_address(os.fsencode(path)) else os.path.abspath(path)
+
+
+def require_local(path: Any) -> None:
+    """Raises OSError for the address of an object, where only a local file will do."""
+    if isinstance(path, (str, bytes, os.PathLike)) and _core.is_address(os.fsencode(path)):
+        raise OSError(errno.ENOTSUP, "this needs the path of a local file, not an address")
 
 
 def check_picklable(paths: str | Sequence[str]) -> None:

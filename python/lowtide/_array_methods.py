@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from lowtide._array import Array
+    from lowtide._array import Array, Path
     from lowtide._reduce import Axis
 
     AnyArray = npt.NDArray[Any]
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class ArrayMethods(NoTruth, UfuncOperators, InBlocks):
     """The methods and operators of an Array that read it in blocks, within its budget.
 
-    Every method returns what the same method of an ndarray returns.
+    Every method but `map` returns what the same method of an ndarray returns.
     """
 
     __slots__ = ()
@@ -49,6 +49,40 @@ class ArrayMethods(NoTruth, UfuncOperators, InBlocks):
 
     def _reduce(self, name: str, axis: Axis, out: AnyArray | None, keepdims: bool, **o: Any) -> Any:
         return _reduce.reduce(cast("Array", self), name, axis, out, keepdims, **o)
+
+    def map(
+        self,
+        fn: Callable[[AnyArray], npt.ArrayLike],
+        path: Path,
+        rows: int = 4096,
+        workers: int = 1,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        """Writes `fn(chunk)` of every chunk of rows to a `.npy` file, within `memory`.
+
+        Reads ahead of `fn` and writes behind it. Reading and writing share `memory`: a quarter, up
+        to 48 MiB, belongs to the writer, and the chunks and results in work count as well. What
+        `fn` itself allocates is yours. The file appears under its name when it is complete, as with
+        `lowtide.create`; an exception leaves an old file, or nothing.
+
+        Args:
+            fn: Takes an ndarray of consecutive rows, which it may change and keep, and returns one
+                row per row. The first chunk decides the dtype and the shape of a row.
+            path: Name of the file; it ends with `.npy`. It must not be a file of this array.
+            rows: Rows per chunk. The last chunk may be shorter.
+            workers: Threads that call `fn`. With 1 it is called on your own thread, in the order of
+                the rows; with more in any order. The file does not depend on it.
+            progress: Called as `progress(done, total)`, in rows, on your own thread.
+
+        Raises:
+            ValueError: `fn` changed the number of rows, or the shape of a row between chunks; the
+                path is a file of this array; `memory` is too small; or the array is closed.
+            TypeError: `fn` changed the dtype between chunks, or an argument has the wrong type.
+            OSError: A file cannot be read or written. What `fn` raises passes unchanged.
+        """
+        from lowtide._map_rows import map_rows  # which needs an Array
+
+        map_rows(cast("Array", self), fn, path, rows, workers, progress)
 
     def sum(
         self,

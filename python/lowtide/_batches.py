@@ -65,9 +65,9 @@ class Batches(Closing):
     """
 
     __slots__ = (
-        "__weakref__", "_array", "_batch_size", "_claim_rows", "_core", "_drop_last", "_dtype",
-        "_epoch", "_order", "_rank", "_row_shape", "_rows", "_seed", "_size", "_steps",
-        "_thaw", "_world_size",
+        "__weakref__", "_array", "_batch_size", "_beside_bytes", "_claim_rows", "_core",
+        "_drop_last", "_dtype", "_epoch", "_order", "_rank", "_row_shape", "_rows", "_seed",
+        "_size", "_steps", "_thaw", "_world_size",
     )  # fmt: skip
 
     def __init__(
@@ -82,8 +82,12 @@ class Batches(Closing):
         rank: int,
         world_size: int,
         drop_last: bool,
+        beside_bytes: int = 0,
     ) -> None:
-        """Claims its memory; `Array.batches` documents the arguments."""
+        """Claims its memory; `Array.batches` documents the arguments.
+
+        `beside_bytes`: what the caller holds of the same budget while it lives.
+        """
         if not shape:
             raise TypeError("cannot iterate over batches of a 0-d array: it has no rows")
         self._batch_size = integer(batch_size, "batch_size", 1, MAX)
@@ -94,6 +98,7 @@ class Batches(Closing):
         self._seed = integer(seed, "seed", 0, 2**64 - 1)
         self._epoch = integer(epoch, "epoch", 0, 2**64 - 1)
         self._drop_last = flag(drop_last, "drop_last")
+        self._beside_bytes = beside_bytes
         self._array = array
         self._dtype = dtype
         self._row_shape = shape[1:]
@@ -132,6 +137,7 @@ class Batches(Closing):
             world_size=self._world_size,
             drop_last=self._drop_last,
             claim_rows=self._claim_rows,
+            beside_bytes=self._beside_bytes,
         )
         remember(core)
         return core

@@ -49,8 +49,8 @@ def info(
         format: "npy", "raw", "nanogpt", "llmc", "megatron", "olmo" or "datatrove". Default:
             detected from the bytes and the name.
         tokens: True reads the file as tokens, False as an array. None: files with NumPy's magic
-            are arrays. Megatron and llm.c files, folders, and files without a header whose names
-            end in .bin or .npy are tokens.
+            are arrays. Megatron and llm.c files, files without a header whose names end in .bin or
+            .npy, and folders are tokens, except folders of arrays that could not be tokens.
 
     Returns:
         A dict that JSON can hold, with these keys:

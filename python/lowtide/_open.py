@@ -33,9 +33,9 @@ def open(
 
     Args:
         path: A `.npy` file, a file without a header (which needs `dtype`, as with `np.memmap`), or
-            a list of files or a glob, which are joined along the first axis. A path that exists is
-            never treated as a pattern. Instead of a path, the address of an object on a server:
-            `http://`, `https://` or `s3://bucket/key`.
+            a list of files, a glob or a folder of `.npy` files, which are joined along the first
+            axis. A path that exists is never treated as a pattern. Instead of a path, the address
+            of an object on a server: `http://`, `https://` or `s3://bucket/key`.
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
             `shape`, `offset` and `order` may be omitted; if given, they must match the header.
         shape: Shape of a file without a header; of all files together if there are several.

@@ -1,11 +1,13 @@
-"""Rows that a caller hands to a writer, as the bytes of the file."""
+"""Rows that a caller hands to a writer: which ones an index names, and their bytes in the file."""
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lowtide import _arguments
 from lowtide._array import Array
 
 if TYPE_CHECKING:
@@ -93,3 +95,41 @@ def _from_python(value: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
             return converted
         raise ValueError(f"rows contain numbers that do not fit into {dtype}")
     raise TypeError(f"rows of {found.dtype} may not fit into {dtype}")
+
+
+def place(index: Any, rows: int) -> int | range | npt.NDArray[np.int64]:
+    """Returns which rows an index names, each at least 0. Raises IndexError, TypeError."""
+    if index is Ellipsis:
+        return range(rows)
+    if isinstance(index, slice):
+        for bound in (index.start, index.stop):
+            if bound is not None and not -rows <= operator.index(bound) <= rows:
+                raise IndexError(
+                    f"slice bound {bound} is out of range for {rows} rows; to add rows, use append"
+                )
+        return range(*index.indices(rows))
+    if isinstance(index, tuple):
+        raise IndexError("only whole rows can be written: w[rows] = values, with one index")
+    if not isinstance(index, (bool, np.bool_)) and hasattr(index, "__index__"):
+        if not isinstance(index, np.ndarray) or index.ndim == 0:
+            found = operator.index(index)
+            if not -rows <= found < rows:
+                raise IndexError(f"row {found} is out of range for {rows} rows")
+            return found % rows
+    numbers = np.asarray(index)
+    if numbers.dtype == bool and numbers.ndim == 1:
+        if len(numbers) != rows:
+            raise IndexError(f"a mask must have one entry per row: {rows}, not {len(numbers)}")
+        return np.flatnonzero(numbers)
+    if numbers.size == 0 and numbers.ndim == 1 and numbers.dtype.kind == "f":
+        numbers = numbers.astype(np.int64)  # an empty list
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise IndexError(
+            "rows are named by an integer, a slice, a mask or a one-dimensional array of integers, "
+            f"not by {_arguments.told(index)}"
+        )
+    if numbers.size and (numbers.min() < -rows or numbers.max() >= rows):
+        wrong = numbers[(numbers < -rows) | (numbers >= rows)][0]
+        raise IndexError(f"row {wrong} is out of range for {rows} rows")
+    found_all = numbers.astype(np.int64)
+    return np.where(found_all < 0, found_all + rows, found_all)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from lowtide import _arguments, _core
-from lowtide._closing import Closing
+from lowtide._closing import Publishing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import TracebackType
 
     import numpy.typing as npt
 
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
-class TokenWriter(Closing):
+class TokenWriter(Publishing):
     """Writes a token file, one document per `append`, within `memory` bytes.
 
     The files are written under temporary names beside `path`. `close` makes them durable and
@@ -202,26 +200,8 @@ class TokenWriter(Closing):
         """Removes what was written; an old file stays as it was. Does nothing after `close`."""
         self._core.abandon()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_core") and not self._core.closed:
-            warnings.warn(
-                f"unclosed writer of {self.paths[0]!r}: what was written is lost",
-                ResourceWarning,
-                source=self,
-                stacklevel=2,
-            )
-            self._core.abandon()
+    def _target(self) -> str:
+        return self.paths[0]
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

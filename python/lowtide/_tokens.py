@@ -104,7 +104,7 @@ class Tokens(NoOperators, NoTruth, Closing):
     ) -> None:
         given, expand = _arguments.path_list(path)
         # A pickle may be opened by a process with another working directory.
-        names = [os.fsencode(_absolute(os.fsdecode(name), expand)) for name in given]
+        names = [os.fsencode(absolute(os.fsdecode(name), expand)) for name in given]
         descr, _ = _arguments.descr(dtype)
         if format is not None:
             format = _arguments.word(format, "format")
@@ -372,7 +372,7 @@ def _too_large(rows: int, block_size: int, word: str) -> MemoryError:
     return MemoryError(f"{rows} windows of {block_size} tokens need {shown} for x and y in {word}")
 
 
-def _absolute(path: str, may_be_glob: bool) -> str:
+def absolute(path: str, may_be_glob: bool) -> str:
     """Makes `path` absolute; escapes the working directory if `path` is a pattern."""
     if not path or os.path.isabs(path) or _core.is_address(os.fsencode(path)):
         return path

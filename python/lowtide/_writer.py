@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import threading
-import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from lowtide import _arguments, _core
-from lowtide._closing import Closing
-from lowtide._rows import RowBlock
+from lowtide._closing import Publishing
+from lowtide._rows import RowBlock, place
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import numpy.typing as npt
 
+    from lowtide._part import Part
 
-class Writer(Closing):
+
+class Writer(Publishing):
     """An array that is being written to a `.npy` file. `lowtide.create` makes it.
 
     `w[i:j] = rows`, `w[i] = row` and `w[index] = rows` write rows anywhere; `append` writes them
@@ -30,7 +28,8 @@ class Writer(Closing):
     The file appears under its name, whole and durable, when `close` or the first `commit` has
     returned; until then an old file stays. The end of a `with` block closes the writer. If the
     block raises an exception, or if the writer is lost without `close`, only what was committed
-    is there. A writer cannot be pickled, and the child of a fork cannot use it.
+    is there. A writer cannot be pickled, and the child of a fork cannot use it: `part` gives other
+    processes rows to write.
     """
 
     __slots__ = ("__weakref__", "_append_lock", "_convert_bytes", "_core", "_dtype", "_fortran",
@@ -92,7 +91,7 @@ class Writer(Closing):
         if isinstance(index, tuple) and len(index) == 1:
             (index,) = index
         shape = self.shape
-        where = _place(index, shape[0])
+        where = place(index, shape[0])
         if isinstance(where, int):
             block = self._block(rows, shape[1:], shape[1:])
             self._write(where, block.as_one_row())
@@ -138,6 +137,32 @@ class Writer(Closing):
             for _, count, part in block.slices(self._convert_bytes):
                 self._core.append(count, part)
 
+    def part(self, start: int, stop: int) -> Part:
+        """Hands rows to another process, which writes them through the returned object.
+
+        Several processes write one array in this way, with `multiprocessing` or any cluster whose
+        workers see the same file system. `close` then publishes the array only if every part has
+        been closed. This writer can still write the rows that are in no part.
+
+        Args:
+            start: Number of the first row.
+            stop: Number of the row after the last one.
+
+        Returns:
+            A small object that can be pickled. `Part.open` opens it.
+
+        Raises:
+            IndexError: The array has no such rows, or there are none.
+            ValueError: The rows belong to another part, the shape is not known, `order` is "F",
+                rows were committed, or the writer is closed.
+            TypeError: An argument has the wrong type.
+        """
+        from lowtide._part import Part  # which opens a Writer
+
+        first = _arguments.integer(start, "start", 0, _arguments.MAX)
+        end = _arguments.integer(stop, "stop", 0, _arguments.MAX)
+        return Part(self._core.part(first, end), self._path, self._dtype, first, end)
+
     def commit(self) -> None:
         """Makes what was written until now durable and readable under the file's name.
 
@@ -155,6 +180,8 @@ class Writer(Closing):
 
         Raises:
             OSError: The file could not be written; nothing is published.
+            ValueError: A part is not closed; the message names it. Nothing is published, and the
+                writer stays open, so that the part can be written again.
         """
         if not self._core.closed:
             self._core.close()
@@ -171,31 +198,13 @@ class Writer(Closing):
         """
         return self._core.stats()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_path") and not self._core.closed:
-            warnings.warn(
-                f"unclosed writer of {self._path!r}: what was not committed is lost",
-                ResourceWarning,
-                source=self,
-                stacklevel=2,
-            )
-            self._core.abandon()
+    def _target(self) -> str:
+        return self._path
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a Writer cannot be pickled or copied: it belongs to one process; pass the path, and "
-            "send the rows to the process that writes"
+            "a Writer cannot be pickled or copied: it belongs to one process; give other processes "
+            "parts of the rows: w.part(start, stop)"
         )
 
     def __repr__(self) -> str:
@@ -235,41 +244,3 @@ class Writer(Closing):
             if isinstance(numbers, range):
                 numbers = np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
             self._core.write_rows(numbers, part)
-
-
-def _place(index: Any, rows: int) -> int | range | npt.NDArray[np.int64]:
-    """Returns which rows an index names, each at least 0. Raises IndexError, TypeError."""
-    if index is Ellipsis:
-        return range(rows)
-    if isinstance(index, slice):
-        for bound in (index.start, index.stop):
-            if bound is not None and not -rows <= operator.index(bound) <= rows:
-                raise IndexError(
-                    f"slice bound {bound} is out of range for {rows} rows; to add rows, use append"
-                )
-        return range(*index.indices(rows))
-    if isinstance(index, tuple):
-        raise IndexError("only whole rows can be written: w[rows] = values, with one index")
-    if not isinstance(index, (bool, np.bool_)) and hasattr(index, "__index__"):
-        if not isinstance(index, np.ndarray) or index.ndim == 0:
-            found = operator.index(index)
-            if not -rows <= found < rows:
-                raise IndexError(f"row {found} is out of range for {rows} rows")
-            return found % rows
-    numbers = np.asarray(index)
-    if numbers.dtype == bool and numbers.ndim == 1:
-        if len(numbers) != rows:
-            raise IndexError(f"a mask must have one entry per row: {rows}, not {len(numbers)}")
-        return np.flatnonzero(numbers)
-    if numbers.size == 0 and numbers.ndim == 1 and numbers.dtype.kind == "f":
-        numbers = numbers.astype(np.int64)  # an empty list
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise IndexError(
-            "rows are named by an integer, a slice, a mask or a one-dimensional array of integers, "
-            f"not by {_arguments.told(index)}"
-        )
-    if numbers.size and (numbers.min() < -rows or numbers.max() >= rows):
-        wrong = numbers[(numbers < -rows) | (numbers >= rows)][0]
-        raise IndexError(f"row {wrong} is out of range for {rows} rows")
-    found_all = numbers.astype(np.int64)
-    return np.where(found_all < 0, found_all + rows, found_all)

@@ -13,6 +13,9 @@
 
 namespace lowtide {
 
+// A folder stands for the arrays in it, anything else for what expand_path makes of it.
+[[nodiscard]] std::vector<std::string> array_paths(const std::string& path);
+
 class Array::Impl {
  public:
   // Reads the headers. Throws IoError, FormatError, std::invalid_argument.

@@ -68,7 +68,8 @@ RunInputs inputs_of(const std::shared_ptr<Array::Impl>& array, const BatchOption
           .like = {.order = options.rows ? "rows" : std::string(order_word(options.order)),
                    .seed = options.seed},
           .one_epoch = true,
-          .holds = std::move(holds)};
+          .holds = std::move(holds),
+          .beside_bytes = options.beside_bytes};
 }
 
 }  // namespace

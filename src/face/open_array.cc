@@ -3,8 +3,10 @@
 
 #include "face/array_impl.h"
 #include "face/source_file.h"
+#include "format/array_header.h"
 #include "format/descr.h"
 #include "format/registry.h"
+#include "os/paths.h"
 
 namespace lowtide {
 namespace {
@@ -49,6 +51,14 @@ Layout layout_of(const SourceFile& file, const std::string& path, const OpenOpti
 }
 
 }  // namespace
+
+std::vector<std::string> array_paths(const std::string& path) {
+  if (is_folder(path)) {
+    std::vector<std::string> files = array_files_in(path, list_folder(path));
+    if (!files.empty()) return files;
+  }
+  return expand_path(path);
+}
 
 std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                                                const OpenOptions& options) {

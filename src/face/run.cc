@@ -75,8 +75,15 @@ Lookahead& Run::start(Live& live) {
   store.files().verify_open();
   std::vector<Budget::Entry> needs = least_room(*in_.dataset, schedule_);
   needs.insert(needs.end(), in_.holds.begin(), in_.holds.end());
+  const bool claims_beside = in_.beside_bytes != 0 && live.beside.empty();
+  if (claims_beside)
+    needs.push_back({.what = "work beside the batches", .bytes = in_.beside_bytes});
   live.engine = store.begin_run(needs);
   try {
+    if (claims_beside) {
+      (void)store.budget().claim_all(needs);  // a refusal lists all of them
+      live.beside = store.budget().claim_all({needs.back()});
+    }
     live.claims = store.budget().claim_all(in_.holds);
     auto lookahead =
         std::make_unique<Lookahead>(LookaheadInputs{*in_.dataset, *live.order, *live.engine,

@@ -31,6 +31,7 @@ struct RunInputs {
   bool one_epoch = false;        // it ends with its epoch instead of before the next one
   std::uint64_t most_ahead = 0;  // batches; 0: as many as pay off
   std::vector<Budget::Entry> holds = {};  // held for this run beside its batches; claimed
+  std::uint64_t beside_bytes = 0;         // held by the caller while the run exists; claimed
   // Reads what the data set holds, before the first batch. Called once per process.
   std::function<void(Store&)> prepare = nullptr;
   // Copies from the batches, which are pinned for it. A child of a fork does not use it.
@@ -83,6 +84,7 @@ class Run {
     const std::unique_ptr<Order> order;
     std::shared_ptr<Accelerator> device = nullptr;  // set by the constructor of the run
     std::vector<Claim> claims = {};                 // of the consumer
+    std::vector<Claim> beside = {};                 // of the caller, also when all turns are done
     std::shared_ptr<Engine> engine = nullptr;  // of the consumer; nullptr: the run is not begun
     bool prepared = false;                     // of the consumer
     Mutex mutex;

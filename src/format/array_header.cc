@@ -9,6 +9,7 @@
 
 #include "core/checked.h"
 #include "core/utf8.h"
+#include "format/foreign.h"
 #include "format/npy.h"
 #include "lowtide/error.h"
 
@@ -115,10 +116,29 @@ std::string ArrayHeader::text(std::uint64_t rows) const {
   return text;
 }
 
+std::string_view array_header_word() {
+  return npy::kWord;
+}
+
+std::string_view array_suffix() {
+  return kArraySuffix;
+}
+
 void check_array_name(const std::string& path) {
   if (path.ends_with(kArraySuffix)) return;
   throw std::invalid_argument(path + ": create writes .npy files; use the name " + path +
                               std::string(kArraySuffix));
+}
+
+std::vector<std::string> array_files_in(const std::string& folder,
+                                        const std::vector<std::string>& names) {
+  refuse_foreign_folder(folder, names);
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    const bool hidden = name.starts_with('.');
+    if (!hidden && name.ends_with(kArraySuffix)) files.push_back(folder + "/" + name);
+  }
+  return files;
 }
 
 }  // namespace lowtide

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "format/layout.h"
 #include "format/registry.h"
@@ -40,7 +42,15 @@ class ArrayHeader {
   std::uint64_t most_rows_ = 0;
 };
 
+// The word of the format that has such a header, and how the names of its files end.
+[[nodiscard]] std::string_view array_header_word();
+[[nodiscard]] std::string_view array_suffix();
 // Throws std::invalid_argument unless the name ends as that of a file with such a header.
 void check_array_name(const std::string& path);
+
+// The paths of the files in a folder that are named so; `names` are all names in it, in order.
+// Throws FormatError if another tool wrote the folder.
+[[nodiscard]] std::vector<std::string> array_files_in(const std::string& folder,
+                                                      const std::vector<std::string>& names);
 
 }  // namespace lowtide

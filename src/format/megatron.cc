@@ -284,6 +284,7 @@ TokenLayout open(const TokenSource& source) {
   layout.documents = {.path = pair.index.path,
                       .sequences = header.sequences,
                       .documents = header.boundaries - 1,
+                      .lengths_offset_bytes = kHeaderBytes,
                       .pointers_offset_bytes = header.pointers_at(),
                       .documents_offset_bytes = header.boundaries_at()};
   return layout;

@@ -20,7 +20,7 @@ void store_index_header(const TokenTotals& totals, std::span<std::byte> out) {
   std::memcpy(out.data(), kWrittenMagic.data(), kWrittenMagic.size());
   store_little(kWrittenVersion, &out[9]);
   store_little(kCodes[static_cast<std::size_t>(type - kTypes.begin())], &out[17]);
-  store_little(totals.documents, &out[18]);  // sequences
+  store_little(totals.sequences.value_or(totals.documents), &out[18]);
   store_little(totals.documents + 1, &out[26]);
 }
 
@@ -43,7 +43,10 @@ std::uint64_t load_length(const std::byte* entry, std::uint64_t /*first_token*/)
 constexpr std::array kColumns{
     IndexColumn{.entry_bytes = sizeof(std::int32_t), .store = store_length},
     IndexColumn{.entry_bytes = sizeof(std::int64_t), .store = store_pointer},
-    IndexColumn{.entry_bytes = sizeof(std::int64_t), .has_end = true, .store = store_boundary}};
+    IndexColumn{.entry_bytes = sizeof(std::int64_t),
+                .has_end = true,
+                .of_documents = true,
+                .store = store_boundary}};
 
 constexpr IndexOutput kIndex{.header_bytes = kWrittenHeaderBytes,
                              .store_header = store_index_header,

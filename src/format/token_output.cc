@@ -86,7 +86,7 @@ class DocumentWalk {
 }  // namespace
 
 TokenTotals TokenTarget::totals(std::uint64_t tokens, std::uint64_t documents) const {
-  return {DType::parse(token_type_name(type)), tokens, documents};
+  return {.dtype = DType::parse(token_type_name(type)), .tokens = tokens, .documents = documents};
 }
 
 TokenTarget token_target(const std::string& path, std::string_view format, const DType& dtype) {

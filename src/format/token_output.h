@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ struct TokenTotals {
   DType dtype;
   std::uint64_t tokens = 0;
   std::uint64_t documents = 0;
+  // In a format whose documents consist of sequences. nullopt: one per document.
+  std::optional<std::uint64_t> sequences = std::nullopt;
 };
 
 struct DocumentPlace {
@@ -37,6 +40,9 @@ struct DocumentPlace {
 struct IndexColumn {
   std::uint64_t entry_bytes = 0;
   bool has_end = false;  // one more entry, for an empty document after the last one
+  // One entry per document, with the number of its first sequence as its own; all other columns
+  // have one per sequence. There is no difference unless documents have several.
+  bool of_documents = false;
   void (*store)(const DocumentPlace& document, std::byte* entry) = nullptr;
 };
 

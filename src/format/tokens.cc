@@ -115,6 +115,10 @@ std::span<const TokenFormat* const> token_formats() {
   return kTokenFormats;
 }
 
+std::string_view token_suffix(std::string_view format) {
+  return format_named(format).suffix;
+}
+
 bool eot_begins(std::string_view format) {
   return format_named(format).eot_begins;
 }

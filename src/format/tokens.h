@@ -53,6 +53,7 @@ struct DocumentIndex {
   std::string path;
   std::uint64_t sequences = 0;
   std::uint64_t documents = 0;               // not counting the end mark
+  std::uint64_t lengths_offset_bytes = 0;    // int32[sequences]
   std::uint64_t pointers_offset_bytes = 0;   // int64[sequences]
   std::uint64_t documents_offset_bytes = 0;  // int64[documents + 1]; or the ends
   bool ends_in_tokens = false;
@@ -103,6 +104,8 @@ struct TokenGiven {
 
 // The words of all token formats, without aliases.
 [[nodiscard]] std::vector<std::string_view> token_words();
+// How the names of its data files end. Throws std::invalid_argument for an unknown word.
+[[nodiscard]] std::string_view token_suffix(std::string_view format);
 // As in the layouts of this format. Throws std::invalid_argument for an unknown word.
 [[nodiscard]] bool eot_begins(std::string_view format);
 

@@ -5,10 +5,11 @@
 #include <stdexcept>
 
 #include "face/tokens_impl.h"
+#include "format/array_header.h"
 #include "format/descr.h"
 #include "format/token_names.h"
+#include "http/local_path.h"
 #include "inspect/info.h"
-#include "inspect/local_path.h"
 #include "lowtide/array.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
@@ -36,6 +37,20 @@ FileKind kind_of_file(std::span<const std::string> paths, const InfoOptions& opt
   if (options.dtype) given.dtype = parse_descr(*options.dtype);
   return looks_like_tokens(token_file(first_file(paths)), open_beside, given) ? FileKind::tokens
                                                                               : FileKind::array;
+}
+
+// Not if they could be tokens: one axis of integers.
+bool holds_arrays(const std::string& folder, const InfoOptions& options) {
+  const std::vector<std::string> files = array_files_in(folder, list_folder(folder));
+  if (files.empty()) return false;
+  const std::shared_ptr<File> first = first_file(files);
+  const std::string& path = first->shard().path;
+  if (first->shard().size_bytes == 0 || kind_of_file({&path, 1}, options) == FileKind::tokens) {
+    return false;
+  }
+  const Array array = Array::open(path, {.read = kNoReads});
+  const char kind = array.dtype().kind;
+  return array.shape().size() != 1 || (kind != 'i' && kind != 'u');
 }
 
 // Options that rule a kind out decide before anything is opened.
@@ -141,12 +156,13 @@ std::string dtype_name(const DType& dtype) {
 
 FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOptions& options) {
   if (paths.empty()) throw std::invalid_argument("info: the list of files is empty");
-  std::ranges::for_each(paths, require_local);
+  for (const std::string& path : paths) require_local(path, kExaminesLocal);
   if (const auto asked = kind_asked(options)) return *asked;
   if (!expand) return kind_of_file(paths, options);
   const std::string& path = paths.front();
   const bool prefix = !path_exists(path) && std::ranges::any_of(paths_of_prefix(path), path_exists);
-  if (is_folder(path) || prefix) return FileKind::tokens;
+  if (prefix) return FileKind::tokens;
+  if (is_folder(path)) return holds_arrays(path, options) ? FileKind::array : FileKind::tokens;
   return kind_of_file(expand_path(path), options);
 }
 

@@ -31,6 +31,18 @@ class Order {
   [[nodiscard]] virtual std::optional<std::uint64_t> position_of(
       std::uint64_t epoch, std::uint64_t sample) const noexcept = 0;
 
+  // Writes the positions of samples first, first + 1, ... into `out`: position_of for many at once.
+  // False if it returns nullopt for one of them. Any thread.
+  [[nodiscard]] virtual bool positions(std::uint64_t epoch, std::uint64_t first,
+                                       std::span<std::uint64_t> out) const noexcept {
+    for (std::uint64_t& position : out) {
+      const std::optional<std::uint64_t> found = position_of(epoch, first++);
+      if (!found) return false;
+      position = *found;
+    }
+    return true;
+  }
+
   // Whether successive positions are adjacent in the data.
   [[nodiscard]] virtual bool sequential() const noexcept { return false; }
 };

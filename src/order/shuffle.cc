@@ -100,16 +100,19 @@ struct FeistelShuffle::Kernels {
   // The lanes of one block may cross the end of a row of Z_b only once, so b must not be smaller.
   static_assert(kLanes <= 256 && kLargestTable == 65536);
 
+  template <bool kInverse>
   [[gnu::always_inline]] static inline void move(std::uint32_t* __restrict moved,
                                                  const std::uint32_t* __restrict half,
                                                  std::uint32_t modulus, RoundKey key) noexcept {
     for (std::size_t i = 0; i < kLanes; ++i) {
-      moved[i] = subtract(moved[i], hash_below(modulus, half[i], key.before, key.within), modulus);
+      const std::uint32_t hash = hash_below(modulus, half[i], key.before, key.within);
+      moved[i] = subtract(moved[i], kInverse ? modulus - hash : hash, modulus);
     }
   }
 
   // The images of points first .. first + kLanes - 1 after one pass; some may be outside the size.
   // Lanes beyond a * b hold garbage.
+  template <bool kInverse>
   [[gnu::always_inline]] static inline void block(const FeistelShuffle& order, const Keys& keys,
                                                   std::uint64_t first,
                                                   std::uint64_t* __restrict out) noexcept {
@@ -124,30 +127,34 @@ struct FeistelShuffle::Kernels {
       left[i] = left0 + wrapped;
       right[i] = right0 + i - (wrapped != 0 ? b : 0);
     }
-    for (unsigned round = 0; round < order.rounds_; ++round) {
+    for (unsigned i = 0; i < order.rounds_; ++i) {
+      const unsigned round = kInverse ? order.rounds_ - 1 - i : i;
       if (round % 2 == 0) {
-        move(left, right, a, keys[round]);
+        move<kInverse>(left, right, a, keys[round]);
       } else {
-        move(right, left, b, keys[round]);
+        move<kInverse>(right, left, b, keys[round]);
       }
     }
     for (std::size_t i = 0; i < kLanes; ++i) out[i] = std::uint64_t{left[i]} * b + right[i];
   }
 
+  template <bool kInverse>
   static void portable(const FeistelShuffle& order, const Keys& keys, std::uint64_t first,
                        std::uint64_t* out) noexcept {
-    block(order, keys, first, out);
+    block<kInverse>(order, keys, first, out);
   }
 
 #if defined(__x86_64__)
   // Chosen by a plain test at run time, because target_clones needs ifunc, which sanitizers and
   // some C libraries do not support well.
+  template <bool kInverse>
   [[gnu::target("avx2")]] static void widest(const FeistelShuffle& order, const Keys& keys,
                                              std::uint64_t first, std::uint64_t* out) noexcept {
-    block(order, keys, first, out);
+    block<kInverse>(order, keys, first, out);
   }
 #else
-  static constexpr auto widest = portable;
+  template <bool kInverse>
+  static constexpr auto widest = portable<kInverse>;
 #endif
 };
 
@@ -209,24 +216,41 @@ std::uint64_t FeistelShuffle::backward(const Keys& keys, std::uint64_t point) co
   return point;
 }
 
-void FeistelShuffle::fill(std::uint64_t epoch, std::uint64_t first,
-                          std::span<std::uint64_t> out) const noexcept {
-  assert(first <= size_ && out.size() <= size_ - first);
+template <bool kInverse>
+void FeistelShuffle::map(std::uint64_t epoch, std::uint64_t first,
+                         std::span<std::uint64_t> out) const noexcept {
   // A block costs about as much as this many single points, so fewer are cheaper one by one.
   constexpr std::size_t kWorthABlock = 10;
   const Keys keys = keys_of(epoch);
-  const auto block = kernel_ == Kernel::kBest && has_avx2() ? Kernels::widest : Kernels::portable;
+  const auto image = [&](std::uint64_t point) {
+    return kInverse ? backward(keys, point) : forward(keys, point);
+  };
+  const auto block = kernel_ == Kernel::kBest && has_avx2() ? Kernels::widest<kInverse>
+                                                            : Kernels::portable<kInverse>;
   while (out.size() >= kWorthABlock) {
     alignas(64) std::uint64_t images[Kernels::kLanes];
     const std::size_t count = std::min(Kernels::kLanes, out.size());
     block(*this, keys, first, images);
     for (std::size_t i = 0; i < count; ++i) {
-      out[i] = images[i] < size_ ? images[i] : forward(keys, images[i]);
+      out[i] = images[i] < size_ ? images[i] : image(images[i]);
     }
     first += count;
     out = out.subspan(count);
   }
-  for (std::uint64_t& sample : out) sample = forward(keys, first++);
+  for (std::uint64_t& sample : out) sample = image(first++);
+}
+
+void FeistelShuffle::fill(std::uint64_t epoch, std::uint64_t first,
+                          std::span<std::uint64_t> out) const noexcept {
+  assert(first <= size_ && out.size() <= size_ - first);
+  map<false>(epoch, first, out);
+}
+
+bool FeistelShuffle::positions(std::uint64_t epoch, std::uint64_t first,
+                               std::span<std::uint64_t> out) const noexcept {
+  if (first > size_ || out.size() > size_ - first) return false;
+  map<true>(epoch, first, out);
+  return true;
 }
 
 std::optional<std::uint64_t> FeistelShuffle::position_of(std::uint64_t epoch,

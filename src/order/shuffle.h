@@ -72,6 +72,8 @@ class FeistelShuffle final : public Order {
             std::span<std::uint64_t> out) const noexcept override;
   [[nodiscard]] std::optional<std::uint64_t> position_of(
       std::uint64_t epoch, std::uint64_t sample) const noexcept override;
+  [[nodiscard]] bool positions(std::uint64_t epoch, std::uint64_t first,
+                               std::span<std::uint64_t> out) const noexcept override;
 
  private:
   struct RoundKey {
@@ -81,6 +83,9 @@ class FeistelShuffle final : public Order {
   using Keys = std::array<RoundKey, kMostRounds>;
   struct Kernels;
 
+  // The images of points first, first + 1, ..., forward or, if inverse, backward.
+  template <bool kInverse>
+  void map(std::uint64_t epoch, std::uint64_t first, std::span<std::uint64_t> out) const noexcept;
   [[nodiscard]] Keys keys_of(std::uint64_t epoch) const noexcept;
   [[nodiscard]] std::uint64_t forward(const Keys& keys, std::uint64_t point) const noexcept;
   [[nodiscard]] std::uint64_t backward(const Keys& keys, std::uint64_t point) const noexcept;

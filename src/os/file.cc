@@ -61,9 +61,9 @@ std::string open_hint(int err) {
 
 struct statx status_of(int fd, const std::string& path) {
   struct statx status {};
-  if (sys::table.statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | kStatxDirectAlignment, &status) !=
-      0) {
-    throw IoError(errno, "statx", path);
+  constexpr unsigned kMask = STATX_BASIC_STATS | kStatxDirectAlignment;
+  while (sys::table.statx(fd, "", AT_EMPTY_PATH, kMask, &status) != 0) {
+    if (errno != EINTR) throw IoError(errno, "statx", path);
   }
   return status;
 }

@@ -17,6 +17,10 @@
 namespace lowtide {
 namespace {
 
+// Flags of renameat2; not every C library has their names.
+constexpr unsigned kNoReplace = 1;
+constexpr unsigned kExchange = 2;
+
 struct UnreadableFolder {
   std::string path;
   int err = 0;
@@ -34,6 +38,13 @@ struct Matches {
   glob_t found{};
   ~Matches() { ::globfree(&found); }
 };
+
+template <typename Call>
+int repeated(Call call) {
+  int result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 std::vector<std::string> matches_of(const std::string& pattern) {
   Matches matches;
@@ -66,13 +77,15 @@ std::string whole_path(const std::string& path) {
 
 bool path_exists(const std::string& path) {
   struct statx status {};
-  return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) == 0;
+  return repeated(
+             [&] { return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status); }) == 0;
 }
 
 bool is_folder(const std::string& path) {
   struct statx status {};
-  return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) == 0 &&
-         S_ISDIR(status.stx_mode);
+  const int done =
+      repeated([&] { return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status); });
+  return done == 0 && S_ISDIR(status.stx_mode);
 }
 
 std::vector<std::string> list_folder(const std::string& path) {
@@ -97,10 +110,73 @@ std::vector<std::string> expand_path(const std::string& path) {
   }
   if (path.empty()) throw IoError(ENOENT, "open", path, std::nullopt, "the path is empty");
   struct statx status {};
-  if (sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status) == 0) return {path};
+  if (repeated([&] { return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &status); }) ==
+      0) {
+    return {path};
+  }
   const int err = errno;
   if (path.find_first_of("*?[") != std::string::npos) return matches_of(path);
   throw IoError(err, "open", path);
+}
+
+std::optional<PathStamp> stamp_of(const std::string& path) {
+  struct statx status {};
+  const int done = repeated(
+      [&] { return sys::table.statx(AT_FDCWD, path.c_str(), 0, STATX_BASIC_STATS, &status); });
+  if (done != 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  if (done != 0) throw IoError(errno, "statx", path);
+  return PathStamp{.folder = S_ISDIR(status.stx_mode),
+                   .size_bytes = status.stx_size,
+                   .mtime_ns = status.stx_mtime.tv_sec * 1'000'000'000 + status.stx_mtime.tv_nsec,
+                   .inode = status.stx_ino};
+}
+
+void make_folder(const std::string& path) {
+  const int done = repeated([&] { return sys::table.mkdir(path.c_str()); });
+  if (done == 0 || (errno == EEXIST && is_folder(path))) return;
+  throw IoError(errno, "create", path);
+}
+
+void remove_folder(const std::string& path) {
+  constexpr int kTries = 10;  // somebody may still add files
+  for (int i = 0;; ++i) {
+    std::vector<std::string> names;
+    try {
+      names = list_folder(path);
+    } catch (const IoError& error) {
+      if (error.err == ENOENT) return;
+      throw;
+    }
+    for (const std::string& name : names) {
+      const std::string inside = path + "/" + name;
+      const int done = repeated([&] { return sys::table.unlink(inside.c_str()); });
+      if (done == 0 || errno == ENOENT) continue;
+      // POSIX says EPERM for a folder, Linux EISDIR.
+      if (errno != EISDIR && errno != EPERM) throw IoError(errno, "remove", inside);
+      remove_folder(inside);
+    }
+    if (repeated([&] { return sys::table.rmdir(path.c_str()); }) == 0 || errno == ENOENT) return;
+    if ((errno != ENOTEMPTY && errno != EEXIST) || i == kTries)
+      throw IoError(errno, "remove", path);
+  }
+}
+
+int move_new(const std::string& from, const std::string& to) noexcept {
+  const int done =
+      repeated([&] { return sys::table.rename_how(from.c_str(), to.c_str(), kNoReplace); });
+  if (done == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  struct statx status {};
+  if (sys::table.statx(AT_FDCWD, to.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, &status) == 0)
+    return EEXIST;
+  return repeated([&] { return sys::table.rename(from.c_str(), to.c_str()); }) == 0 ? 0 : errno;
+}
+
+int exchange_names(const std::string& one, const std::string& other) noexcept {
+  const int done =
+      repeated([&] { return sys::table.rename_how(one.c_str(), other.c_str(), kExchange); });
+  if (done == 0) return 0;
+  return errno == ENOSYS ? EINVAL : errno;
 }
 
 }  // namespace lowtide

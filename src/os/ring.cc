@@ -3,7 +3,9 @@
 #include <liburing.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -45,6 +47,21 @@ std::string failure(const char* op, int err) {
   return std::string(op) + ": " + std::generic_category().message(err);
 }
 
+// The memory of a ring that ended may belong to the next one at once, on another thread. liburing
+// makes these system calls itself, so only this counter tells a sanitizer which of them was first.
+std::atomic<std::uint64_t> rings_ended{0};
+
+int init_ring(unsigned depth, struct io_uring* ring) {
+  const int made = sys::table.ring_init(depth, ring);
+  rings_ended.fetch_add(0, std::memory_order_acquire);
+  return made;
+}
+
+void end_ring(struct io_uring* ring) {
+  rings_ended.fetch_add(1, std::memory_order_release);
+  ::io_uring_queue_exit(ring);
+}
+
 // Submits what is queued and takes one completion; returns its result, or the submission's errno.
 struct Trial {
   int err = 0;
@@ -80,10 +97,10 @@ std::string try_ring(struct io_uring* ring) {
 
 std::string Ring::probe() {
   struct io_uring ring {};
-  const int made = sys::table.ring_init(2, &ring);
+  const int made = init_ring(2, &ring);
   if (made < 0) return failure("io_uring_setup", -made);
   const std::string why_not = try_ring(&ring);
-  ::io_uring_queue_exit(&ring);
+  end_ring(&ring);
   return why_not;
 }
 
@@ -93,7 +110,7 @@ bool Ring::built_in() noexcept {
 
 Ring::Ring(unsigned depth) : impl_(&made_.get()), depth_(depth) {
   if (depth == 0) throw std::invalid_argument("depth: expected at least 1, found 0");
-  const int made = sys::table.ring_init(depth, &impl_->ring);
+  const int made = init_ring(depth, &impl_->ring);
   if (made < 0) throw IoError(-made, "io_uring_setup", "", std::nullopt, setup_hint(-made));
 }
 
@@ -112,7 +129,7 @@ Ring::~Ring() {
   }
   // Otherwise the file would stay open until the kernel has destroyed the ring.
   if (held_fd_ >= 0) hold(-1);
-  ::io_uring_queue_exit(ring);
+  end_ring(ring);
 }
 
 void Ring::hold(int fd) noexcept {

@@ -41,8 +41,26 @@ ssize_t real_pread_now(int fd, void* into, std::size_t size, off_t offset) {
 #endif
 }
 
+int real_rename_how(const char* from, const char* to, unsigned flags) {
+  // Not ::renameat2: musl has it since 1.2.5 only.
+  return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags));
+}
+
+int real_mkdir(const char* path) {
+  return ::mkdir(path, 0777);
+}
+
 int real_sync_file_range(int fd, off_t offset, off_t size, unsigned flags) {
   return ::sync_file_range(fd, offset, size, flags);
+}
+
+int real_lock_byte(int fd, off_t offset, int kind) {
+  struct flock lock {};
+  lock.l_type = static_cast<short>(kind);
+  lock.l_whence = SEEK_SET;
+  lock.l_start = offset;
+  lock.l_len = 1;
+  return ::fcntl(fd, F_OFD_SETLK, &lock);
 }
 
 int real_fadvise(int fd, off_t offset, off_t size, int advice) {
@@ -86,9 +104,13 @@ constinit Table table{
     .ftruncate = ::ftruncate,
     .fchmod = ::fchmod,
     .flock = ::flock,
+    .lock_byte = real_lock_byte,
     .unlink = ::unlink,
     .link = ::link,
     .rename = ::rename,
+    .rename_how = real_rename_how,
+    .mkdir = real_mkdir,
+    .rmdir = ::rmdir,
     .pread = real_pread,
     .pread_now = real_pread_now,
     .statx = real_statx,

@@ -39,9 +39,14 @@ struct Table {
   int (*ftruncate)(int fd, off_t size);
   int (*fchmod)(int fd, mode_t mode);
   int (*flock)(int fd, int operation);
+  // Of this open file, on one byte: F_WRLCK or F_UNLCK. Never waits.
+  int (*lock_byte)(int fd, off_t offset, int kind);
   int (*unlink)(const char* path);
   int (*link)(const char* from, const char* to);
   int (*rename)(const char* from, const char* to);
+  int (*rename_how)(const char* from, const char* to, unsigned flags);  // renameat2
+  int (*mkdir)(const char* path);                                       // mode 0777 minus the umask
+  int (*rmdir)(const char* path);
   ssize_t (*pread)(int fd, void* into, std::size_t size, off_t offset);
   ssize_t (*pread_now)(int fd, void* into, std::size_t size, off_t offset);  // RWF_NOWAIT
   int (*statx)(int dirfd, const char* path, int flags, unsigned mask, struct statx* out);

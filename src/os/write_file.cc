@@ -93,6 +93,19 @@ FileLock WriteFile::lock() {
   return FileLock::unsupported;
 }
 
+FileLock WriteFile::lock_byte(std::uint64_t offset_bytes) {
+  const auto offset = static_cast<off_t>(offset_bytes);
+  if (uninterrupted([&] { return sys::table.lock_byte(fd_, offset, F_WRLCK); }) == 0)
+    return FileLock::taken;
+  if (errno == EAGAIN || errno == EACCES) return FileLock::held_by_another;
+  if (!unsupported(errno)) fail(errno, "lock", offset_bytes);
+  return FileLock::unsupported;
+}
+
+void WriteFile::unlock_byte(std::uint64_t offset_bytes) noexcept {
+  (void)sys::table.lock_byte(fd_, static_cast<off_t>(offset_bytes), F_UNLCK);
+}
+
 bool WriteFile::is_at(const std::string& name) const {
   struct statx there {};
   const int done = uninterrupted([&] {
@@ -126,7 +139,7 @@ void WriteFile::resize(std::uint64_t size_bytes) {
 }
 
 void WriteFile::open_direct(const std::string& name) {
-  const int fd = sys::table.open(name.c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT | O_NOFOLLOW);
+  const int fd = sys::table.open(name.c_str(), O_RDWR | O_CLOEXEC | O_DIRECT | O_NOFOLLOW);
   if (fd < 0) return;
   struct statx twin {};
   const struct statx own = status_of_output(fd_, shown_);
@@ -187,6 +200,30 @@ void WriteFile::read_exact(std::uint64_t offset_bytes, std::span<std::byte> out)
     offset_bytes += static_cast<std::uint64_t>(got);
     out = out.subspan(static_cast<std::size_t>(got));
   }
+}
+
+void WriteFile::read_blocks(std::uint64_t offset_bytes, std::span<std::byte> out) const {
+  int fd = direct_fd_ >= 0 ? direct_fd_ : fd_;
+  while (!out.empty()) {
+    const ssize_t got = uninterrupted([&] {
+      return sys::table.pread(fd, out.data(), out.size(), static_cast<off_t>(offset_bytes));
+    });
+    if (got < 0 && errno == EINVAL && fd == direct_fd_) {  // larger blocks, or none
+      fd = fd_;
+      continue;
+    }
+    if (got < 0) fail(errno, "pread", offset_bytes);
+    if (got == 0) break;
+    offset_bytes += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+    if (got % static_cast<ssize_t>(kBlockBytes) != 0) fd = fd_;  // the rest is not aligned
+  }
+  std::ranges::fill(out, std::byte{0});
+}
+
+void WriteFile::read_ahead(std::uint64_t offset_bytes, std::uint64_t size_bytes) noexcept {
+  (void)sys::table.fadvise(fd_, static_cast<off_t>(offset_bytes), static_cast<off_t>(size_bytes),
+                           POSIX_FADV_WILLNEED);
 }
 
 void WriteFile::start_write_back(std::uint64_t offset_bytes, std::uint64_t size_bytes) {

@@ -32,6 +32,10 @@ class WriteFile {
 
   // Held until the file is closed. Never waits.
   [[nodiscard]] FileLock lock();
+  // The same for one byte, which need not exist, until unlock_byte(). Independent of lock() on a
+  // local file system; on others that may lock every byte.
+  [[nodiscard]] FileLock lock_byte(std::uint64_t offset_bytes);
+  void unlock_byte(std::uint64_t offset_bytes) noexcept;
   // Whether `name` is this file: it may have been renamed, removed or replaced.
   [[nodiscard]] bool is_at(const std::string& name) const;
   [[nodiscard]] std::uint64_t size_bytes() const;
@@ -39,13 +43,17 @@ class WriteFile {
   void set_permissions(std::uint32_t permissions);
   void resize(std::uint64_t size_bytes);
 
-  // From then on write() bypasses the page cache where it can. Does nothing if the file system has
-  // no direct I/O.
+  // From then on write() and read_blocks() bypass the page cache where they can. Does nothing if
+  // the file system has no direct I/O.
   void open_direct(const std::string& name);
   // Writes all of it. Returns how many of the bytes went into the page cache: those of whole
   // aligned blocks bypass it after open_direct(), if their address is aligned as their offset is.
   std::uint64_t write(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
   void read_exact(std::uint64_t offset_bytes, std::span<std::byte> out) const;
+  // Reads whole aligned blocks, past the page cache after open_direct(). Zeros are beyond the end.
+  void read_blocks(std::uint64_t offset_bytes, std::span<std::byte> out) const;
+  // Starts to read a range into the page cache. Only a hint.
+  void read_ahead(std::uint64_t offset_bytes, std::uint64_t size_bytes) noexcept;
 
   // Starts to write the dirty pages of a range to the disk. Does not wait, except for a queue that
   // is full.

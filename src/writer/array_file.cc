@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/checked.h"
-#include "core/clock.h"
 #include "format/descr.h"
 #include "lowtide/error.h"
 
@@ -26,10 +25,6 @@ std::uint64_t buffer_bytes(std::uint64_t memory_bytes) {
 
 std::uint64_t chunk_bytes(std::uint64_t memory_bytes) {
   return std::clamp(memory_bytes / 16, 64 * kKiB, 4 * kMiB);
-}
-
-std::uint64_t place_count(std::uint64_t memory_bytes) {
-  return std::clamp(memory_bytes / 16, 4 * kKiB, kMiB) / kPlaceBytes;
 }
 
 std::uint64_t memory_of(const CreateOptions& options) {
@@ -69,49 +64,38 @@ void check_agrees(const Layout& layout, const DType* dtype, const CreateOptions&
 
 }  // namespace
 
-// Waits until no other thread writes, and keeps them out.
-class ArrayFile::Alone {
- public:
-  explicit Alone(ArrayFile& array) : array_(array) {
-    const MutexLock lock(array.mutex_);
-    while (array.alone_) array.changed_.wait(array.mutex_);
-    array.alone_ = true;
-    while (array.writing_ > 0) array.changed_.wait(array.mutex_);
-  }
-  ~Alone() {
-    array_.wait_ns_ += now_ns() - start_ns_;
-    const MutexLock lock(array_.mutex_);
-    array_.alone_ = false;
-    array_.changed_.notify_all();
-  }
-  Alone(const Alone&) = delete;
-  Alone& operator=(const Alone&) = delete;
+std::uint64_t ArrayFile::place_count() const {
+  return std::clamp(budget_.limit_bytes() / 16, 4 * kKiB, kMiB) / kPlaceBytes;
+}
 
- private:
-  ArrayFile& array_;
-  const std::uint64_t start_ns_ = now_ns();
-};
-
-ArrayFile::ArrayFile(const std::string& path, const CreateOptions& options)
-    : path_(path),
-      budget_(memory_of(options)),
-      fortran_order_(options.fortran_order),
-      places_(place_count(budget_.limit_bytes())) {
-  check_array_name(path);
-  if (options.dtype) dtype_ = parse_descr(*options.dtype);
-  if (fortran_order_ && !options.rows)
-    throw std::invalid_argument("order F: the number of rows must be known");
+void ArrayFile::claim_memory() {
   const std::uint64_t limit = budget_.limit_bytes();
   claims_ = budget_.claim_all(
       {{.what = "gathered rows", .bytes = Gather::kBuffers * buffer_bytes(limit)},
        {.what = "pages on their way to the disk", .bytes = 3 * chunk_bytes(limit)},
        {.what = "sorted row numbers", .bytes = places_ * kPlaceBytes}});
+}
+
+void ArrayFile::open_file(PublishedFile::Start start) {
+  const std::uint64_t limit = budget_.limit_bytes();
+  file_ = std::make_unique<PublishedFile>(path_, start, chunk_bytes(limit));
+  gather_ = std::make_unique<Gather>(*file_, buffer_bytes(limit), budget_);
+}
+
+ArrayFile::ArrayFile(const std::string& path, const CreateOptions& options)
+    : path_(path),
+      budget_(memory_of(options)),
+      fortran_order_(options.fortran_order),
+      places_(place_count()) {
+  check_array_name(path);
+  if (options.dtype) dtype_ = parse_descr(*options.dtype);
+  if (fortran_order_ && !options.rows)
+    throw std::invalid_argument("order F: the number of rows must be known");
+  claim_memory();
   using Start = PublishedFile::Start;
   if (!options.append && !options.dtype)
     throw std::invalid_argument(path + ": dtype is missing: which type do the elements have?");
-  file_ = std::make_unique<PublishedFile>(path, options.append ? Start::go_on_any : Start::anew,
-                                          chunk_bytes(limit));
-  gather_ = std::make_unique<Gather>(*file_, buffer_bytes(limit));
+  open_file(options.append ? Start::go_on_any : Start::anew);
   const MutexLock lock(mutex_);
   rows_ = options.rows;
   if (file_->published()) {
@@ -194,86 +178,6 @@ void ArrayFile::set_row_shape(std::vector<std::uint64_t> row_shape) {
                                 shape_text(std::span(known).subspan(1)) + ", not " +
                                 shape_text(row_shape));
   }
-}
-
-void ArrayFile::publish(std::uint64_t rows, bool last) {
-  gather_->flush();
-  std::string text;
-  std::uint64_t end = 0;
-  {
-    const MutexLock lock(mutex_);
-    text = header_->text(rows);
-    end = header_->size_bytes() + rows * row_bytes_;
-  }
-  if (last || file_->size_bytes() < end) file_->resize(end);
-  if (file_->published()) file_->sync();  // the rows, before a header promises them
-  {
-    const MutexLock lock(mutex_);
-    kept_bytes_ = end;
-  }
-  file_->write(0, std::as_bytes(std::span(text)));
-  file_->publish();
-  const MutexLock lock(mutex_);
-  committed_rows_ = rows;
-}
-
-void ArrayFile::commit() {
-  const Alone alone(*this);
-  std::uint64_t rows = 0;
-  {
-    const MutexLock lock(mutex_);
-    check_open();
-    if (fortran_order_) {
-      throw std::invalid_argument(path_ +
-                                  ": order F: commit is not possible, because the rows so "
-                                  "far are spread over the file; close publishes them");
-    }
-    if (!header_) make_header({});
-    rows = next_row_;
-  }
-  publish(rows, /*last=*/false);
-}
-
-void ArrayFile::close() {
-  {
-    const Alone alone(*this);
-    std::uint64_t rows = 0;
-    {
-      const MutexLock lock(mutex_);
-      if (closed_) return;
-      if (!header_) make_header({});
-      rows = rows_now();
-    }
-    try {
-      publish(rows, /*last=*/true);
-    } catch (...) {
-      release();
-      throw;
-    }
-    release();
-  }
-}
-
-void ArrayFile::abandon() noexcept {
-  const Alone alone(*this);
-  release();
-}
-
-// Closes the file. What was not published or committed is gone.
-void ArrayFile::release() noexcept {
-  const MutexLock lock(mutex_);
-  if (closed_) return;
-  closed_ = true;
-  try {
-    last_stats_.bytes_written = gather_ ? gather_->bytes_written() : 0;
-    last_stats_.writes = gather_ ? gather_->writes() : 0;
-    if (file_ && file_->published() && file_->size_bytes() > kept_bytes_)
-      file_->resize(kept_bytes_);
-  } catch (...) {  // the next writer does it
-  }
-  gather_.reset();
-  file_.reset();
-  claims_.clear();
 }
 
 WriteStats ArrayFile::stats() const {

@@ -16,6 +16,7 @@
 #include "format/array_header.h"
 #include "lowtide/writer.h"
 #include "writer/gather.h"
+#include "writer/part_ticket.h"
 #include "writer/published_file.h"
 
 namespace lowtide {
@@ -24,6 +25,8 @@ namespace lowtide {
 class ArrayFile {
  public:
   ArrayFile(const std::string& path, const CreateOptions& options);
+  // A part of an array that another process creates. 0: as much memory as that one has.
+  ArrayFile(const PartTicket& ticket, std::uint64_t memory_bytes);
   ~ArrayFile() { abandon(); }
 
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -39,6 +42,8 @@ class ArrayFile {
   void write(std::uint64_t first, std::uint64_t count, std::span<const std::byte> bytes);
   void write_rows(const RowList& rows, std::span<const std::byte> bytes);
   std::uint64_t append(std::uint64_t count, std::span<const std::byte> bytes);
+  // The text of a ticket for rows [first, end).
+  [[nodiscard]] std::string part(std::uint64_t first, std::uint64_t end);
   void commit();
   void close();
   void abandon() noexcept;
@@ -47,11 +52,30 @@ class ArrayFile {
 
  private:
   class Writing;
-  class Alone;
+  // Waits until no other thread writes, and keeps them out.
+  class Alone {
+   public:
+    explicit Alone(ArrayFile& array);
+    ~Alone();
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+
+   private:
+    ArrayFile& array_;
+    const std::uint64_t start_ns_;
+  };
   struct Place {  // of a row number in the caller's list
     std::uint64_t row;
     std::uint64_t index;
   };
+  [[nodiscard]] std::uint64_t place_count() const;
+  void claim_memory();
+  void open_file(PublishedFile::Start start);
+  void check_part(std::uint64_t first, std::uint64_t end) const LOWTIDE_REQUIRES(mutex_);
+  // Throws unless these rows are for this writer to write; `parts` are those of other processes.
+  void check_own(std::span<const PartTicket> parts, std::uint64_t first, std::uint64_t end) const;
+  void check_parts_closed();
+  void close_part();
   void go_on(const CreateOptions& options) LOWTIDE_REQUIRES(mutex_);
   void make_header(std::vector<std::uint64_t> row_shape) LOWTIDE_REQUIRES(mutex_);
   void check_open() const LOWTIDE_REQUIRES(mutex_);
@@ -85,7 +109,8 @@ class ArrayFile {
   const bool fortran_order_;
   const std::uint64_t places_;  // how many row numbers are sorted at a time
   std::atomic<std::uint64_t> bytes_given_ = 0, wait_ns_ = 0;
-  WriteStats last_stats_;  // when closed
+  WriteStats last_stats_;                     // when closed
+  const std::optional<PartTicket> own_part_;  // if another process creates the array
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -97,7 +122,8 @@ class ArrayFile {
   std::optional<std::uint64_t> rows_ LOWTIDE_GUARDED_BY(mutex_);
   std::uint64_t next_row_ LOWTIDE_GUARDED_BY(mutex_) = 0;
   std::uint64_t committed_rows_ LOWTIDE_GUARDED_BY(mutex_) = 0;
-  std::uint64_t kept_bytes_ LOWTIDE_GUARDED_BY(mutex_) = 0;  // of a published file, if abandoned
+  std::uint64_t kept_bytes_ LOWTIDE_GUARDED_BY(mutex_) = 0;   // of a published file, if abandoned
+  std::vector<PartTicket> parts_ LOWTIDE_GUARDED_BY(mutex_);  // of other processes, by first row
   Mutex places_mutex_;  // one list of row numbers is sorted at a time
 };
 

@@ -66,6 +66,7 @@ void ArrayFile::check_size(std::uint64_t count, std::size_t size_bytes) const {
 void ArrayFile::check_range(std::uint64_t first, std::uint64_t end) const {
   if (end > rows_now()) throw_no_row(std::to_string(end - 1), rows_now());
   if (first < committed_rows_ && first < end) throw_committed(path_, first, committed_rows_);
+  check_own(parts_, first, end);
 }
 
 void ArrayFile::check_growth(std::uint64_t rows) const {
@@ -136,6 +137,8 @@ void ArrayFile::write_rows(const RowList& rows, std::span<const std::byte> bytes
   std::uint64_t end = next_row_;
   const std::uint64_t limit = rows_now();
   const std::uint64_t least = committed_rows_;
+  const std::span<const PartTicket> parts = parts_;
+  const bool shared = own_part_ || !parts.empty();
   std::visit(
       [&](const auto& all) {
         for (const auto row : all) {
@@ -143,6 +146,7 @@ void ArrayFile::write_rows(const RowList& rows, std::span<const std::byte> bytes
           const auto number = static_cast<std::uint64_t>(row);
           if (number >= limit) throw_no_row(std::to_string(row), limit);
           if (number < least) throw_committed(path_, number, least);
+          if (shared) check_own(parts, number, number + 1);
           end = std::max(end, number + 1);
         }
       },

@@ -1,6 +1,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "http/local_path.h"
 #include "lowtide/writer.h"
 #include "os/per_process.h"
 #include "writer/array_file.h"
@@ -9,9 +10,8 @@ namespace lowtide {
 
 class ArrayWriter::Impl {
  public:
-  Impl(const std::string& of, const CreateOptions& options) : path(of) {
-    const auto made =
-        std::make_shared<std::unique_ptr<ArrayFile>>(std::make_unique<ArrayFile>(path, options));
+  Impl(const std::string& of, std::unique_ptr<ArrayFile> file) : path(of) {
+    const auto made = std::make_shared<std::unique_ptr<ArrayFile>>(std::move(file));
     here_ = std::make_unique<PerProcess<ArrayFile>>([made] { return std::move(*made); });
     (void)here_->get();
   }
@@ -21,7 +21,8 @@ class ArrayWriter::Impl {
     if (ArrayFile* const found = here_->find()) return *found;
     throw std::invalid_argument(path +
                                 ": the writer belongs to the process that created it, and this "
-                                "process was forked from it; write there, or create one here");
+                                "process was forked from it; write there, or give this process "
+                                "a part() of the rows");
   }
   [[nodiscard]] ArrayFile* find() const noexcept { return here_->find(); }
 
@@ -37,7 +38,14 @@ ArrayWriter& ArrayWriter::operator=(ArrayWriter&&) noexcept = default;
 ArrayWriter::~ArrayWriter() = default;
 
 ArrayWriter ArrayWriter::create(const std::string& path, const CreateOptions& options) {
-  return ArrayWriter(std::make_unique<Impl>(path, options));
+  require_local(path, kWritesLocal);
+  return ArrayWriter(std::make_unique<Impl>(path, std::make_unique<ArrayFile>(path, options)));
+}
+
+ArrayWriter ArrayWriter::open_part(const std::string& part, std::uint64_t memory_bytes) {
+  const PartTicket ticket = PartTicket::parse(part);
+  return ArrayWriter(
+      std::make_unique<Impl>(ticket.path, std::make_unique<ArrayFile>(ticket, memory_bytes)));
 }
 
 const std::string& ArrayWriter::path() const {
@@ -76,6 +84,9 @@ void ArrayWriter::write_rows(RowList rows, std::span<const std::byte> bytes) {
 }
 std::uint64_t ArrayWriter::append(std::uint64_t count, std::span<const std::byte> bytes) {
   return impl_->array().append(count, bytes);
+}
+std::string ArrayWriter::part(std::uint64_t first, std::uint64_t end) {
+  return impl_->array().part(first, end);
 }
 void ArrayWriter::commit() {
   impl_->array().commit();

@@ -24,8 +24,8 @@ class Gather::Use {
   Buffer& buffer_;
 };
 
-Gather::Gather(PublishedFile& file, std::uint64_t buffer_bytes)
-    : file_(file), buffer_bytes_(buffer_bytes) {}
+Gather::Gather(PublishedFile& file, std::uint64_t buffer_bytes, Budget& budget)
+    : buffer_bytes_(buffer_bytes), scatter_(file, budget) {}
 
 void Gather::write(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
@@ -43,7 +43,7 @@ void Gather::write(std::uint64_t offset_bytes, std::span<const std::byte> bytes)
     }
     const Use use(*this, *buffer);
     if (!flush_it) return fill(*buffer, offset_bytes, bytes);
-    empty_out(*buffer);
+    empty_out(*buffer, /*scatters=*/true);
   }
 }
 
@@ -94,18 +94,19 @@ void Gather::fill(Buffer& buffer, std::uint64_t offset_bytes, std::span<const st
   }
 }
 
-void Gather::empty_out(Buffer& buffer) {
+void Gather::empty_out(Buffer& buffer, bool scatters) {
   const std::uint64_t first = buffer.first_bytes;
   const std::uint64_t size = buffer.end_bytes - first;
   buffer.first_bytes = buffer.end_bytes = 0;
   if (size == 0) return;
-  file_.write(first, {buffer.memory.data() + (first - buffer.base_bytes), size});
-  bytes_written_ += size;
-  ++writes_;
+  const std::span<const std::byte> bytes{buffer.memory.data() + (first - buffer.base_bytes), size};
+  if (scatters && size < Scatter::kLargeBytes && scatter_.add(first, bytes)) return;
+  scatter_.write(first, bytes);
 }
 
 void Gather::flush() {
   for (Buffer& buffer : buffers_) empty_out(buffer);
+  scatter_.flush();
 }
 
 }  // namespace lowtide

@@ -3,11 +3,10 @@
 // Bytes wait in one of a few buffers until it is full, until bytes come that overlap it, or until
 // flush(). A buffer is aligned in memory as its bytes are in the file, so that full ones bypass the
 // page cache. Each of several threads that write ahead in places of their own fills a buffer of its
-// own.
+// own. If there are more places than buffers, what is in the oldest one goes to the Scatter.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,6 +14,7 @@
 #include "core/mutex.h"
 #include "os/memory.h"
 #include "writer/published_file.h"
+#include "writer/scatter.h"
 
 namespace lowtide {
 
@@ -25,8 +25,8 @@ class Gather {
   static constexpr std::size_t kBuffers = 8;
 
   // Holds kBuffers * buffer_bytes once they are used; buffer_bytes is a multiple of
-  // WriteFile::kBlockBytes. The file must outlive it.
-  Gather(PublishedFile& file, std::uint64_t buffer_bytes);
+  // WriteFile::kBlockBytes. What the Scatter holds comes from the budget. Both must outlive it.
+  Gather(PublishedFile& file, std::uint64_t buffer_bytes, Budget& budget);
 
   // Throws the IoError of the file. What then becomes of the bytes does not matter, because such a
   // file is never published.
@@ -34,8 +34,13 @@ class Gather {
   // Passes everything to the file. No write may run meanwhile.
   void flush();
 
-  [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
-  [[nodiscard]] std::uint64_t writes() const { return writes_; }
+  // As in Scatter.
+  void own_range(std::uint64_t first_bytes, std::uint64_t end_bytes) {
+    scatter_.own_range(first_bytes, end_bytes);
+  }
+
+  [[nodiscard]] std::uint64_t bytes_written() const { return scatter_.bytes_written(); }
+  [[nodiscard]] std::uint64_t writes() const { return scatter_.writes(); }
 
  private:
   struct Buffer {
@@ -56,11 +61,11 @@ class Gather {
   [[nodiscard]] Buffer* choose(std::uint64_t first, std::uint64_t end, bool* flush_it)
       LOWTIDE_REQUIRES(mutex_);
   void fill(Buffer& buffer, std::uint64_t offset_bytes, std::span<const std::byte> bytes);
-  void empty_out(Buffer& buffer);
+  // `scatters`: a short one may wait for others.
+  void empty_out(Buffer& buffer, bool scatters = false);
 
-  PublishedFile& file_;
   const std::uint64_t buffer_bytes_;
-  std::atomic<std::uint64_t> bytes_written_ = 0, writes_ = 0;
+  Scatter scatter_;
   Mutex mutex_;  // never held while bytes are copied or written
   CondVar idle_;
   std::uint64_t uses_ LOWTIDE_GUARDED_BY(mutex_) = 0;

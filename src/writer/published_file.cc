@@ -24,6 +24,11 @@ constexpr int kTries = 100;
   throw IoError(EBUSY, "create", path, std::nullopt, "another writer has it open; close it first");
 }
 
+[[noreturn]] void throw_gone(const std::string& path) {
+  throw IoError(ESTALE, "write", path, std::nullopt,
+                "its writer has published or abandoned it, or was killed");
+}
+
 }  // namespace
 
 // Absolute, so that a program may change its folder meanwhile.
@@ -45,7 +50,7 @@ std::string PublishedFile::hidden_path(const std::string& target) {
 }
 
 PublishedFile::PublishedFile(std::string path, Start start, std::uint64_t chunk_bytes)
-    : path_(std::move(path)) {
+    : path_(std::move(path)), joined_(start == Start::join) {
   if (path_.empty() || path_.find('\0') != std::string::npos || path_.ends_with('/')) {
     throw std::invalid_argument("create: " + (path_.empty() ? "the path is empty" : path_) +
                                 ": not the name of a file");
@@ -60,7 +65,7 @@ PublishedFile::PublishedFile(std::string path, Start start, std::uint64_t chunk_
 
 PublishedFile::~PublishedFile() {
   Here* const here = here_ ? here_->find() : nullptr;
-  if (here == nullptr || published_) return;
+  if (here == nullptr || published_ || joined_) return;
   try {
     if (here->file.is_at(hidden_)) (void)remove_file(hidden_);
   } catch (...) {  // the next writer removes it
@@ -68,6 +73,7 @@ PublishedFile::~PublishedFile() {
 }
 
 WriteFile PublishedFile::open(Start start) {
+  if (start == Start::join) return open_joined();
   std::optional<WriteFile> old = WriteFile::find(target_, path_);
   if (old && old->lock() == FileLock::held_by_another) throw_busy(path_);
   if (!old && start == Start::go_on) throw IoError(ENOENT, "open", path_);
@@ -78,6 +84,13 @@ WriteFile PublishedFile::open(Start start) {
   published_ = true;
   old->open_direct(target_);
   return std::move(*old);
+}
+
+WriteFile PublishedFile::open_joined() {
+  std::optional<WriteFile> file = WriteFile::find(hidden_, path_);
+  if (!file) throw_gone(path_);
+  file->open_direct(hidden_);
+  return std::move(*file);
 }
 
 WriteFile PublishedFile::open_hidden(std::optional<std::uint32_t> permissions) {
@@ -154,6 +167,22 @@ void PublishedFile::read_exact(std::uint64_t offset_bytes, std::span<std::byte> 
   here().file.read_exact(offset_bytes, out);
 }
 
+void PublishedFile::read_blocks(std::uint64_t offset_bytes, std::span<std::byte> out) {
+  guarded([&](Here& mine) { mine.file.read_blocks(offset_bytes, out); });
+}
+
+void PublishedFile::read_ahead(std::uint64_t offset_bytes, std::uint64_t size_bytes) {
+  here().file.read_ahead(offset_bytes, size_bytes);
+}
+
+FileLock PublishedFile::lock_byte(std::uint64_t offset_bytes) {
+  return here().file.lock_byte(offset_bytes);
+}
+
+void PublishedFile::unlock_byte(std::uint64_t offset_bytes) {
+  here().file.unlock_byte(offset_bytes);
+}
+
 std::uint64_t PublishedFile::size_bytes() {
   return here().file.size_bytes();
 }
@@ -163,9 +192,10 @@ void PublishedFile::resize(std::uint64_t size_bytes) {
 }
 
 void PublishedFile::sync() {
-  guarded([](Here& mine) {
+  guarded([this](Here& mine) {
     mine.behind.drain();
     mine.file.sync();
+    if (joined_ && !mine.file.is_at(hidden_)) throw_gone(path_);
   });
 }
 

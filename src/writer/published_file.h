@@ -33,6 +33,7 @@ class PublishedFile {
     anew,       // replaces what is there, when it is published
     go_on,      // in place; IoError(ENOENT) if there is none
     go_on_any,  // in place if there is one, otherwise anew
+    join,       // what another process writes anew, which alone publishes and removes it
   };
 
   // Refuses at once, with an IoError, a target that is a folder or not a regular file, whose folder
@@ -58,11 +59,18 @@ class PublishedFile {
   // with 0.4 s.
   void write(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
   void read_exact(std::uint64_t offset_bytes, std::span<std::byte> out);
+  // As in WriteFile.
+  void read_blocks(std::uint64_t offset_bytes, std::span<std::byte> out);
+  void read_ahead(std::uint64_t offset_bytes, std::uint64_t size_bytes);
+  // As in WriteFile.
+  [[nodiscard]] FileLock lock_byte(std::uint64_t offset_bytes);
+  void unlock_byte(std::uint64_t offset_bytes);
   [[nodiscard]] std::uint64_t size_bytes();
   // New bytes are zeros and take no space.
   void resize(std::uint64_t size_bytes);
 
-  // All bytes written so far are durable, under whichever name the file has.
+  // All bytes written so far are durable, under whichever name the file has. One that was joined
+  // must still have its hidden name: IoError(ESTALE) otherwise.
   void sync();
   // sync(), then the file has its name, durably. After the first time this is sync(). A file of
   // several parts calls sync() on each, then publish() on each, the index last.
@@ -80,6 +88,7 @@ class PublishedFile {
   };
   [[nodiscard]] WriteFile open(Start start);
   [[nodiscard]] WriteFile open_hidden(std::optional<std::uint32_t> permissions);
+  [[nodiscard]] WriteFile open_joined();
   [[nodiscard]] bool remove_stale(const std::string& hidden);
   [[nodiscard]] Here& here();
   // Runs `call` unless an earlier one failed, and keeps its failure.
@@ -89,6 +98,7 @@ class PublishedFile {
   const std::string path_;
   std::string target_;  // behind links
   std::string hidden_;
+  const bool joined_;
   std::atomic<bool> published_ = false;
   std::unique_ptr<PerProcess<Here>> here_;
 };

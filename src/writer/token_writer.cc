@@ -6,6 +6,7 @@
 #include "core/checked.h"
 #include "core/quote.h"
 #include "format/descr.h"
+#include "http/local_path.h"
 #include "lowtide/bytes.h"
 #include "lowtide/options.h"
 #include "os/paths.h"
@@ -126,23 +127,24 @@ void TokenWriter::Impl::check_usable(Live& live) const {
   if (closed) throw std::invalid_argument(target.data_path + ": this writer is closed");
 }
 
-void TokenWriter::Impl::check_count(std::uint64_t count) const {
+void TokenWriter::Impl::check_count(std::uint64_t count, std::uint64_t begun) const {
   const TokenOutput& output = *target.output;
   const std::string document = "document " + std::to_string(documents) + ": ";
-  if (count > output.most_document_tokens) {
+  if (count > output.most_document_tokens - begun) {
     throw std::invalid_argument(document + "a document of a " + target.format +
                                 " file has at most " + std::to_string(output.most_document_tokens) +
-                                " tokens, not " + std::to_string(count) + "; split it");
+                                " tokens, not " + std::to_string(begun + count) + "; split it");
   }
-  if (count > output.most_tokens - tokens) {
+  if (count > output.most_tokens - tokens - begun) {
     throw std::invalid_argument(document + "a " + target.format + " file has at most " +
                                 std::to_string(output.most_tokens) + " tokens; it has " +
-                                std::to_string(tokens) + ", and these are " +
+                                std::to_string(tokens + begun) + ", and these are " +
                                 std::to_string(count) + "; begin another file");
   }
 }
 
-void TokenWriter::Impl::append(TokenType type, const std::byte* from, std::uint64_t count) {
+void TokenWriter::Impl::append(TokenType type, const std::byte* from, std::uint64_t count,
+                               bool more) {
   Live& mine = live();
   // Without the lock: threads can check their documents while another one writes.
   const std::optional<std::size_t> unfit = first_unfit(type, from, count, target.type);
@@ -151,12 +153,16 @@ void TokenWriter::Impl::append(TokenType type, const std::byte* from, std::uint6
   if (unfit) {
     throw std::invalid_argument("document " + std::to_string(documents) + ": id " +
                                 id_text(type, from, *unfit) + " at token " +
-                                std::to_string(*unfit) + " does not fit " +
+                                std::to_string(mine.begun + *unfit) + " does not fit " +
                                 std::string(token_type_name(target.type)));
   }
-  check_count(count);
+  check_count(count, mine.begun);
   try {
     store(mine, type, from, count);
+    mine.begun += count;
+    if (!more) {
+      add_document(mine.index ? &mine.index->output : nullptr, std::exchange(mine.begun, 0));
+    }
   } catch (...) {
     mine.failure = std::current_exception();
     throw;
@@ -176,7 +182,6 @@ void TokenWriter::Impl::store(Live& mine, TokenType type, const std::byte* from,
     from += now * token_bytes(type);
     left -= now;
   }
-  add_document(mine.index ? &mine.index->output : nullptr, count);
 }
 
 void TokenWriter::Impl::finish(Live& mine) {
@@ -252,6 +257,7 @@ std::vector<std::string_view> token_writer_formats() {
 TokenWriter::TokenWriter(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 TokenWriter TokenWriter::create(const std::string& path, const TokenWriterOptions& options) {
+  require_local(path, kWritesLocal);
   return TokenWriter(std::make_shared<Impl>(path, options));
 }
 

@@ -27,7 +27,8 @@ class TokenWriter::Impl {
  public:
   Impl(const std::string& path, const TokenWriterOptions& options);
 
-  void append(TokenType type, const std::byte* from, std::uint64_t count);
+  // With `more`, the document goes on with the next call.
+  void append(TokenType type, const std::byte* from, std::uint64_t count, bool more = false);
   void close();
   void abandon() noexcept;
 
@@ -55,13 +56,14 @@ class TokenWriter::Impl {
     std::unique_ptr<Part> data LOWTIDE_GUARDED_BY(mutex);
     std::unique_ptr<Part> index LOWTIDE_GUARDED_BY(mutex);
     std::exception_ptr failure LOWTIDE_GUARDED_BY(mutex);
+    std::uint64_t begun LOWTIDE_GUARDED_BY(mutex) = 0;  // tokens of a document that goes on
   };
   [[nodiscard]] std::unique_ptr<Live> open(bool append);
   [[nodiscard]] Live& live() const;
   void check_usable(Live& live) const LOWTIDE_REQUIRES(live.mutex);
   void copy_old(Live& live, const OldTokens& old) LOWTIDE_REQUIRES(live.mutex);
   void add_document(SequentialOutput* index, std::uint64_t count);
-  void check_count(std::uint64_t count) const;
+  void check_count(std::uint64_t count, std::uint64_t begun) const;
   void store(Live& live, TokenType type, const std::byte* from, std::uint64_t count)
       LOWTIDE_REQUIRES(live.mutex);
   void finish(Live& live) LOWTIDE_REQUIRES(live.mutex);

@@ -81,6 +81,20 @@ TEST_F(ArrayTest, OpensNpyAndRaw) {
             data_);
 }
 
+TEST_F(ArrayTest, OpensTheArraysOfAFolder) {
+  std::filesystem::create_directory(folder_ / "parts");
+  const std::uint64_t first = 400;
+  folder_.write("parts/part-1.npy",
+                npy_text("<f4", {kRows - first, kColumns}, data_.substr(first * kRowBytes)));
+  folder_.write("parts/part-0.npy",
+                npy_text("<f4", {first, kColumns}, data_.substr(0, first * kRowBytes)));
+  folder_.write("parts/.hidden.npy", "no array");
+  folder_.write("parts/notes.txt", "no array");
+  EXPECT_EQ(read_all(Array::open(folder_ / "parts")), data_);
+  folder_.write("parts/index.json", R"({"version": 2, "shards": []})");
+  EXPECT_THROW((void)Array::open(folder_ / "parts"), FormatError);
+}
+
 TEST_F(ArrayTest, JoinsSeveralFilesAndSkipsEmptyOnes) {
   const std::uint64_t first = 400;
   const std::vector<std::string> paths{

@@ -99,6 +99,21 @@ int forbidden(int, const sys::CachestatRange*, sys::Cachestat*) {
   return -1;
 }
 
+TEST(Info, TakesAFolderForAnArrayUnlessItsFilesCouldBeTokens) {
+  const TempFolder folder;
+  folder.write("0.npy", "");
+  folder.write("1.npy", npy_text("<f4", {3, 4}, std::string(48, '\0')));
+  folder.write("2.npy", npy_text("<f4", {1, 4}, std::string(16, '\0')));
+  EXPECT_EQ(info(folder.path()).kind, FileKind::array);
+  EXPECT_EQ(info(folder.path()).shape, (Shape{4, 4}));
+  const TempFolder tokens;
+  tokens.write("1.npy", npy_text("<u2", {8}, tokens_of(8)));
+  EXPECT_EQ(info(tokens.path()).kind, FileKind::tokens);
+  const TempFolder headerless;
+  headerless.write("1.npy", tokens_of(8));
+  EXPECT_EQ(info(headerless.path()).kind, FileKind::tokens);
+}
+
 TEST(Info, SaysWhyTheCacheIsUnknown) {
   const TempFolder folder;
   const std::string path = folder.write("t.bin", tokens_of(10));

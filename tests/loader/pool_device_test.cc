@@ -72,8 +72,9 @@ TEST(PoolWithDevice, MakesBuffersUpToItsLimitAndThenWaitsForTheOldestFence) {
   EXPECT_EQ(copy_one(*pool, *device, 9), used[0]) << "its fence has passed";
 
   const std::byte* next = nullptr;
+  const std::size_t waits = device->counts().waits;
   std::thread taker([&] { next = memory(pool->take()); });
-  device->await_waits(device->counts().waits + 1);
+  device->await_waits(waits + 1);
   EXPECT_EQ(pool->held_bytes(), 0U) << "the lock is free while it waits";
   device->release_copies();
   taker.join();

@@ -41,6 +41,11 @@ void expect_permutation(std::uint64_t size, std::uint64_t seed, std::uint64_t ep
   for (std::size_t position = 0; position < samples.size(); position += stride) {
     ASSERT_EQ(order->position_of(epoch, samples[position]), position);
   }
+  std::vector<std::uint64_t> positions(static_cast<std::size_t>(size));
+  ASSERT_TRUE(order->positions(epoch, 0, positions));
+  for (std::size_t position = 0; position < samples.size(); ++position) {
+    ASSERT_EQ(positions[static_cast<std::size_t>(samples[position])], position);
+  }
 }
 
 TEST(Shuffle, IsAPermutationForEverySizeUpTo300) {
@@ -90,7 +95,14 @@ TEST(Shuffle, FindsEverySampleOfHugeSizesAgain) {
         ASSERT_LT(samples[i], size);
         ASSERT_EQ(order->position_of(3, samples[i]), first + i);
       }
+      std::vector<std::uint64_t> positions(count);
+      ASSERT_TRUE(order->positions(3, first, positions));
+      for (std::uint64_t i = 0; i < count; ++i) {
+        ASSERT_EQ(order->position_of(3, first + i), positions[i]);
+      }
     }
+    std::vector<std::uint64_t> beyond(2);
+    EXPECT_FALSE(order->positions(3, size - 1, beyond));
   }
 }
 

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lowtide/error.h"
 #include "os/as_nobody.h"
+#include "os/sys.h"
 #include "os/temp_folder.h"
 #include "support/thrown.h"
 
@@ -141,6 +143,64 @@ TEST(ListFolder, SaysWhyItCannot) {
   ASSERT_EQ(::mkdir((folder / "shut").c_str(), 0), 0);
   const std::string shut = folder / "shut";
   EXPECT_EQ(as_nobody([&] { return failure(shut); }), "opendir " + shut + ": Permission denied");
+}
+
+TEST(StampOf, ChangesWithTheFile) {
+  const TempFolder folder;
+  EXPECT_EQ(stamp_of(folder / "none"), std::nullopt);
+  const std::string file = folder.write("a", "x");
+  const std::optional<PathStamp> before = stamp_of(file);
+  ASSERT_TRUE(before.has_value());
+  EXPECT_EQ(stamp_of(file), before);
+  folder.write("a", "xy");
+  EXPECT_NE(stamp_of(file), before);
+  EXPECT_EQ(stamp_of(file)->size_bytes, 2u);
+  EXPECT_FALSE(before->folder);
+  EXPECT_TRUE(stamp_of(folder.path())->folder);
+}
+
+TEST(RemoveFolder, RemovesAllThatIsInItAndFollowsNoLink) {
+  const TempFolder folder;
+  make_folder(folder / "f");
+  make_folder(folder / "f");  // again
+  folder.write("f/deep/er/a", "x");
+  const std::string kept = folder.write("kept/b", "x");
+  ASSERT_EQ(::symlink((folder / "kept").c_str(), (folder / "f/link").c_str()), 0);
+  remove_folder(folder / "f");
+  remove_folder(folder / "f");  // again
+  EXPECT_EQ(list_folder(folder.path()), Names{"kept"});
+  EXPECT_TRUE(path_exists(kept));
+  EXPECT_EQ(caught<IoError>([&] { make_folder(kept); })->err, EEXIST);
+  EXPECT_EQ(caught<IoError>([&] { remove_folder(kept); })->err, ENOTDIR);
+}
+
+TEST(MoveNew, ReplacesNothing) {
+  const TempFolder folder;
+  const std::string a = folder.write("a", "new");
+  const std::string b = folder.write("b", "old");
+  EXPECT_EQ(move_new(a, b), EEXIST);
+  EXPECT_EQ(move_new(a, folder / "c"), 0);
+  EXPECT_EQ(move_new(a, folder / "d"), ENOENT);
+  // A file system without such a rename.
+  const sys::Fault fault(
+      sys::table.rename_how, +[](const char*, const char*, unsigned) {
+        errno = EINVAL;
+        return -1;
+      });
+  EXPECT_EQ(move_new(folder / "c", b), EEXIST);
+  EXPECT_EQ(move_new(folder / "c", a), 0);
+  EXPECT_EQ(exchange_names(a, b), EINVAL);
+  EXPECT_EQ(list_folder(folder.path()), (Names{"a", "b"}));
+}
+
+TEST(ExchangeNames, GivesTwoFoldersEachOthersNames) {
+  const TempFolder folder;
+  folder.write("a/1", "x");
+  folder.write("b/2", "x");
+  EXPECT_EQ(exchange_names(folder / "a", folder / "b"), 0);
+  EXPECT_EQ(list_folder(folder / "a"), Names{"2"});
+  EXPECT_EQ(list_folder(folder / "b"), Names{"1"});
+  EXPECT_EQ(exchange_names(folder / "a", folder / "none"), ENOENT);
 }
 
 }  // namespace

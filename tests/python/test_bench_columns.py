@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import json
-import pathlib
-import subprocess
-import sys
 
 import pytest
+from bench_runs import run_bench
 
-PROGRAM = pathlib.Path(__file__).parents[2] / "bench" / "scenarios" / "columns.py"
 KEYS = ["hot-item-memmap", "hot-dataset", "hot-columns", "hot-weighted", "hot-quarter"]
 COLD_KEYS = ["cold-documents", "cold-windows"]
-
-
-def run(folder, *words):
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), *map(str, words)],
-        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
 
 
 @pytest.mark.slow
@@ -26,7 +16,7 @@ def test_every_method_is_measured_or_says_why_not(tmp_path):
     pytest.importorskip("torch")
     out = tmp_path / "out.json"
     words = ["--data", tmp_path, "--rows", 10_000, "--rounds", 1, "--seconds", 0.1, "--out", out]
-    done = run(tmp_path, *words, "--only", ",".join(KEYS + COLD_KEYS))
+    done = run_bench("columns", tmp_path, *words, "--only", ",".join(KEYS + COLD_KEYS))
     assert done.returncode == 0, done.stderr[-3000:]
     result = json.loads(out.read_text())
     assert sorted(result["labels"]) == sorted(result["rounds"]) == sorted(KEYS + COLD_KEYS)
@@ -43,6 +33,6 @@ def test_every_method_is_measured_or_says_why_not(tmp_path):
 
 
 def test_too_few_rows_are_refused(tmp_path):
-    done = run(tmp_path, "--rows", 100)
+    done = run_bench("columns", tmp_path, "--rows", 100)
     assert done.returncode == 2
     assert "--rows 2560" in done.stderr

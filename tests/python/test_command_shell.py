@@ -31,8 +31,8 @@ needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is mi
 
 @needs_bash
 def test_bash_completes_verbs(tmp_path):
-    assert completed("lowtide c", tmp_path) == ["check", "cache", "completion"]
-    assert completed("lowtide help c", tmp_path) == ["check", "cache", "completion"]
+    assert completed("lowtide c", tmp_path) == ["check", "cache", "convert", "completion"]
+    assert completed("lowtide help c", tmp_path) == ["check", "cache", "convert", "completion"]
     assert completed("lowtide --ver", tmp_path) == ["--version"]
 
 
@@ -72,7 +72,7 @@ def test_fish_completes_verbs_options_and_programs(tmp_path):
         assert f"-a {verb} -d '" in script
     if shutil.which("fish") is None:
         pytest.skip("fish is missing: the script was not run")
-    assert set(fish_offers("lowtide c", tmp_path)) == {"check", "cache", "completion"}
+    assert set(fish_offers("lowtide c", tmp_path)) == {"check", "cache", "convert", "completion"}
     assert fish_offers("lowtide cache --ev", tmp_path) == ["--evict"]
     assert "--evict" not in fish_offers("lowtide check --", tmp_path)
     assert set(fish_offers("lowtide completion ", tmp_path)) == {"bash", "zsh", "fish"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import pickle
 import signal
@@ -373,3 +374,37 @@ def test_what_examines_local_files_refuses_an_address_without_showing_its_secret
         with pytest.raises(OSError, match="only local files") as caught:
             call(address)
         assert SECRET not in str(caught.value) and SECRET not in repr(caught.value)
+
+
+def test_what_maps_writes_or_rewrites_files_refuses_an_address(served, tmp_path, monkeypatch):
+    _, server, _ = served
+    monkeypatch.chdir(tmp_path)
+    address = f"http://user:{SECRET}@127.0.0.1:9/m.npy?key={SECRET}"
+    remote = lt.open(server.url(f"signed/m.npy?key={SECRET}"))
+    calls = [
+        lambda: lt.memmap(address),
+        lambda: lt.create(address, dtype="f4"),
+        lambda: lt.TokenWriter(address.replace(".npy", ".bin"), "nanogpt", "u2"),
+        lambda: np.save(address, remote),
+        lambda: remote.map(lambda rows: rows, address),
+        lambda: lt.jobs.shuffle(address, "out.npy"),
+        lambda: lt.jobs.shuffle(remote, "out.npy"),
+        lambda: lt.jobs.convert(lt.tokens(server.url("t.bin")), "out.bin", "nanogpt"),
+        lambda: lt.jobs.merge([remote, remote], "out.npy"),
+        lambda: lt.jobs.check(remote),
+        lambda: lt.jobs.shuffle(local(tmp_path), address),
+        lambda: lt.shuffle(local(tmp_path), address),
+        lambda: lt.convert(local(tmp_path), address, "raw"),
+        lambda: lt.merge([local(tmp_path)], address),
+    ]
+    for call in calls:
+        with pytest.raises(OSError, match="local file") as caught:
+            call()
+        assert caught.value.errno == errno.ENOTSUP
+        assert SECRET not in str(caught.value) and SECRET not in repr(caught.value)
+    assert sorted(os.listdir(tmp_path)) == ["local.npy"]
+
+
+def local(folder):
+    np.save(folder / "local.npy", np.arange(100))
+    return folder / "local.npy"

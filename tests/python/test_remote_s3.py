@@ -103,13 +103,14 @@ def seaweed(npy, tmp_path_factory):
     }
     config = folder / "s3.json"
     config.write_text(json.dumps({"identities": [identity]}))
-    master, volume, filer, s3, *more = free_ports(9)
+    master, volume, filer, s3, *more = free_ports(8)
     command = [
         weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
         f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}",
         f"-s3.port={s3}", "-s3", f"-s3.config={config}", "-volume.max=5",
         f"-master.port.grpc={more[0]}", f"-volume.port.grpc={more[1]}",
-        f"-filer.port.grpc={more[2]}", f"-s3.port.grpc={more[3]}", f"-s3.port.iceberg={more[4]}",
+        f"-filer.port.grpc={more[2]}", f"-s3.port.grpc={more[3]}",
+        "-s3.port.iceberg=0", "-s3.port.lance=0",
     ]  # fmt: skip
     with running(command, f"http://127.0.0.1:{filer}/", folder / "log"):
         deadline = time.monotonic() + 120

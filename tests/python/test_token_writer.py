@@ -156,7 +156,7 @@ def test_append_refuses_other_files(tmp_path):
         np.array([3, 2, 1])[::-1],
         memoryview(np.array([1, 2, 3], "u2")),
     ],
-    ids=str,
+    ids=lambda tokens: type(tokens).__name__,
 )
 def test_any_integers_are_a_document(tmp_path, tokens):
     with lt.TokenWriter(tmp_path / "t.bin", "nanogpt", "uint16") as w:

@@ -41,6 +41,7 @@ MADE_BY_OTHERS = {
     "Batches",
     "Documents",
     "FormatError",
+    "Part",
     "Ragged",
     "Tokens",
     "Verdict",

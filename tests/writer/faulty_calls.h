@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,11 +30,13 @@ struct FaultyState {
   std::vector<std::string> log;
 };
 inline FaultyState faulty;
+inline std::mutex faulty_mutex;  // jobs call from threads
 
 constexpr int kKilledStatus = 77;
 
 // Whether the trouble is due at this call.
 inline bool trouble_now(const char* name) {
+  const std::lock_guard lock(faulty_mutex);
   const bool now = static_cast<int>(faulty.log.size()) == faulty.at;
   faulty.log.emplace_back(name);
   if (now && faulty.trouble == Trouble::kill) ::_exit(kKilledStatus);
@@ -78,6 +81,9 @@ class FaultyCalls {
     replace<&sys::Table::create>("create");
     replace<&sys::Table::close>("close");
     replace<&sys::Table::rename>("rename");
+    replace<&sys::Table::rename_how>("rename_how");
+    replace<&sys::Table::mkdir>("mkdir");
+    replace<&sys::Table::rmdir>("rmdir");
     replace<&sys::Table::pread>("pread");
     replace<&sys::Table::statx>("statx");
     replace<&sys::Table::sync_file_range>("sync_file_range");
@@ -104,6 +110,18 @@ class FaultyCalls {
     FaultyEntry<Entry, Function>::name = name;
     sys::table.*Entry = FaultyEntry<Entry, Function>::call;
   }
+};
+
+// A real sync waits for the disk, and thousands of them tell no more than their order does.
+class QuickSyncs {
+ public:
+  static int done(int) { return 0; }
+
+ private:
+  sys::Fault<int (*)(int)> fsync_{sys::table.fsync, &done};
+  sys::Fault<int (*)(int)> fdatasync_{sys::table.fdatasync, &done};
+  sys::Fault<int (*)(int, off_t, off_t, unsigned)> range_{
+      sys::table.sync_file_range, +[](int, off_t, off_t, unsigned) { return 0; }};
 };
 
 inline std::string file_text(const std::string& path) {
@@ -143,18 +161,20 @@ inline void expect_all_or_nothing(const std::string& folder, const std::function
                                   const std::function<void()>& write,
                                   const std::function<void(bool whole)>& check) {
   prepare();
-  std::size_t count = 0;
+  std::vector<std::string> made;  // the calls of a run without trouble
   {
     const FaultyCalls calls;
     write();
-    count = FaultyCalls::log().size();
+    made = FaultyCalls::log();
   }
   check(true);
   const std::size_t files = names_in(folder).size();
-  EXPECT_GT(count, 10u);
+  EXPECT_GT(made.size(), 10u);
   for (const Trouble trouble : {Trouble::kill, Trouble::no_space, Trouble::io_error,
                                 Trouble::interrupt, Trouble::short_write}) {
-    for (int at = 0; at < static_cast<int>(count); ++at) {
+    for (int at = 0; at < static_cast<int>(made.size()); ++at) {
+      const bool writes = made[static_cast<std::size_t>(at)] == "pwrite";
+      if (trouble == Trouble::short_write && !writes) continue;
       SCOPED_TRACE("trouble " + std::to_string(static_cast<int>(trouble)) + " at call " +
                    std::to_string(at));
       prepare();

@@ -194,6 +194,7 @@ TEST(PublishedFile, IsDurableBeforeItHasItsNameAndItsFolderAfter) {
 }
 
 TEST(PublishedFile, IsOldOrNewAfterTroubleAtAnyCall) {
+  const QuickSyncs syncs;
   const TempFolder folder;
   const std::string path = folder / "a";
   const std::string text = pattern(200'000);

@@ -18,18 +18,6 @@ namespace {
 
 using Contents = std::vector<std::string>;
 
-// A real sync waits for the disk, and thousands of them tell no more than their order does.
-class QuickSyncs {
- public:
-  static int done(int) { return 0; }
-
- private:
-  sys::Fault<int (*)(int)> fsync_{sys::table.fsync, &done};
-  sys::Fault<int (*)(int)> fdatasync_{sys::table.fdatasync, &done};
-  sys::Fault<int (*)(int, off_t, off_t, unsigned)> range_{
-      sys::table.sync_file_range, +[](int, off_t, off_t, unsigned) { return 0; }};
-};
-
 struct Case {
   std::string format;
   std::string name;

@@ -19,6 +19,7 @@ namespace {
 using Names = std::set<std::string>;
 
 TEST(WriterTrouble, IsOldOrNewAfterTroubleAtAnyCallOfCreate) {
+  const QuickSyncs syncs;
   const TempFolder folder;
   const std::string path = folder / "a.npy";
   const std::string text = pattern(120'000);
@@ -38,6 +39,7 @@ TEST(WriterTrouble, IsOldOrNewAfterTroubleAtAnyCallOfCreate) {
 }
 
 TEST(WriterTrouble, HasWholeCommitsAfterTroubleAtAnyCallOfAppend) {
+  const QuickSyncs syncs;
   const TempFolder folder;
   const std::string path = folder / "a.npy";
   const std::string text = pattern(60'000);

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""The benchmark `writing`: files that Lowtide writes, against NumPy and megatron-core.
+
+Rows of 648 bytes are created, appended and scattered; documents become Megatron files; a matrix is
+shuffled. Every measurement is a separate process and ends when the file is durable, except for
+megatron-core's builder as it is. The methods alternate, round by round. Each process is in a memory
+group of its own without a limit that matters, whose peak includes the page cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack
+from typing import Any
+
+import machine
+import matrix
+import numpy as np
+import report
+import residency
+import rounds
+import scratch
+import worker
+import writing_worker
+from cgroup import MemoryGroup
+from report import MIB
+from rounds import Method, say
+
+CGROUP_BYTES = 1 << 40
+SAMPLE_S = 0.005
+MEMORY_MIB = 64
+SHUFFLE_MIB = 256
+SCATTER_MIB = 256
+SHUFFLED_TIMES = 4  # as many bytes as are created: 4 GiB
+RATIO_BARS: tuple[report.RatioBar, ...] = (
+    ("create", "create-lowtide", "create-memmap", 1.0),
+    ("append", "append-lowtide", "append-tofile", 1.0),
+    ("scatter, a sixth of the memory", "scatter-lowtide", "scatter-memmap", 0.25),
+    ("tokens", "tokens-lowtide", "tokens-megatron", 5.0),
+    ("tokens, durable", "tokens-lowtide", "tokens-megatron-durable", 5.0),
+    ("shuffle", "shuffle-lowtide", "shuffle-quarter", 0.8),
+)
+
+
+def methods() -> list[Method]:
+    """Returns all methods; the first word of a key says what is written."""
+    small, scattered, shuffled = (
+        {"memory": f"{mib}MiB"} for mib in (MEMORY_MIB, SCATTER_MIB, SHUFFLE_MIB)
+    )
+    rows = [
+        ("create-lowtide", "lowtide: w[i:j] = rows, 64 MiB", "lowtide-create", small),
+        ("create-memmap", "np.memmap w+, flush", "memmap", {}),
+        ("append-lowtide", "lowtide: w.append(rows), 64 MiB", "lowtide-append", small),
+        ("append-tofile", "tofile, fsync", "tofile", {}),
+        ("scatter-lowtide", "lowtide: w[index] = rows, 256 MiB", "lowtide-scatter", scattered),
+        ("scatter-memmap", "np.memmap w+, flush", "memmap-scatter", {}),
+        ("tokens-lowtide", "lowtide: TokenWriter, arrays", "lowtide-tokens", small),
+        ("tokens-megatron", "megatron-core, tensors, not durable", "megatron", {}),
+        ("tokens-megatron-durable", "megatron-core, tensors, fsync", "megatron-durable", {}),
+        ("lists-lowtide", "lowtide: TokenWriter, lists", "lowtide-lists", small),
+        ("lists-megatron", "megatron-core, lists, fsync", "megatron-lists", {}),
+        ("shuffle-lowtide", "lowtide: lt.shuffle, 256 MiB", "lowtide-shuffle", shuffled),
+        ("shuffle-quarter", "sequential bandwidth / 4", "copy", {}),
+    ]
+    return [Method(key, label, "first", reader, told) for key, label, reader, told in rows]
+
+
+class Bench(rounds.Bench):
+    """Writes by every method into one folder, which is emptied after each."""
+
+    def __init__(self, folder: str, source: str, told: argparse.Namespace) -> None:
+        super().__init__(folder, CGROUP_BYTES)
+        self._source = source
+        self._told = told
+
+    def run(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
+        shuffles = method.key.startswith("shuffle")
+        if shuffles:
+            residency.evict(self._source)
+        folder = tempfile.mkdtemp(dir=self.path)
+        task = writing_worker.Task(
+            reader=method.reader,
+            path=os.path.join(folder, "out.bin" if "tok" in method.key or "lists" in method.key
+                              else "out.npy"),
+            source=self._source,
+            rows=self._told.rows * (SHUFFLED_TIMES if shuffles else 1),
+            documents=self._told.documents,
+            **{"memory": f"{MEMORY_MIB}MiB", **method.options},
+        )  # fmt: skip
+        python = self._told.readers if method.reader.startswith("megatron") else sys.executable
+        try:
+            with ExitStack() as stack:
+                if self.no_cgroup is None:
+                    group = stack.enter_context(MemoryGroup(self.cgroup_bytes))
+                outcome = worker.run(
+                    task, group, SAMPLE_S, program=writing_worker.__file__, python=python
+                )
+                peak = group.peak_bytes() if group else None
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.sync()  # what one method left to the kernel must not slow down the next
+        if outcome.reason:
+            return {"error": outcome.reason.replace(self.path, "DIR").replace("ValueError: ", "")}
+        found = outcome.found
+        found.pop("after")
+        found |= {"growth": outcome.growth("anon", "file"), "group_peak": peak}
+        found["speed"] = found["bytes"] / found["seconds"]
+        if method.reader == "copy":  # each byte was read and written once; a shuffle does so twice
+            found["speed"] *= 2 / 4
+        return found
+
+    def rate(self, found: dict[str, Any]) -> str:
+        peak = found["group_peak"]
+        held = "unknown" if peak is None else f"{peak / MIB:,.0f} MiB"
+        return f"{found['speed'] / MIB:,.0f} MiB/s, {held} of memory"
+
+
+def _bars(found: report.Rounds) -> list[dict[str, Any]]:
+    bars = [report.ratio_bar(found, bar, "speed") for bar in RATIO_BARS]
+    for key, mib in (
+        ("create-lowtide", MEMORY_MIB),
+        ("append-lowtide", MEMORY_MIB),
+        ("tokens-lowtide", MEMORY_MIB),
+        ("scatter-lowtide", SCATTER_MIB),
+        ("shuffle-lowtide", SHUFFLE_MIB),
+    ):
+        limit = f"{mib + 16} MiB"
+        bars.append(report.limit_bar(found, f"memory, {key}", key, "growth", limit, max))
+    return bars
+
+
+def _table(labels: dict[str, str], found: report.Rounds) -> str:
+    columns = [
+        report.median("MiB/s", "speed", 1 / MIB, places=0),
+        report.spread("spread", "speed", 1 / MIB, places=0),
+        report.median("CPU s", "cpu_s", places=2),
+        report.peak_mib("peak grown MiB", "growth"),
+        report.peak_mib("with page cache MiB", "group_peak"),
+        report.against(RATIO_BARS, "speed"),
+    ]
+    for measured in found.values():
+        for one in measured:
+            if "user_s" in one:
+                one["cpu_s"] = one["user_s"] + one["system_s"]
+    return report.table(labels, found, "speed", columns)
+
+
+def _write_source(path: str, rows: int) -> None:
+    """Writes a matrix with a header, which lt.shuffle needs no words for."""
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(
+            file,
+            {"descr": "<f4", "fortran_order": False, "shape": (rows, matrix.COLUMNS)},
+        )
+    matrix.append(path, rows)
+
+
+def options(argv: list[str]) -> argparse.Namespace:
+    parser = rounds.options_parser("writing", __doc__)
+    parser.add_argument("--rows", type=int, default=(1 << 30) // matrix.ROW_BYTES)
+    parser.add_argument(
+        "--readers",
+        default=os.environ.get("LOWTIDE_READERS", sys.executable),
+        help="Python with megatron-core",
+    )
+    told = parser.parse_args(argv)
+    if told.quick:
+        told.rounds, told.rows = 1, told.rows // 10
+    if told.rounds < 1 or told.rows < 1000:
+        parser.error("--rounds must be at least 1, and --rows 1000")
+    told.documents = told.rows // 4
+    return told
+
+
+def main(argv: list[str]) -> int:
+    told = options(argv)
+    chosen = rounds.choose(methods(), told.only)
+    rows = told.rows * SHUFFLED_TIMES
+    with ExitStack() as stack:
+        source = ""
+        if any(method.key.startswith("shuffle") for method in chosen):
+            say(f"preparing a matrix of {rows * matrix.ROW_BYTES / MIB:,.0f} MiB ...")
+            source = stack.enter_context(
+                scratch.kept_or_removed(
+                    told.data, f"rows-{rows}x{matrix.COLUMNS}.npy", rows * matrix.ROW_BYTES + 128,
+                    lambda path: _write_source(path, rows), told.keep,
+                )
+            )  # fmt: skip
+        parent = told.data or scratch.scratch_folder()
+        os.makedirs(parent, exist_ok=True)
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="lowtide-bench-", dir=parent)
+        )
+        bench = Bench(folder, source, told)
+        facts = machine.describe(folder)
+        bench.rounds(chosen, told.rounds)
+    facts |= {"command": rounds.command("writing", argv)}
+    facts |= {"rows": told.rows, "columns": matrix.COLUMNS, "documents": told.documents}
+    facts |= {"memory_bytes": MEMORY_MIB * MIB, "shuffled_rows": rows}
+    named = {method.key: method.label for method in chosen}
+    print(_table(named, bench.found))
+    bars = _bars(bench.found)
+    print(report.bars_table(bars))
+    rounds.write_result(told.out, facts, bars, named, bench.found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

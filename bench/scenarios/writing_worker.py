@@ -1,0 +1,41 @@
+"""One measurement of the benchmark `writing` in its own process; see `worker` for its parent."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import worker
+
+
+@dataclass(frozen=True)
+class Task:
+    """The arguments of a worker, passed as JSON."""
+
+    reader: str  # the method, which here writes
+    path: str  # of what it writes
+    source: str  # of the matrix that is shuffled or copied
+    rows: int
+    documents: int
+    memory: str
+    seconds: float = 600.0
+    forbid_io_uring: bool = False
+
+
+def _work(task: Task) -> dict[str, Any]:
+    from writing_methods import WRITERS
+
+    method = WRITERS[task.reader](task)
+    meter = worker.Meter()
+    meter.ready()
+    meter.start()
+    size_bytes = method.write()
+    found = meter.stop()
+    method.check()
+    return {"bytes": size_bytes, **found}
+
+
+if __name__ == "__main__":
+    sys.exit(worker.serve(Task(**json.loads(sys.argv[1])), _work))

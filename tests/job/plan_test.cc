@@ -1,0 +1,202 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "job/shuffled.h"
+#include "lowtide/error.h"
+#include "lowtide/jobs.h"
+#include "support/forked.h"
+#include "support/thrown.h"
+
+namespace lowtide::plan_test {
+namespace {
+
+using Names = std::set<std::string>;
+
+class PlanTest : public testing::Test {
+ protected:
+  PlanTest() { write_source(1); }
+  void write_source(std::uint64_t seed) {
+    folder_.write("a.npy", npy_text("|u1", {12'000, 500}, pattern(6'000'000, seed)));
+  }
+  [[nodiscard]] Plan shuffle(const std::string& to, std::uint64_t shards = 1,
+                             bool overwrite = false) const {
+    return plan_shuffle(
+        {.paths = {folder_ / "a.npy"}}, folder_ / to,
+        {.seed = 1, .shards = shards, .memory_bytes = 1 << 20, .overwrite = overwrite});
+  }
+  [[nodiscard]] static std::string expected() {
+    return shuffled(pattern(6'000'000), 500, 12'000, 1);
+  }
+
+  TempFolder folder_;
+};
+
+void run_stage(const Plan& plan, std::size_t stage) {
+  for (std::size_t task = 0; task < plan.tasks(stage); ++task) plan.run_task(stage, task);
+}
+
+TEST_F(PlanTest, RefusesADestinationThatExists) {
+  folder_.write("b.npy", "mine");
+  EXPECT_EQ(caught<IoError>([&] { (void)shuffle("b.npy"); })->err, EEXIST);
+  folder_.write("c/x", "mine");
+  EXPECT_EQ(caught<IoError>([&] { (void)shuffle("c", 2); })->err, EEXIST);
+  EXPECT_EQ(caught<IoError>([&] { (void)shuffle("c", 2, true); })->err, ENOTEMPTY);
+  std::filesystem::create_directory(folder_ / "d.npy");
+  EXPECT_EQ(caught<IoError>([&] { (void)shuffle("d.npy"); })->err, EISDIR);
+  EXPECT_EQ(caught<IoError>([&] { (void)shuffle("b.npy", 2, true); })->err, ENOTDIR);
+  EXPECT_EQ(caught<IoError>([&] { (void)shuffle("no/b.npy"); })->err, ENOENT);
+  EXPECT_EQ(caught<IoError>([&] { (void)shuffle("a.npy", 1, true); })->err, EINVAL);
+  EXPECT_EQ(names_in(folder_.path()), (Names{"a.npy", "b.npy", "c", "d.npy"}));
+}
+
+// Somebody else wrote there while the job ran: nothing of theirs is lost.
+TEST_F(PlanTest, RefusesADestinationThatAppearsMeanwhile) {
+  const Plan file = shuffle("b.npy");
+  run_stage(file, 0);
+  folder_.write("b.npy", "theirs");
+  EXPECT_EQ(caught<IoError>([&] { run_stage(file, 1); })->err, EEXIST);
+  EXPECT_EQ(file_text(folder_ / "b.npy"), "theirs");
+  file.clean();
+  const Plan parts = shuffle("c", 2);
+  run_stage(parts, 0);
+  folder_.write("c/theirs", "x");
+  EXPECT_EQ(caught<IoError>([&] { run_stage(parts, 1); })->err, EEXIST);
+  parts.clean();
+  EXPECT_EQ(names_in(folder_.path()), (Names{"a.npy", "b.npy", "c"}));
+}
+
+TEST_F(PlanTest, ReplacesAFileOrAFolderIfAsked) {
+  folder_.write("b.npy", "old");
+  shuffle("b.npy", 1, true).run();
+  EXPECT_TRUE(array_bytes(folder_ / "b.npy") == expected());
+  folder_.write("c/part-00000-of-00001.npy", "old");
+  const Plan plan = shuffle("c", 2, true);
+  EXPECT_FALSE(plan.done(1, 0));
+  plan.run();
+  EXPECT_TRUE(plan.done(1, 0));
+  EXPECT_TRUE(array_bytes(folder_ / "c") == expected());
+  EXPECT_EQ(names_in(folder_.path()), (Names{"a.npy", "b.npy", "c"}));
+}
+
+TEST_F(PlanTest, RefusesASourceThatChanged) {
+  const Plan plan = shuffle("b.npy");
+  run_stage(plan, 0);
+  write_source(2);
+  EXPECT_EQ(caught<IoError>([&] { run_stage(plan, 1); })->err, ESTALE);
+  EXPECT_EQ(caught<IoError>([&] { plan.run(); })->err, ESTALE);
+  EXPECT_EQ(names_in(folder_.path()), Names{"a.npy"});
+}
+
+TEST_F(PlanTest, SaysWhatAStageWaitsFor) {
+  const Plan plan = shuffle("b.npy");
+  ASSERT_GT(plan.tasks(0), 1u);
+  plan.run_task(0, 0);
+  EXPECT_FALSE(plan.ready(1));
+  const auto error = caught<IoError>([&] { plan.run_task(1, 0); });
+  EXPECT_EQ(error->err, ENOENT);
+  EXPECT_EQ(error->path, plan.outputs(0, 1).at(0));
+  EXPECT_THROW((void)plan.tasks(2), std::out_of_range);
+  EXPECT_THROW(plan.run_task(0, plan.tasks(0)), std::out_of_range);
+  plan.clean();
+  EXPECT_EQ(names_in(folder_.path()), Names{"a.npy"});
+}
+
+TEST_F(PlanTest, RefusesADamagedRunFile) {
+  const Plan plan = shuffle("b.npy");
+  run_stage(plan, 0);
+  const std::string run = plan.outputs(0, 1).at(0);
+  const std::string whole = file_text(run);
+  const auto said = [&](const std::string& text) {
+    std::ofstream(run, std::ios::binary) << text;
+    return thrown<FormatError>([&] { plan.run_task(1, 0); });
+  };
+  EXPECT_NE(said("short").find("ends early"), std::string::npos);
+  EXPECT_NE(said(whole.substr(0, whole.size() - 8)).find("damaged"), std::string::npos);
+  EXPECT_NE(said(whole.substr(8)).find("damaged"), std::string::npos);
+  EXPECT_NE(said(file_text(plan.outputs(0, 0).at(0)) + whole).find("damaged"), std::string::npos);
+  std::ofstream(run, std::ios::binary) << whole;
+  plan.run_task(1, 0);
+  EXPECT_TRUE(array_bytes(folder_ / "b.npy") == expected());
+}
+
+TEST_F(PlanTest, GoesOnAfterACrash) {
+  const Plan plan = shuffle("b", 3);
+  run_stage(plan, 0);
+  plan.run_task(1, 1);
+  const Plan again = shuffle("b", 3);  // the same call in another process
+  EXPECT_EQ(again.text(), plan.text());
+  EXPECT_TRUE(again.ready(1));
+  EXPECT_TRUE(again.done(1, 1));
+  EXPECT_FALSE(again.done(1, 0));
+  std::uint64_t least = ~std::uint64_t{0};
+  again.run([&](const JobProgress& now) { least = std::min(least, now.done_bytes); });
+  EXPECT_GE(least, 6'000'000u);  // the first pass was not repeated
+  EXPECT_TRUE(array_bytes(folder_ / "b") == expected());
+}
+
+TEST_F(PlanTest, EndsWellWhenTasksRunTwiceAtOnce) {
+  if (!children_work()) GTEST_SKIP() << "the sanitizer does not survive a fork";
+  for (const std::uint64_t shards : {1, 3}) {
+    const std::string to = shards == 1 ? "b.npy" : "b";
+    const Plan plan = shuffle(to, shards);
+    std::vector<pid_t> children;
+    for (int i = 0; i < 3; ++i) {
+      children.push_back(start_child([&] {
+        for (std::size_t stage = 0; stage < plan.stages(); ++stage) {
+          while (!plan.ready(stage)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          run_stage(plan, stage);
+        }
+        return 0;
+      }));
+    }
+    for (const pid_t child : children) expect_success(child);
+    EXPECT_TRUE(array_bytes(folder_ / to) == expected());
+  }
+  EXPECT_EQ(names_in(folder_.path()), (Names{"a.npy", "b", "b.npy"}));
+}
+
+TEST_F(PlanTest, EndsWhenProgressThrows) {
+  const Plan plan = shuffle("b.npy");
+  struct Enough {};
+  EXPECT_THROW(plan.run([](const JobProgress&) { throw Enough(); }), Enough);
+  EXPECT_EQ(names_in(folder_.path()), Names{"a.npy"});
+}
+
+TEST_F(PlanTest, SaysWhichMemoryWouldDo) {
+  const auto said = [&](std::uint64_t memory_bytes) {
+    return thrown<std::invalid_argument>([&] {
+      (void)plan_shuffle({.paths = {folder_ / "a.npy"}}, folder_ / "b.npy",
+                         {.memory_bytes = memory_bytes});
+    });
+  };
+  EXPECT_NE(said(64 << 10).find("use at least"), std::string::npos) << said(64 << 10);
+  EXPECT_NE(thrown<std::invalid_argument>([&] { (void)shuffle("b", 12'001); }).find("12001"),
+            std::string::npos);
+}
+
+TEST_F(PlanTest, RefusesATextOfAnotherVersionOrAChangedOne) {
+  std::string text = shuffle("b.npy").text();
+  EXPECT_NE(thrown<std::invalid_argument>([&] {
+              (void)Plan::from_text("lowtide plan 99\n" + text);
+            }).find("another version"),
+            std::string::npos);
+  EXPECT_NE(thrown<std::invalid_argument>([&] {
+              (void)Plan::from_text(std::string_view(text).substr(0, text.size() - 9));
+            }).find("not the text of a plan"),
+            std::string::npos);
+  text[text.find("seed 1") + 5] = '2';
+  EXPECT_NE(thrown<std::invalid_argument>([&] { (void)Plan::from_text(text); }).find("checksum"),
+            std::string::npos);
+  EXPECT_THROW((void)Plan::from_text(""), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lowtide::plan_test

@@ -1,0 +1,67 @@
+"""A shuffle holds no more than it was allowed, dirty pages included."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import lowtide as lt
+import numpy as np
+import pytest
+from job_files import permutation
+from test_create_memory import MARGIN, MIB, dirty_bytes
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "scenarios"))
+
+import residency
+from cgroup import MemoryGroup, Unavailable
+from processes import read_status
+
+JOB = str(Path(__file__).with_name("shuffle_job.py"))
+COLUMNS = 162
+ROWS = 1024 * MIB // (COLUMNS * 4)
+MEMORY = 64 * MIB
+
+
+@pytest.mark.slow
+def test_a_shuffle_stays_within_its_memory(folder: Path) -> None:
+    if shutil.disk_usage(folder).free < 6 << 30:
+        pytest.skip("less than 6 GiB free on the disk")
+    source, out = folder / "m.npy", folder / "out.npy"
+    with lt.create(source, dtype="f4", shape=(ROWS, COLUMNS), memory="64MiB") as w:
+        for first in range(0, ROWS, 8192):
+            last = min(ROWS, first + 8192)
+            numbers = np.arange(first, last, dtype="f4")
+            w[first:last] = np.repeat(numbers[:, None], COLUMNS, axis=1)
+    told = {"source": str(source), "out": str(out), "folder": str(folder), "memory": "64MiB"}
+    dirty, resident = [], []
+    try:
+        with MemoryGroup(256 * MIB) as group:
+            argv = group.command([sys.executable, JOB, json.dumps(told)])
+            with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
+                assert child.stdout is not None
+                assert child.stdout.readline() == "begin\n"
+                before = read_status(child.pid)
+                while child.poll() is None:
+                    dirty.append(dirty_bytes(group))
+                    resident.append(read_status(child.pid).get("resident", 0))
+                    time.sleep(0.005)
+                growth = json.loads(child.stdout.read())["growth"]
+            assert child.returncode == 0
+            assert group.oom_kills() in (0, None)
+    except Unavailable as why:
+        pytest.skip(str(why))
+    assert len(resident) > 20
+    assert max(resident) - before["resident"] <= MEMORY + MARGIN
+    assert growth is None or growth <= MEMORY + MARGIN
+    assert max(dirty) <= MEMORY + MARGIN
+    for path in (source, out):  # nothing stays in the page cache but headers and samples
+        cached = residency.cached_bytes(str(path))
+        assert cached is None or cached <= MIB, path
+    order = permutation(folder, ROWS, 1)
+    with lt.open(out) as a:
+        np.testing.assert_array_equal(a[:, 0], order.astype("f4"))
