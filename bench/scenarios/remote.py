@@ -3,7 +3,7 @@
 
 All servers are on loopback and share the processors with the clients. SeaweedFS serves random
 ranges of 64 KiB (`range`) and whole scans. A server of ours (`remote_server.py`) serves the same
-ranges (`near`) at a tenth of the cost, so that clients differ more; shuffled rows of 648 bytes and
+ranges (`near`) at less cost, so that clients differ more; shuffled rows of 648 bytes and
 tokens 20 ms after the request; and an epoch with faults. Every measurement is a separate process,
 which is watched from outside; the methods alternate, round by round. The word `server` measures
 what our server can do at most.
