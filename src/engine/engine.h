@@ -73,6 +73,7 @@ struct Traffic {
 struct Prospect {
   bool resident = false;        // upcoming bytes are in memory: looking far ahead gains nothing
   bool held = false;            // the engine holds them, so the order of reads does not matter
+  bool far = false;             // most bytes come from servers
   std::uint32_t gap_bytes = 0;  // neighbours on a disk closer than this are fetched together
   // The same for sorted reads of cached bytes, by their average distance.
   std::uint32_t cached_distance_bytes = 0;

@@ -21,7 +21,9 @@ namespace lowtide {
 namespace {
 
 // Longer reads are split, so that several connections share them: one alone rarely fills a line.
+// Less so if other sets are on their way: most servers prefer few long ranges to many.
 constexpr std::uint32_t kMostRangeBytes = 4 * 1024 * 1024;
+constexpr std::uint32_t kMostAmongOthersBytes = 16 * 1024 * 1024;
 // As many spans are in line as in flight, so that no connection waits for the next one.
 constexpr unsigned kInLine = 2;
 
@@ -92,6 +94,7 @@ class HttpLane final : public Lane {
     {
       const MutexLock lock(mutex_);
       limits.gap_bytes = gap_.next();
+      if (!jobs_.empty()) limits.max_span_bytes = kMostAmongOthersBytes;
     }
     job.plan.start(job.set->reads, limits);
   }

@@ -48,7 +48,9 @@ class RemoteEngine final : public Engine {
     if (local_ != nullptr) local_->expect_all();
   }
   // A request costs far more than a local read, so look-ahead is judged by the objects.
-  Prospect prospect() noexcept override { return {.gap_bytes = objects_->gap_bytes()}; }
+  Prospect prospect() noexcept override {
+    return {.far = true, .gap_bytes = objects_->gap_bytes()};
+  }
   Traffic traffic() const noexcept override {
     Traffic all = objects_->traffic();
     if (local_ == nullptr) return all;

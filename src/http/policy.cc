@@ -8,7 +8,16 @@ namespace {
 constexpr std::size_t kHedgingEvery = 16;              // first bytes between two estimates
 constexpr std::uint64_t kOverloadPauseNs = 200 * kMs;  // refusals within it count once
 constexpr double kBackOff = 0.6;
-constexpr double kBetter = 1.05, kWorse = 0.8;
+// One refusal in a hundred is a server as they are; the limit shrinks at five in about sixty.
+constexpr double kMostRefusals = 4.5, kRefusalFades = 1.0 / 64;
+
+constexpr double kStartLimit = 16, kLeastLimit = 4;
+constexpr double kFirstSteps = 2, kStep = 1.5;  // by which a trial changes the limit
+constexpr double kBetter = 1.05, kSame = 0.97;  // of the rate before
+constexpr unsigned kHold = 8, kMostDoublings = 3;
+// What a request costs besides its bytes, in bytes: otherwise longer ranges would look like a
+// better limit.
+constexpr std::uint64_t kRequestWork = 256 * 1024;
 
 }  // namespace
 
@@ -43,41 +52,81 @@ void Hedging::first_byte_after(std::uint64_t ns) {
   const std::size_t count = std::min(seen_, recent_.size());
   std::array<std::uint64_t, 128> sorted = recent_;
   std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(count));
-  threshold_ns_ = std::max({sorted[count * 95 / 100], 2 * sorted[count / 2], kLeastNs});
+  threshold_ns_ = std::max(sorted[count * 95 / 100] + sorted[count / 2], kLeastNs);
 }
 
 FlowCap::FlowCap(unsigned most)
-    : most_(std::max(1U, most)), limit_(std::min<double>(kStart, most_)) {}
+    : most_(std::max(1U, most)),
+      least_(std::min(kLeastLimit, most_)),
+      limit_(std::min(kStartLimit, most_)),
+      known_limit_(limit_) {}
 
 void FlowCap::ended(std::uint64_t now_ns, std::uint64_t bytes, bool full) {
+  refusals_ -= refusals_ * kRefusalFades;
   if (window_ended_ == 0) window_began_ns_ = now_ns;
-  window_bytes_ += window_ended_ == 0 ? 0 : bytes;
+  window_work_ += window_ended_ == 0 ? 0 : bytes + kRequestWork;
   ++window_ended_;
   if (full) ++window_full_;
   // Two rounds, so that most of them were started under this limit.
   if (static_cast<double>(window_ended_) < 2 * limit_ + 1 || now_ns <= window_began_ns_) return;
   const double rate =
-      static_cast<double>(window_bytes_) / static_cast<double>(now_ns - window_began_ns_);
-  if (window_full_ * 2 > window_ended_) {
-    if (rate > kBetter * best_rate_) {
-      best_rate_ = rate;
-      limit_ = std::min(most_, limit_ * kGrowth);
-    } else if (rate < kWorse * best_rate_) {
-      best_rate_ = rate;  // the line itself became slower, or more in flight made it so
-      limit_ = std::max(std::min(kStart, most_), limit_ / kGrowth);
-    } else {
-      best_rate_ = (best_rate_ + rate) / 2;
-    }
+      static_cast<double>(window_work_) / static_cast<double>(now_ns - window_began_ns_);
+  if (window_full_ * 2 > window_ended_) judge(rate);
+  window_ended_ = window_work_ = window_full_ = 0;
+}
+
+void FlowCap::judge(double rate) {
+  if (trial_ == Trial::none) {
+    known_rate_ = known_rate_ == 0 ? rate : (3 * known_rate_ + rate) / 4;
+    if (hold_ > 0) --hold_;
+    if (hold_ == 0) start_trial();
+    return;
   }
-  window_ended_ = window_bytes_ = window_full_ = 0;
+  const bool more = trial_ == Trial::more;
+  if (rate >= (more ? kBetter : kSame) * known_rate_) {
+    misses_ = 0;
+    settle(limit_, rate);
+    hold_ = 0;
+    fewer_next_ = !more;  // further in the same direction
+    start_trial();
+  } else {
+    climbing_ = false;
+    settle(known_limit_, known_rate_);
+    hold_ = kHold << std::min(misses_++, kMostDoublings);
+    fewer_next_ = more;
+  }
+}
+
+void FlowCap::settle(double limit, double rate) {
+  trial_ = Trial::none;
+  limit_ = known_limit_ = limit;
+  known_rate_ = rate;
+}
+
+void FlowCap::start_trial() {
+  const double step = climbing_ ? kFirstSteps : kStep;
+  const bool fewer = fewer_next_ || limit_ >= most_;
+  const double limit = fewer ? std::max(least_, limit_ / kStep) : std::min(most_, limit_ * step);
+  fewer_next_ = false;
+  if (limit == limit_ || (fewer && climbing_)) {
+    climbing_ = false;
+    hold_ = kHold;
+    return;
+  }
+  trial_ = fewer ? Trial::fewer : Trial::more;
+  limit_ = limit;
 }
 
 void FlowCap::overloaded(std::uint64_t now_ns) {
-  if (overloaded_ns_ != 0 && now_ns - overloaded_ns_ < kOverloadPauseNs) return;
-  overloaded_ns_ = now_ns;
-  limit_ = std::max(1.0, limit_ * kBackOff);
-  best_rate_ = 0;  // may grow again from here
-  window_ended_ = window_bytes_ = window_full_ = 0;
+  refusals_ += 1;
+  if (refusals_ < kMostRefusals) return;
+  if (shrunk_ns_ != 0 && now_ns - shrunk_ns_ < kOverloadPauseNs) return;
+  shrunk_ns_ = now_ns;
+  refusals_ = 0;
+  settle(std::max(1.0, limit_ * kBackOff), 0);
+  climbing_ = false;
+  hold_ = kHold;
+  window_ended_ = window_work_ = window_full_ = 0;
 }
 
 }  // namespace lowtide

@@ -32,8 +32,9 @@ struct RetryRules {
                                      std::uint64_t random, std::uint64_t retry_after_s);
 
 // Knows how long servers take to send the first byte, and decides which requests are sent a second
-// time: those without a byte for longer than 95 % of requests need, and than twice the median. At
-// most 5 % of all requests are sent twice.
+// time: those without a byte for longer than 95 % of requests need, plus the median, which is what
+// the second one will take. Sooner it would rarely win, and a busy server would get busier. At most
+// 5 % of all requests are sent twice.
 class Hedging {
  public:
   static constexpr std::uint64_t kLeastNs = 10 * kMs;
@@ -57,8 +58,10 @@ class Hedging {
   std::uint64_t sent_ = 0, hedged_ = 0;
 };
 
-// How many requests may be in flight: starts low, grows while that makes the whole faster, shrinks
-// when the server asks for less.
+// How many requests may be in flight. It climbs: it knows the rate at the current limit, tries a
+// higher one and now and then a lower one, and keeps what is better. Of two that are about equal it
+// keeps the lower one: requests that only wait in line at the server slow down each other. It
+// shrinks when the server refuses more than a few.
 class FlowCap {
  public:
   explicit FlowCap(unsigned most);
@@ -70,13 +73,23 @@ class FlowCap {
   void overloaded(std::uint64_t now_ns);
 
  private:
-  static constexpr double kStart = 16;
-  static constexpr double kGrowth = 1.5;
-  const double most_;
+  enum class Trial { none, more, fewer };
+
+  void judge(double rate);
+  void settle(double limit, double rate);
+  void start_trial();
+
+  const double most_, least_;
   double limit_;
-  double best_rate_ = 0;  // bytes per nanosecond at the limit before
-  std::uint64_t window_began_ns_ = 0, window_bytes_ = 0, window_ended_ = 0, window_full_ = 0;
-  std::uint64_t overloaded_ns_ = 0;
+  Trial trial_ = Trial::none;
+  double known_limit_;     // the one before the trial
+  double known_rate_ = 0;  // work per nanosecond there; 0: unknown
+  bool climbing_ = true;   // no trial of more has failed yet
+  bool fewer_next_ = false;
+  unsigned hold_ = 0, misses_ = 0;  // windows until the next trial; trials that brought nothing
+  std::uint64_t window_began_ns_ = 0, window_work_ = 0, window_ended_ = 0, window_full_ = 0;
+  double refusals_ = 0;  // recent ones; each fades as requests end well
+  std::uint64_t shrunk_ns_ = 0;
 };
 
 }  // namespace lowtide

@@ -43,16 +43,24 @@ Transport::Reactor::~Reactor() {
   curl_.multi_cleanup(multi_);
 }
 
+thread_local const Transport::Reactor* Transport::Reactor::here_ = nullptr;
+
 void Transport::Reactor::submit(HttpRequest& request) {
+  if (here_ == this) {  // inside done(): it is begun before the thread waits again
+    waiting_.push_back(&request);
+    return;
+  }
+  bool first = false;  // else a call before has woken the thread
   {
     const MutexLock lock(mutex_);
     if (!started_) {
       thread_ = start_quiet_thread("a thread for requests", [this] { run(); });
       started_ = true;
     }
+    first = arrived_.empty();
     arrived_.push_back(&request);
   }
-  curl_.multi_wakeup(multi_);
+  if (first) curl_.multi_wakeup(multi_);
 }
 
 TransportCounts Transport::Reactor::counts() const noexcept {
@@ -64,6 +72,7 @@ TransportCounts Transport::Reactor::counts() const noexcept {
 }
 
 void Transport::Reactor::run() noexcept {
+  here_ = this;
   while (accept()) {
     const std::uint64_t now = now_ns();
     resume_due(now);

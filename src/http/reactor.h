@@ -23,7 +23,7 @@ class Transport::Reactor {
   Reactor(const Curl& curl, const TransportOptions& options);
   ~Reactor();
 
-  // Starts the thread if it does not run. Throws IoError, std::bad_alloc.
+  // Starts the thread if it does not run. Throws IoError, std::bad_alloc. Cheap on that thread.
   void submit(HttpRequest& request) LOWTIDE_EXCLUDES(mutex_);
   [[nodiscard]] TransportCounts counts() const noexcept;
 
@@ -55,6 +55,8 @@ class Transport::Reactor {
   bool by_proxy_ = false;  // perhaps: libcurl reads the same variables
   CURLM* const multi_;
   std::thread thread_;  // started under the lock; joined when nobody submits any more
+
+  static thread_local const Reactor* here_;  // the one whose thread this is
 
   Mutex mutex_;
   std::vector<HttpRequest*> arrived_ LOWTIDE_GUARDED_BY(mutex_);

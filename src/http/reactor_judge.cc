@@ -16,6 +16,7 @@ namespace {
 // How often slow and cancelled requests are looked for; more often where servers answer fast.
 constexpr std::uint64_t kPatrolNs = 40 * kMs;
 constexpr std::uint64_t kShortPatrolNs = 5 * kMs;
+constexpr std::uint32_t kTriesWithoutRange = 3;
 
 }  // namespace
 
@@ -36,7 +37,9 @@ void Transport::Reactor::settle(Attempt& attempt, CURLcode code) noexcept {
   release(attempt);
   if (result.ok()) {
     const std::uint64_t now = now_ns();
-    cap_.ended(now, transfer.request->size_bytes, transfers_.size() >= limit());
+    // Answers that come together end one after the other: a line says that the limit is used.
+    const bool full = !waiting_.empty() || transfers_.size() >= limit();
+    cap_.ended(now, transfer.request->size_bytes, full);
     end(transfer, result);
   } else if (transfer.flying()) {
     return;  // the other attempt goes on
@@ -65,6 +68,11 @@ bool Transport::Reactor::follow(Transfer& transfer, const Answer& answer) noexce
 
 bool Transport::Reactor::may_retry(const Transfer& transfer, const HttpResult& result,
                                    std::uint64_t now) const noexcept {
+  // The object was opened with a range, so the server knows them: some answer 200 if they fail
+  // inside.
+  if (result.fault == HttpFault::no_range && !transfer.request->opens) {
+    return transfer.tries < kTriesWithoutRange;
+  }
   if (!is_transient(result)) return false;
   if (!answered_ && transfer.tries >= options_.retry.tries_of_unknown_host &&
       result.fault != HttpFault::stalled) {

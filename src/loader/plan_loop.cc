@@ -134,7 +134,8 @@ void PlanLoop::end(BatchQueue::News news) noexcept {
 // Takes a share of at most this many bytes and looks ahead as far as it allows. False: the share
 // was refused, and nothing changed.
 bool PlanLoop::fit(std::uint64_t most_bytes) {
-  const Room room = plan_room(in_.dataset, in_.order, context_.schedule, most_bytes, most_ahead_);
+  const Room room = plan_room(in_.dataset, in_.order, context_.schedule, most_bytes, most_ahead_,
+                              in_.engine.prospect().far);
   if (!share_.resize(room.elastic_bytes)) return false;
   share_bytes_ = room.elastic_bytes;
   context_.room = room;
@@ -147,7 +148,8 @@ void PlanLoop::grow() {
   const std::uint64_t least_bytes = std::max<std::uint64_t>(1, share_bytes_ / 3 * 4);
   const std::uint64_t most_bytes = share_.most_bytes();
   if (most_bytes < least_bytes) return;
-  const Room room = plan_room(in_.dataset, in_.order, context_.schedule, most_bytes, most_ahead_);
+  const Room room = plan_room(in_.dataset, in_.order, context_.schedule, most_bytes, most_ahead_,
+                              in_.engine.prospect().far);
   if (room.elastic_bytes >= least_bytes) (void)fit(most_bytes);
 }
 

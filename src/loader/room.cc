@@ -16,6 +16,7 @@ namespace {
 // In all batches ahead together: enough to keep a disk busy, with many short or few long reads.
 constexpr std::uint64_t kReadsAhead = 512;
 constexpr std::uint64_t kBytesAhead = 16 * 1024 * 1024;
+constexpr std::uint64_t kFarBytesAhead = 64 * 1024 * 1024;
 constexpr std::uint64_t kMostAhead = 64;
 constexpr std::uint64_t kLeastAhead = 4;
 // What stays free for other loaders of the same array: an eighth up to the first size, at least
@@ -25,6 +26,8 @@ constexpr std::uint64_t kMostSpareBytes = 2 * 1024 * 1024;
 constexpr std::uint64_t kGroupRows = 64 * 1024;  // half of the cached rows that pay off unmerged
 constexpr std::uint64_t kHotSets = 6;        // fewer do not cover the time a thread takes to wake
 constexpr std::uint64_t kSetSamples = 4096;  // the most in one set of reads
+constexpr std::uint64_t kFarSets = 32;       // in a sweep over servers
+constexpr std::uint64_t kLeastFarSet = 64;   // samples of one of them
 constexpr std::uint64_t kMostPlannedReads = 64;  // per sample
 constexpr std::uint64_t kPartSamples = 512;      // enough reads to be worth handing over
 constexpr std::uint64_t kSetSampleBytes = 3 * sizeof(std::uint64_t);  // bookkeeping, in one set
@@ -119,7 +122,7 @@ std::vector<Budget::Entry> least_room(const Dataset& dataset, const Schedule& sc
 }
 
 Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
-               std::uint64_t free_bytes, std::uint64_t most_ahead) {
+               std::uint64_t free_bytes, std::uint64_t most_ahead, bool far) {
   const std::uint64_t rows = batch_rows(schedule);
   const std::uint64_t batch = batch_bytes(dataset, schedule);
   const std::uint64_t spare = std::max(std::min(free_bytes / 8, kSpareBytes),
@@ -129,8 +132,9 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   room.raw_offset_bytes = raw_offset_bytes(dataset, schedule);
   room.set_samples = set_samples(dataset, schedule);
 
+  const std::uint64_t bytes_ahead = far ? kFarBytesAhead : kBytesAhead;
   const std::uint64_t wanted =
-      std::clamp(std::max((kReadsAhead + rows - 1) / rows, (kBytesAhead + batch - 1) / batch),
+      std::clamp(std::max((kReadsAhead + rows - 1) / rows, (bytes_ahead + batch - 1) / batch),
                  kLeastAhead, kMostAhead);
   const std::uint64_t each = batch + room.set_samples * read_bytes(dataset);
   const std::uint64_t affordable = std::max(elastic / (order.sequential() ? 2 : 4) / each,
@@ -142,7 +146,14 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   room.elastic_bytes = room.ahead * each;
 
   const std::uint64_t sweep_read_bytes = kSweepSets * (read_bytes(dataset) + sizeof(std::uint32_t));
+  const std::uint64_t flight =
+      (dataset.as_read() ? batch : rows * dataset.sample_bytes()) + rows * Bins::kSampleBytes;
   std::uint64_t sweep_samples = std::min(kSetSamples, steps * rows);
+  // Many sets per sweep of long samples: most of them must wait for neighbours.
+  if (far) {
+    sweep_samples =
+        std::min(sweep_samples, std::max(kLeastFarSet, elastic / flight * rows / kFarSets));
+  }
   // In a small budget, long plans would take the room of a batch that is longer than usual.
   if (dataset.ragged()) {
     sweep_samples = std::min(sweep_samples, elastic / 4 / (sweep_read_bytes + kSetSampleBytes));
@@ -150,8 +161,6 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   sweep_samples = std::max(room.set_samples, sweep_samples);
   const std::uint64_t plans =
       sweep_samples * sweep_read_bytes + (sweep_samples - room.set_samples) * kSetSampleBytes;
-  const std::uint64_t flight =
-      (dataset.as_read() ? batch : rows * dataset.sample_bytes()) + rows * Bins::kSampleBytes;
   const std::uint64_t beside = plans + (dataset.as_read() ? 0 : room.elastic_bytes);
   const std::uint64_t fit = (elastic - std::min(elastic, beside)) / flight;
   // One that is ready goes to the consumer, who then has two for a moment.
@@ -166,8 +175,9 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
 
   // Small sequential batches are read together, if the plans of longer sets cost little.
   if (order.sequential() && dataset.sample_bytes() > 0) {
+    const std::uint64_t set_bytes = far ? kFarSetBytes : kSetBytes;
     const std::uint64_t set =
-        std::min({kSetBytes / dataset.sample_bytes(), kSetSamples, steps * rows});
+        std::min({set_bytes / dataset.sample_bytes(), kSetSamples, steps * rows});
     const std::uint64_t more = set > room.set_samples ? set - room.set_samples : 0;
     const std::uint64_t extra =
         more * (read_bytes(dataset) * std::max(room.ahead, kSweepSets) + kSetSampleBytes);

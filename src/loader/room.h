@@ -12,8 +12,9 @@
 namespace lowtide {
 
 constexpr std::uint64_t kSetBytes = 1024 * 1024;  // of sequential batches that are read together
-constexpr std::uint64_t kSetReads = 128;          // enough reads to be worth handing over
-constexpr std::uint64_t kSweepSets = 4;           // in flight for a sweep
+constexpr std::uint64_t kFarSetBytes = 16 * 1024 * 1024;  // the same from servers
+constexpr std::uint64_t kSetReads = 128;                  // enough reads to be worth handing over
+constexpr std::uint64_t kSweepSets = 4;                   // in flight for a sweep
 
 struct Room {
   std::uint64_t raw_offset_bytes = 0;  // in a buffer: where samples as read are, if not delivered
@@ -45,8 +46,10 @@ struct Room {
 
 // Spends most of `free_bytes`, which are left after least_room, on looking ahead. Enough batches to
 // keep an engine busy come first. The rest goes to a sweep. A part stays free for other loaders of
-// the same array. Looks at most `most_ahead` batches ahead, if that is not 0.
+// the same array. Looks at most `most_ahead` batches ahead, if that is not 0. Data that is `far`,
+// on a server, needs more on its way.
 [[nodiscard]] Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
-                             std::uint64_t free_bytes, std::uint64_t most_ahead = 0);
+                             std::uint64_t free_bytes, std::uint64_t most_ahead = 0,
+                             bool far = false);
 
 }  // namespace lowtide

@@ -74,8 +74,9 @@ std::uint64_t StraightPlanner::most_together() const {
   // As many as make a set of reads that is worth handing over.
   const std::uint64_t batch_bytes =
       std::max<std::uint64_t>(1, c_.schedule.batch_size * c_.dataset.sample_bytes());
+  const std::uint64_t set_bytes = c_.prospect.far ? kFarSetBytes : kSetBytes;
   const std::uint64_t worth =
-      in_order ? kSetBytes / batch_bytes : kSetReads / c_.schedule.batch_size;
+      in_order ? set_bytes / batch_bytes : kSetReads / c_.schedule.batch_size;
   const std::uint64_t most = c_.prospect.resident ? c_.room.hot_ahead / 3 : c_.room.ahead / 4;
   return std::clamp<std::uint64_t>(worth, 1, std::max<std::uint64_t>(1, most));
 }

@@ -20,6 +20,8 @@ constexpr double kCachedMergeShare = 1.5;
 // many, and so on. A sweep of few batches meets no neighbours, so cached ones should be few; from a
 // disk, the second batch should not take long either.
 constexpr std::uint64_t kHotGrowth = 16;
+// From servers: samples that are on their way meet no more neighbours.
+constexpr std::uint64_t kMostFarSets = 8;
 constexpr std::uint64_t kGrowth = 4;
 
 }  // namespace
@@ -110,7 +112,8 @@ bool SweepPlanner::gives_up() {
 
 bool SweepPlanner::submit() {
   if (bins_.left() == 0) return false;
-  LoaderSet* const set = c_.sets.free();
+  const bool enough = c_.prospect.far && c_.sets.flying() >= kMostFarSets;
+  LoaderSet* const set = enough ? nullptr : c_.sets.free();
   if (set == nullptr) return false;
   cut(set);
   ++swept_;
@@ -143,6 +146,10 @@ bool SweepPlanner::plan(const BatchQueue::News& news) {
   if (parts_ > 1 && !bins_.at_start()) return false;
   if (flying_ == 0) {
     most_ = std::min(limit, most_ * (c_.prospect.resident ? kHotGrowth : kGrowth) + (most_ == 0));
+    // Where all neighbours merge, a sweep fetches everything, however many batches fly.
+    if (c_.prospect.far && most_ > 1 &&
+        c_.merge_share() * static_cast<double>(most_) >= static_cast<double>(c_.room.sweep))
+      most_ = limit;
     swept_ = 0;
   }
   if (most_ < limit && swept_ > 0) return false;

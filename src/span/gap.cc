@@ -1,6 +1,7 @@
 #include "span/gap.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/clock.h"
 
@@ -12,6 +13,7 @@ constexpr std::uint32_t kLeastObservations = 8;
 constexpr double kLeastDeterminant =
     1e-3;                      // of the scaled equations; below this the sets were too similar
 constexpr double kStep = 0.2;  // how far to move towards the new estimate
+constexpr double kWideStep = 0.1;
 
 // Of a WholeModel.
 constexpr std::uint32_t kOtherTurn = 32;
@@ -28,6 +30,10 @@ double moved(double average, double seen) {
 
 std::uint32_t GapModel::next() {
   ++turn_;
+  if (bounds_.wide) {
+    const std::uint32_t tried[] = {best_bytes_ / 2, best_bytes_, best_bytes_ * 2, best_bytes_};
+    return std::clamp(tried[turn_ % 4], bounds_.least_bytes, bounds_.most_bytes);
+  }
   return turn_ % 2 == 0 ? best_bytes_ / 4 * 3 : best_bytes_ / 4 * 5;
 }
 
@@ -51,10 +57,21 @@ void GapModel::observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_
       (requests_busy_ * bytes_bytes_ - bytes_busy_ * requests_bytes_) / determinant;
   const double byte_ns =
       (bytes_busy_ * requests_requests_ - requests_busy_ * requests_bytes_) / determinant;
-  if (request_ns <= 0 || byte_ns <= 0) return;
-  const double estimate = std::clamp(request_ns / byte_ns, static_cast<double>(bounds_.least_bytes),
+  if (request_ns > 0 && byte_ns > 0) {
+    move_to(request_ns / byte_ns);
+  } else if (bounds_.wide && (request_ns > 0 || byte_ns > 0)) {
+    // One of them cannot be told from 0. To leave that out would favour the other side.
+    move_to(request_ns > 0 ? bounds_.most_bytes : bounds_.least_bytes);
+  }
+}
+
+void GapModel::move_to(double estimate_bytes) {
+  const double estimate = std::clamp(estimate_bytes, static_cast<double>(bounds_.least_bytes),
                                      static_cast<double>(bounds_.most_bytes));
-  best_bytes_ = static_cast<std::uint32_t>((1 - kStep) * best_bytes_ + kStep * estimate);
+  const double best = best_bytes_;
+  best_bytes_ =
+      static_cast<std::uint32_t>(bounds_.wide ? best * std::pow(estimate / best, kWideStep)
+                                              : (1 - kStep) * best + kStep * estimate);
 }
 
 bool WholeModel::worth(std::uint64_t distance_bytes) {

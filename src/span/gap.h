@@ -17,6 +17,10 @@ struct GapBounds {
   std::uint32_t least_bytes = 4 * 1024;
   std::uint32_t most_bytes = 128 * 1024;
   std::uint64_t least_requests = 256;  // sets with fewer are mostly latency: they do not count
+  // Costs that may be anything from a tenth to ten times what was assumed: gaps of half and of
+  // twice the best are tried, and the best moves by ratio. Else a quarter less and more, and by
+  // difference.
+  bool wide = false;
 };
 inline constexpr GapBounds kDiskGap{};
 // A request to a server takes milliseconds, in which many bytes arrive. The start is 100 ms at
@@ -24,7 +28,8 @@ inline constexpr GapBounds kDiskGap{};
 inline constexpr GapBounds kRemoteGap{.start_bytes = 256 * 1024,
                                       .least_bytes = 4 * 1024,
                                       .most_bytes = 4 * 1024 * 1024,
-                                      .least_requests = 16};
+                                      .least_requests = 16,
+                                      .wide = true};
 
 class GapModel {
  public:
@@ -35,8 +40,8 @@ class GapModel {
   explicit GapModel(const GapBounds& bounds = kDiskGap)
       : bounds_(bounds), best_bytes_(bounds.start_bytes) {}
 
-  // The gap for the next set: alternately a little less and a little more than the best one known,
-  // because two costs cannot be fitted to requests that are all alike.
+  // The gap for the next set: alternately less and more than the best one known, because two costs
+  // cannot be fitted to requests that are all alike.
   [[nodiscard]] std::uint32_t next();
   [[nodiscard]] std::uint32_t best() const { return best_bytes_; }
 
@@ -44,6 +49,8 @@ class GapModel {
   void observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_t busy_ns);
 
  private:
+  void move_to(double estimate_bytes);
+
   const GapBounds bounds_;
   // Sums of the normal equations of busy_ns = request_ns * requests + byte_ns * bytes.
   double requests_requests_ = 0, requests_bytes_ = 0, bytes_bytes_ = 0;

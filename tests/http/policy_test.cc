@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -86,14 +87,45 @@ TEST(FlowCap, GrowsWhileTheRateGrows) {
   EXPECT_EQ(cap.limit(), 128U);
 }
 
-TEST(FlowCap, StaysWhereMoreInFlightIsNotFaster) {
+TEST(FlowCap, KeepsFewWhereMoreInFlightIsNotFaster) {
   FlowCap cap(128);
   std::uint64_t now = 1;
-  for (int i = 0; i < 5000; ++i) {
+  unsigned most = 0;
+  for (int i = 0; i < 20'000; ++i) {
     now += kMs;  // one line, as fast as it gets
     cap.ended(now, 65536, true);
+    if (i > 1000) most = std::max(most, cap.limit());
   }
-  EXPECT_LE(cap.limit(), 32U);
+  EXPECT_LE(most, 32U);
+  EXPECT_LE(cap.limit(), 8U);
+  EXPECT_GE(cap.limit(), 4U);
+}
+
+TEST(FlowCap, FindsTheLeastThatIsFast) {
+  FlowCap cap(128);
+  std::uint64_t now = 1, at_40 = 0, all = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    now += std::max(20 * kMs / cap.limit(), kMs / 2);  // 20 ms of latency, 2000 requests a second
+    cap.ended(now, 65536, true);
+    if (i > 5000) {
+      ++all;
+      at_40 += cap.limit() >= 30 && cap.limit() <= 64;
+    }
+  }
+  EXPECT_GT(at_40, all * 8 / 10);
+}
+
+TEST(FlowCap, IsNotLedByLongerRanges) {
+  FlowCap cap(128);
+  std::uint64_t now = 1;
+  unsigned most = 0;
+  for (unsigned i = 0; i < 20'000; ++i) {
+    const std::uint64_t bytes = i / 100 % 2 == 0 ? 64 * 1024 : 80 * 1024;
+    now += kMs * (bytes + 256 * 1024) / (256 * 1024);
+    cap.ended(now, bytes, true);
+    if (i > 1000) most = std::max(most, cap.limit());
+  }
+  EXPECT_LE(most, 32U);
 }
 
 TEST(FlowCap, DoesNotGrowForACallerWhoSendsLittle) {
@@ -104,17 +136,30 @@ TEST(FlowCap, DoesNotGrowForACallerWhoSendsLittle) {
   EXPECT_EQ(cap.limit(), start);
 }
 
-TEST(FlowCap, ShrinksOncePerRefusalAndNeverBelowOne) {
+TEST(FlowCap, ShrinksOnceForRefusalsThatComeTogetherAndNeverBelowOne) {
   FlowCap cap(128);
   const unsigned start = cap.limit();
-  cap.overloaded(1000 * kMs);
+  for (int i = 0; i < 5; ++i) cap.overloaded(1000 * kMs);
   const unsigned once = cap.limit();
   EXPECT_LT(once, start);
   for (int i = 0; i < 100; ++i) cap.overloaded(1001 * kMs);
   EXPECT_EQ(cap.limit(), once) << "requests that were refused together";
-  for (std::uint64_t i = 2; i < 100; ++i) cap.overloaded(i * 1000 * kMs);
+  for (std::uint64_t i = 2; i < 300; ++i) cap.overloaded(i * 1000 * kMs);
   EXPECT_EQ(cap.limit(), 1U);
   EXPECT_EQ(FlowCap(1).limit(), 1U);
+}
+
+TEST(FlowCap, IgnoresARefusalNowAndThen) {
+  FlowCap cap(128);
+  std::uint64_t now = 1;
+  for (int i = 0; i < 20'000; ++i) {
+    now += 100 * kMs / cap.limit();
+    cap.ended(now, 65536, true);
+    if (i % 100 == 0) cap.overloaded(now);
+    if (i > 2000) {
+      EXPECT_GE(cap.limit(), 80U);
+    }
+  }
 }
 
 TEST(Redirect, ResolvesEveryKindOfLocation) {

@@ -152,6 +152,15 @@ TEST_F(TransportFaults, AreAnswersOtherThanTheRange) {
   EXPECT_EQ(requests_.size(), 1U) << "none of it is tried again";
 }
 
+TEST_F(TransportFaults, OfAServerThatForgetsTheRangeNowAndThenAreTriedAgain) {
+  const HttpResult result = fetch([&](const ServedRequest& request) {
+    if (request.number < 1) return ServedAnswer{.status = 200, .body = "volume not found"};
+    return whole_answer(request, held_);
+  });
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(requests_.size(), 2U);
+}
+
 TEST_F(TransportFaults, OfAServerThatLiesAboutTheLengthEndAsABrokenConnection) {
   TransportOptions options = quick();
   options.retry.patience_ns = 60 * kMs;
@@ -244,6 +253,24 @@ TEST_F(TransportFaults, LowerTheNumberInFlight) {
   }
   for (const auto& one : all) EXPECT_TRUE(one->wait().ok());
   EXPECT_LT(transport.counts().limit, before);
+}
+
+TEST_F(TransportFaults, AreNeededToLowerItNotAnswersThatComeTogether) {
+  HttpServer server([&](const ServedRequest& request) {
+    ServedAnswer answer = whole_answer(request, held_);
+    answer.delay = std::chrono::milliseconds(20);
+    return answer;
+  });
+  Transport transport(quick(64));
+  const std::uint64_t before = transport.counts().limit;
+  const auto object = remote_at(server.url("/o"));
+  std::vector<std::unique_ptr<Fetched>> all;
+  for (std::uint64_t i = 0; i < 199; ++i) {
+    all.push_back(std::make_unique<Fetched>(object, i * 1000, 1000, kSize));
+    transport.submit(*all.back());
+  }
+  for (const auto& one : all) EXPECT_TRUE(one->wait().ok());
+  EXPECT_GT(transport.counts().limit, before) << "the server answers any number after 20 ms";
 }
 
 }  // namespace

@@ -36,6 +36,21 @@ TEST(Room, IsNeverMoreThanIsFree) {
   }
 }
 
+TEST(Room, ForDataOnServersHasManySetsPerSweepAndLongOnesInOrder) {
+  const auto order = make_shuffle(kMany, 5);
+  const Rows rows = rows_of(false, kMany, 16 * 1024);  // 64 KiB each
+  const Schedule schedule{.size = kMany, .batch_size = 64};
+  const Room near = plan_room(rows, *order, schedule, 256 * kMiB);
+  const Room far = plan_room(rows, *order, schedule, 256 * kMiB, 0, /*far=*/true);
+  EXPECT_GE(far.sweep * 64 / far.set_samples, 16U);
+  EXPECT_LT(near.sweep * 64 / near.set_samples, 2U);
+  EXPECT_LE(far.elastic_bytes, 256 * kMiB);
+  const auto in_order = make_sequential(kMany);
+  const Room scan = plan_room(rows, *in_order, schedule, 256 * kMiB, 0, /*far=*/true);
+  EXPECT_EQ(scan.set_samples * 64 * 1024, kFarSetBytes);
+  EXPECT_GE(scan.ahead * 64 * 64 * 1024, 4 * kFarSetBytes);
+}
+
 TEST(Room, IsAllForOneSweepWhereBatchesAreDeliveredAsTheyAreRead) {
   const Room room = room_for(162, 4096, true, 512 * kMiB);
   EXPECT_GT(room.sweep * 4096 * 162 * 4, 460 * kMiB);

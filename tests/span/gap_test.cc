@@ -62,6 +62,30 @@ TEST(GapModel, FollowsADiskThatChanges) {
   EXPECT_LT(model.best(), 20'000U);
 }
 
+// Rows of 64 KiB, 330 KB apart, from a server.
+void run_far(GapModel& model, FakeDisk server, int sets) {
+  constexpr double kReads = 128, kRowBytes = 65'536, kSpacingBytes = 330'000;
+  for (int i = 0; i < sets; ++i) {
+    const double gap = model.next();
+    const double merged = 1 - std::exp(-gap / kSpacingBytes);
+    const auto requests = static_cast<std::uint64_t>(kReads * (1 - merged)) + 16;
+    const auto bytes = static_cast<std::uint64_t>(kReads * (kRowBytes + merged * gap / 2));
+    model.observe(requests, bytes, server.busy_ns(requests, bytes));
+  }
+}
+
+TEST(GapModel, FindsTheGapOfAServerThroughMuchNoise) {
+  for (const double gap_bytes : {32'000.0, 128'000.0, 512'000.0, 2'000'000.0}) {
+    GapModel exact(kRemoteGap);
+    run_far(exact, {.request_ns = 500'000, .byte_ns = 500'000 / gap_bytes, .noise = 0}, 300);
+    EXPECT_NEAR(exact.best(), gap_bytes, 0.1 * gap_bytes);
+    GapModel noisy(kRemoteGap);
+    run_far(noisy, {.request_ns = 500'000, .byte_ns = 500'000 / gap_bytes, .noise = 0.2}, 500);
+    EXPECT_GT(noisy.best(), gap_bytes / 4);
+    EXPECT_LT(noisy.best(), gap_bytes * 4);
+  }
+}
+
 TEST(GapModel, StaysWithinItsBounds) {
   GapModel cheap_bytes, cheap_requests;
   run(cheap_bytes, {.request_ns = 1'000'000, .byte_ns = 0.01, .noise = 0}, 200);

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     AnyArray = npt.NDArray[Any]
 
-# One call of the core reads at most this much: about a tenth of a second on a slow disk.
-PIECE_BYTES = 16 << 20
+# One call of the core reads at most this much. Ctrl-C ends a call that waits, so this may be long.
+# It must not be short: the next call begins when all has arrived, and servers wait till then.
+PIECE_BYTES = 64 << 20
 PIECE_ROWS = 1 << 16
 # The core does not count this buffer; it is small enough for the fixed margin of the budget.
 SCRATCH_BYTES = 8 << 20
