@@ -121,6 +121,10 @@ class Plan {
   // of a check never is. Throws IoError.
   [[nodiscard]] bool done(std::size_t stage, std::size_t task) const;
   // Every task of the stages before it is done.
+  // Whether this very plan, here or in another process, has made what is at the destination, and
+  // nobody has changed it since. False, too, if the file system cannot keep extended attributes:
+  // that is where the files of a result say so. Throws IoError.
+  [[nodiscard]] bool made() const;
   [[nodiscard]] bool ready(std::size_t stage) const;
 
   // Runs one task unless it is done, on this thread (and those that read), with memory_bytes().
@@ -160,9 +164,9 @@ class Plan {
 
 // All of these read headers, indexes and a few samples, and write nothing. They throw
 // std::invalid_argument for a wrong option and for too little memory, with what would be enough;
-// IoError(EEXIST) if the destination exists and `overwrite` is not set; IoError if it is a folder
-// where a file is due or the reverse, if it is a file of the source, or if one cannot write there;
-// and what opening the source throws.
+// IoError(EEXIST) if the destination exists, `overwrite` is not set and Plan::made() is false (if
+// it is true, all tasks are done); IoError if it is a folder where a file is due or the reverse, if
+// it is a file of the source, or if one cannot write there; and what opening the source throws.
 
 // Position p of the result holds unit order(p) of the source, in the order of
 // Array::batches({.order = shuffle, .seed = seed, .epoch = 0}). Documents come out in the format of

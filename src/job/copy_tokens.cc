@@ -34,7 +34,9 @@ class FileSink final : public TokenSink {
       : type_(type),
         writer_(copy.destination.path, {.format = copy.format,
                                         .dtype = copy.dtype.descr(),
-                                        .memory_bytes = sizes.token_writer_bytes}) {}
+                                        .memory_bytes = sizes.token_writer_bytes}) {
+    writer_.sign(copy.job);
+  }
   void append(TokenBytes tokens, bool more) override {
     writer_.append(type_, tokens.data(), tokens.size() / token_bytes(type_), more);
   }
@@ -55,7 +57,9 @@ class ArraySink final : public TokenSink {
         to_(token_type(copy.dtype).value()),
         stored_(sizes.output_bytes),
         output_(copy.destination.path, copy.dtype, copy.shape, sizes.output_bytes,
-                sizes.dirty_chunk_bytes, has_header(copy.format)) {}
+                sizes.dirty_chunk_bytes, has_header(copy.format)) {
+    output_.sign(copy.job);
+  }
   void append(TokenBytes tokens, bool more) override {
     const std::uint64_t most = stored_.size() / token_bytes(to_);
     for (std::uint64_t left = tokens.size() / token_bytes(type_); left > 0;) {
@@ -206,6 +210,7 @@ void copy_tokens(const Copy& copy, const CopyMemory& sizes, Watch& watch) {
       copy_document(&blocks, blocks.size(), sink.get());
     }
     check_same(source, copy.stamps[i]);
+  output.sign(copy.job);
   }
   sink->publish(copy.destination);
 }

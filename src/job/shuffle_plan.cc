@@ -231,7 +231,9 @@ Plan plan_shuffle(const JobSource& given, const std::string& path, const Shuffle
   facts.add("bucket_units", shuffle.buckets.bucket_units);
   facts.add("suffix", std::string(documents ? token_suffix(format) : array_suffix()));
   facts.add("format", format);
-  return Plan(std::make_shared<ShufflePlan>(std::move(facts), destination));
+  auto plan = std::make_shared<ShufflePlan>(std::move(facts), destination);
+  plan->require_free();
+  return Plan(std::move(plan));
 }
 
 }  // namespace lowtide
