@@ -26,8 +26,9 @@ class Task:
 
 def _work(task: Task) -> dict[str, Any]:
     from writing_methods import WRITERS
+    from writing_peers import PEERS
 
-    method = WRITERS[task.reader](task)
+    method = (WRITERS | PEERS)[task.reader](task)
     meter = worker.Meter()
     meter.ready()
     meter.start()
