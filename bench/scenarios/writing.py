@@ -95,31 +95,33 @@ class Bench(rounds.Bench):
             return self._told.shufflers
         return self._told.readers if method.reader.startswith("megatron") else sys.executable
 
-    def run(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
+    def _task(self, method: Method, folder: str, group: str) -> writing_worker.Task:
         kind = method.key.partition("-")[0]
-        source = self._sources.get(kind, "")
+        return writing_worker.Task(
+            reader=method.reader,
+            path=os.path.join(folder, "out.bin" if kind in ("tokens", "lists") else "out.npy"),
+            source=self._sources.get(kind, ""),
+            rows=self._told.rows * (SHUFFLED_TIMES if kind == "shuffle" else 1),
+            documents=self._told.documents,
+            group=group,
+            **{"memory": f"{MEMORY_MIB}MiB", **method.options},
+        )
+
+    def run(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
+        source = self._sources.get(method.key.partition("-")[0], "")
         if source:
             for path in [source, *writing_peers.files(source)]:
                 residency.evict(path)
         folder = tempfile.mkdtemp(dir=self.path)
-        task = writing_worker.Task(
-            reader=method.reader,
-            path=os.path.join(folder, "out.bin" if "tok" in method.key or "lists" in method.key
-                              else "out.npy"),
-            source=source,
-            rows=self._told.rows * (SHUFFLED_TIMES if kind == "shuffle" else 1),
-            documents=self._told.documents,
-            **{"memory": f"{MEMORY_MIB}MiB", **method.options},
-        )  # fmt: skip
         try:
             with ExitStack() as stack:
                 if self.no_cgroup is None:
                     group = stack.enter_context(MemoryGroup(self.cgroup_bytes))
+                task = self._task(method, folder, group.folder if group else "")
                 outcome = worker.run(
                     task, group, SAMPLE_S,
                     program=writing_worker.__file__, python=self._python(method),
                 )  # fmt: skip
-                peak = group.peak_bytes() if group else None
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             os.sync()  # what one method left to the kernel must not slow down the next
@@ -127,7 +129,7 @@ class Bench(rounds.Bench):
             return {"error": outcome.reason.replace(self.path, "DIR").replace("ValueError: ", "")}
         found = outcome.found
         found.pop("after")
-        found |= {"growth": outcome.growth("anon", "file"), "group_peak": peak}
+        found["growth"] = outcome.growth("anon", "file")
         if method.reader in writing_peers.PEERS:  # most of the work is done by other processes
             for name in ("user_s", "system_s", "growth"):
                 found.pop(name)
