@@ -42,6 +42,10 @@ std::size_t tasks_done(const Plan& plan, std::size_t stage) {
   return done;
 }
 
+std::string tasks_text(std::size_t tasks) {
+  return grouped(tasks) + (tasks == 1 ? " task" : " tasks");
+}
+
 std::string stages_text(const Plan& plan) {
   std::string text;
   for (std::size_t stage = 0; stage < plan.stages(); ++stage) {
@@ -56,6 +60,10 @@ void begin_json(JsonWriter* json, const Plan& plan) {
       .field("verb", plan.verb())
       .field("destination", plan.destination())
       .field("memory", plan.memory_bytes());
+}
+
+std::string speed_text(std::uint64_t bytes, double seconds) {
+  return " in " + format_fixed(seconds, 2) + " s (" + rate_text(bytes, seconds) + ")";
 }
 
 // One stage after the other. What a plan still has to do is found out by looking at the disk.
@@ -99,7 +107,7 @@ class Watch {
     stage_ = at.stage;
     for (; told_ < at.tasks_done; ++told_) {
       print_error("lowtide " + verb_of(plan_) + ": " + std::string(plan_.stage_name(at.stage)) +
-                  ": " + grouped(told_ + 1) + " of " + grouped(at.tasks) + " tasks done, " +
+                  ": " + grouped(told_ + 1) + " of " + tasks_text(at.tasks) + " done, " +
                   format_bytes(at.done_bytes) + " of " + format_bytes(at.total_bytes) + ", " +
                   rate_text(at.done_bytes, seconds_since(start_)) + "\n");
     }
@@ -122,7 +130,8 @@ void run_or_fail(const Work& work) {
   }
 }
 
-int run_all(const Plan& plan, bool as_json) {
+int run_all(const Plan& plan, const JobWords& words) {
+  const bool was_done = !words.overwrite && plan.made();
   const StopSignals stop;
   const Clock::time_point start = Clock::now();
   try {
@@ -135,16 +144,16 @@ int run_all(const Plan& plan, bool as_json) {
   }
   const double seconds = seconds_since(start);
   const std::uint64_t bytes = stage_bytes(plan, plan.stages() - 1);
-  if (as_json) {
+  if (words.source.json) {
     JsonWriter json;
     begin_json(&json, plan);
-    json.field("bytes", bytes).field("seconds", seconds).end_object();
+    json.field("was_done", was_done).field("bytes", bytes).field("seconds", seconds).end_object();
     print(json.text() + "\n");
     return kDone;
   }
   Fields fields;
-  fields.add("data", format_bytes(bytes) + " in " + format_fixed(seconds, 2) + " s (" +
-                         rate_text(bytes, seconds) + ")");
+  fields.add("data", format_bytes(bytes) + (was_done ? ", was done already: this job made it before"
+                                                     : speed_text(bytes, seconds)));
   fields.add("memory", format_bytes(plan.memory_bytes()));
   fields.add("tasks", stages_text(plan));
   print(paint(shown(plan.destination()), Tone::bold) + "\n" + fields.text());
@@ -186,8 +195,9 @@ void require_ready(const Plan& plan, std::size_t stage) {
     const std::size_t done = tasks_done(plan, before), tasks = plan.tasks(before);
     if (done == tasks) continue;
     throw std::runtime_error("stage " + std::string(plan.stage_name(stage)) +
-                             " is not ready: " + grouped(tasks - done) + " of " + grouped(tasks) +
-                             " tasks of " + std::string(plan.stage_name(before)) + " are not done");
+                             " is not ready: " + grouped(tasks - done) + " of " +
+                             tasks_text(tasks) + " of " + std::string(plan.stage_name(before)) +
+                             (tasks - done == 1 ? " is not done" : " are not done"));
   }
 }
 
@@ -195,18 +205,22 @@ int run_one(const Plan& plan, const JobWords& words) {
   const std::size_t stage = stage_of(plan, words.stage);
   const std::size_t task = task_of(plan, stage, words.task);
   const std::uint64_t bytes = plan.task_bytes(stage, task);
-  const bool was_done = plan.done(stage, task);
+  // Once the result has its name, a task that is started again has nothing to do, even if it may
+  // overwrite: it would only begin the job anew.
+  const bool made = plan.made();
+  const bool was_done = made || plan.done(stage, task);
   if (!was_done) require_ready(plan, stage);
   const StopSignals stop;
   const Clock::time_point start = Clock::now();
   try {
     Progress bar(verb_of(plan));
-    run_or_fail([&] {
-      plan.run_task(stage, task, [&](std::uint64_t done_bytes) {
-        bar.show(done_bytes, bytes);
-        if (stop.came()) throw Stopped{done_bytes, bytes};
+    if (!made)
+      run_or_fail([&] {
+        plan.run_task(stage, task, [&](std::uint64_t done_bytes) {
+          bar.show(done_bytes, bytes);
+          if (stop.came()) throw Stopped{done_bytes, bytes};
+        });
       });
-    });
   } catch (const Stopped& at) {
     tell(verb_of(plan), "stopped after " + format_bytes(at.done_bytes) + " of " +
                             format_bytes(at.all_bytes) + " of this task: it left nothing");
@@ -223,9 +237,10 @@ int run_one(const Plan& plan, const JobWords& words) {
     print(json.text() + "\n");
     return kDone;
   }
-  const std::string about = was_done ? "was done already"
-                                     : format_bytes(bytes) + " in " + format_fixed(seconds, 2) +
-                                           " s (" + rate_text(bytes, seconds) + ")";
+  const std::string about =
+      made       ? "was done already: the result is there, " + shown(plan.destination())
+      : was_done ? "was done already"
+                 : format_bytes(bytes) + speed_text(bytes, seconds);
   print(name + " " + std::to_string(task) + "/" + std::to_string(plan.tasks(stage)) + "  " + about +
         "\n");
   return kDone;
@@ -238,6 +253,10 @@ Plan planned(const JobWords& words, const std::function<Plan()>& make_plan) {
   } catch (const IoError& error) {
     const bool of_output = error.path.ends_with(words.output);
     if (of_output && error.err == ENOENT) throw std::invalid_argument(error.what());
+    if (error.err == EEXIST && !words.task.empty()) {
+      throw std::runtime_error(std::string(error.what()) +
+                               "; if another task of this job has made it, nothing is left to do");
+    }
     throw;
   }
 }
@@ -249,7 +268,7 @@ int run_job(const JobWords& words, const std::function<Plan()>& make_plan) {
   if (words.plan) return show_plan(plan, words.source.json);
   if (!words.task.empty()) return run_one(plan, words);
   if (!words.stage.empty()) throw std::invalid_argument("--stage needs --task K/N");
-  return run_all(plan, words.source.json);
+  return run_all(plan, words);
 }
 
 }  // namespace lowtide::cli

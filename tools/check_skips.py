@@ -141,6 +141,7 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"keeps its cache|keeps pages|page cache of this file", disk, "temporary files not on a disk"),
     (r"tmpfs|no O_DIRECT|no direct I/O", disk, "temporary files not on a disk"),
     (r"notes no access|no file of 256 GiB", disk, "temporary files not on a disk"),
+    (r"no extended attributes", disk, "temporary files not on a disk"),
     (r"VmHWM cannot be reset", clear_refs, "no peak of a process"),
     (r"cannot be mounted", mounts, "no mounts"),
     (r"pages cannot be locked|mlock", root, "no locked pages"),

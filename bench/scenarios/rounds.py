@@ -76,7 +76,9 @@ class Bench:
 
     def rounds(self, chosen: list[Method], rounds: int) -> None:
         started_s = time.monotonic()
-        for number in range(rounds):
+        before = max((len(found) for found in self.found.values()), default=0)
+        rounds += before
+        for number in range(before, rounds):
             for work in ("hot", "first", "cold"):
                 turn = [method for method in chosen if method.work == work]
                 shift = number * 3 % max(1, len(turn))  # varies which method precedes which
@@ -167,14 +169,29 @@ def machine_facts(path: str) -> dict[str, Any]:
     return facts
 
 
+_HIDDEN = {"--data": "DIR", "--out": "DIR", "--readers": "PYTHON", "--shufflers": "PYTHON"}
+
+
 def command(name: str, argv: list[str]) -> str:
     """Returns the command as it was given, without the folders of this machine."""
     clean = []
     for before, word in zip(["", *argv], argv):
         option, equals, _ = word.partition("=")
-        hidden = f"{option}=DIR" if equals and option in ("--data", "--out") else word
-        clean.append("DIR" if before in ("--data", "--out") else hidden)
+        hidden = f"{option}={_HIDDEN[option]}" if equals and option in _HIDDEN else word
+        clean.append(_HIDDEN.get(before, hidden))
     return " ".join([f"./dev bench {name}", *clean])
+
+
+def earlier(out: str, facts: dict[str, Any]) -> report.Rounds:
+    """The rounds in a result file, if there is one. Another commit or machine ends the program."""
+    if not Path(out).exists():
+        return {}
+    result = json.loads(Path(out).read_text(encoding="utf-8"))
+    for name in ("commit", "cpu", "kernel"):
+        if result["facts"].get(name) != facts.get(name):
+            sys.exit(f"--more: {out} has another {name}: {result['facts'].get(name)}")
+    found: report.Rounds = result["rounds"]
+    return found
 
 
 def write_result(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import worker
@@ -20,20 +21,31 @@ class Task:
     rows: int
     documents: int
     memory: str
+    group: str = ""  # the folder of its memory group
     seconds: float = 600.0
     forbid_io_uring: bool = False
 
 
+def _peak_bytes(group: str) -> int | None:
+    for name in ("memory.max_usage_in_bytes", "memory.peak"):
+        try:
+            return int(Path(group, name).read_text(encoding="ascii"))
+        except OSError:
+            continue
+    return None
+
+
 def _work(task: Task) -> dict[str, Any]:
     from writing_methods import WRITERS
+    from writing_peers import PEERS
 
-    method = WRITERS[task.reader](task)
+    method = (WRITERS | PEERS)[task.reader](task)
     meter = worker.Meter()
     meter.ready()
     meter.start()
     size_bytes = method.write()
-    found = meter.stop()
-    method.check()
+    found = meter.stop() | {"group_peak": _peak_bytes(task.group)}
+    method.check()  # which may read a lot
     return {"bytes": size_bytes, **found}
 
 

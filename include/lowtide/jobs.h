@@ -48,7 +48,8 @@ struct JobSource {
 };
 
 // What is shuffled as a whole: a row of an array (or a ragged row); a document of tokens, if the
-// format records them; a window, block_size + 1 tokens from token k * block_size on.
+// format records them or `eot` is given; a window, block_size + 1 tokens from token k * block_size
+// on.
 enum class Unit { row, document, window };
 // The enumerator's name, and back; std::invalid_argument lists the words.
 [[nodiscard]] std::string_view unit_word(Unit unit);
@@ -120,6 +121,10 @@ class Plan {
   // Whether its output is there. Once the destination has the result, all tasks are done. The task
   // of a check never is. Throws IoError.
   [[nodiscard]] bool done(std::size_t stage, std::size_t task) const;
+  // Whether this very plan, here or in another process, has made what is at the destination, and
+  // nobody has changed it since. False, too, if the file system cannot keep extended attributes:
+  // that is where the files of a result say so. Throws IoError.
+  [[nodiscard]] bool made() const;
   // Every task of the stages before it is done.
   [[nodiscard]] bool ready(std::size_t stage) const;
 
@@ -158,16 +163,17 @@ class Plan {
   std::shared_ptr<const Impl> impl_;
 };
 
-// All of these read headers, indexes and a few samples, and write nothing. They throw
+// All of these read headers, indexes and a few samples, and write nothing. Only a shuffle of
+// documents that nothing but `eot` separates reads all tokens, to find them. They throw
 // std::invalid_argument for a wrong option and for too little memory, with what would be enough;
-// IoError(EEXIST) if the destination exists and `overwrite` is not set; IoError if it is a folder
-// where a file is due or the reverse, if it is a file of the source, or if one cannot write there;
-// and what opening the source throws.
+// IoError(EEXIST) if the destination exists, `overwrite` is not set and Plan::made() is false (if
+// it is true, all tasks are done); IoError if it is a folder where a file is due or the reverse, if
+// it is a file of the source, or if one cannot write there; and what opening the source throws.
 
 // Position p of the result holds unit order(p) of the source, in the order of
 // Array::batches({.order = shuffle, .seed = seed, .epoch = 0}). Documents come out in the format of
-// the source, one sequence each; windows as rows of a .npy file in the stored dtype. More shards
-// than units: std::invalid_argument.
+// the source, one sequence each, with the token that separates them, if there is one; windows as
+// rows of a .npy file in the stored dtype. More shards than units: std::invalid_argument.
 [[nodiscard]] Plan plan_shuffle(const JobSource& source, const std::string& destination,
                                 const ShuffleOptions& options);
 

@@ -22,6 +22,8 @@ class ArrayOutput {
   ArrayOutput(const std::string& path, const DType& dtype, const std::vector<std::uint64_t>& shape,
               std::uint64_t buffer_bytes, std::uint64_t dirty_chunk_bytes, bool header = true);
 
+  // As PublishedFile::sign.
+  void sign(std::uint64_t job) { file_.sign(job); }
   void append(std::span<const std::byte> bytes) { output_.append(bytes); }
   // What was appended is durable, but has no name.
   void sync();

@@ -28,6 +28,7 @@ struct Copy {
   std::vector<std::uint64_t> shape;  // of an array
   std::uint64_t total_bytes = 0;     // of the sources
   Destination destination;
+  std::uint64_t job = 0;  // as PublishedFile::sign
 };
 
 // How the memory of a copy is divided.

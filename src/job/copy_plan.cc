@@ -100,6 +100,7 @@ class CopyPlan final : public Plan::Impl {
       copy_.shape.push_back(parse_number("axis", axis));
     copy_.total_bytes = facts.number("total_bytes");
     copy_.destination = folder.destination();
+    copy_.job = folder.hash();
     stages = {{verb, 1}};
   }
 
@@ -147,10 +148,7 @@ class CopyPlanner {
     copy.destination.add_to(&facts);
     facts.add("result.bytes", result_bytes);
     auto plan = std::make_shared<CopyPlan>(std::move(facts), copy.destination);
-    for (const std::string& output : plan->outputs(0, 0)) {
-      if (!overwrite && stamp_of(output))
-        throw IoError(EEXIST, "create", output, std::nullopt, "overwrite replaces it");
-    }
+    plan->require_free();
     return Plan(std::move(plan));
   }
 

@@ -131,6 +131,8 @@ void copy_sequences(const Copy& copy, const CopyMemory& sizes, Watch& watch) {
   recover_pair(target.data_path, target.index_path);
   PublishedFile data(target.data_path, PublishedFile::Start::anew, sizes.dirty_chunk_bytes);
   PublishedFile index(target.index_path, PublishedFile::Start::anew, sizes.dirty_chunk_bytes);
+  data.sign(copy.job);
+  index.sign(copy.job);
   const Memory data_buffer(sizes.block_bytes, /*prefault=*/false, "write buffers");
   const Memory index_buffer(sizes.output_bytes, /*prefault=*/false, "write buffers");
   SequentialOutput data_output(data, data_buffer.bytes());

@@ -5,9 +5,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "format/tokens.h"
 #include "job/array_output.h"
 #include "job/copy.h"
+#include "job/cuts.h"
 #include "os/memory.h"
 #include "writer/store_tokens.h"
 #include "writer/token_writer.h"
@@ -34,7 +34,9 @@ class FileSink final : public TokenSink {
       : type_(type),
         writer_(copy.destination.path, {.format = copy.format,
                                         .dtype = copy.dtype.descr(),
-                                        .memory_bytes = sizes.token_writer_bytes}) {}
+                                        .memory_bytes = sizes.token_writer_bytes}) {
+    writer_.sign(copy.job);
+  }
   void append(TokenBytes tokens, bool more) override {
     writer_.append(type_, tokens.data(), tokens.size() / token_bytes(type_), more);
   }
@@ -55,7 +57,9 @@ class ArraySink final : public TokenSink {
         to_(token_type(copy.dtype).value()),
         stored_(sizes.output_bytes),
         output_(copy.destination.path, copy.dtype, copy.shape, sizes.output_bytes,
-                sizes.dirty_chunk_bytes, has_header(copy.format)) {}
+                sizes.dirty_chunk_bytes, has_header(copy.format)) {
+    output_.sign(copy.job);
+  }
   void append(TokenBytes tokens, bool more) override {
     const std::uint64_t most = stored_.size() / token_bytes(to_);
     for (std::uint64_t left = tokens.size() / token_bytes(type_); left > 0;) {
@@ -152,28 +156,20 @@ void copy_recorded(const Tokens& tokens, TokenBlocks* blocks, TokenSink* sink) {
 
 // Cuts the stream at the token between documents.
 void copy_cut(const Tokens& tokens, TokenBlocks* blocks, TokenSink* sink) {
-  const bool begins = eot_begins(tokens.format());
-  const TokenType type = token_type(tokens.dtype()).value();
+  const CutFinder finder(tokens);
   const std::uint64_t item = blocks->item_bytes();
-  std::array<std::byte, sizeof(std::uint64_t)> mark{};
-  const std::uint64_t eot = *tokens.eot();
-  if (first_unfit(TokenType::u64, reinterpret_cast<const std::byte*>(&eot), 1, type)) {
-    throw std::invalid_argument("eot: " + std::to_string(eot) + " does not fit " +
-                                std::string(token_type_name(type)));
-  }
-  store_tokens(TokenType::u64, reinterpret_cast<const std::byte*>(&eot), 1, type, mark.data());
   bool open = false;  // something of the current document was passed on
   while (blocks->left() > 0) {
     const TokenBytes block = blocks->next(blocks->left());
     std::size_t begin = 0;
-    for (std::size_t at = 0; at < block.size(); at += item) {
-      if (std::memcmp(&block[at], mark.data(), item) != 0) continue;
-      const std::size_t cut = begins ? at : at + item;
-      if (cut == begin && !open) continue;  // nothing before the first document
+    finder.scan(block, [&](std::size_t token) {
+      const std::size_t cut = token * item;
+      if (cut == begin && !open) return true;  // nothing before the first document
       sink->append(block.subspan(begin, cut - begin), /*more=*/false);
       open = false;
       begin = cut;
-    }
+      return true;
+    });
     if (begin == block.size()) continue;
     sink->append(block.subspan(begin), /*more=*/true);
     open = true;
@@ -214,6 +210,7 @@ void copy_arrays(const Copy& copy, const CopyMemory& sizes, Watch& watch) {
   const Memory buffer(sizes.block_bytes, /*prefault=*/false, "a block of rows");
   ArrayOutput output(copy.destination.path, copy.dtype, copy.shape, sizes.output_bytes,
                      sizes.dirty_chunk_bytes, has_header(copy.format));
+  output.sign(copy.job);
   for (std::size_t i = 0; i < copy.sources.size(); ++i) {
     const OpenSource source = open_same_source(copy.sources[i], copy.stamps[i], sizes.source_bytes);
     // In C order, rows may be cut anywhere.

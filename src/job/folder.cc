@@ -59,11 +59,11 @@ void check_replaceable(const Destination& destination, const PathStamp& there) {
   }
 }
 
-[[noreturn]] void refuse_existing(const std::string& path) {
+}  // namespace
+
+void refuse_existing(const std::string& path) {
   throw IoError(EEXIST, "create", path, std::nullopt, "overwrite replaces it");
 }
-
-}  // namespace
 
 Destination Destination::plan(const std::string& path, bool folder, bool overwrite,
                               const std::vector<std::string>& files) {
@@ -80,12 +80,10 @@ Destination Destination::plan(const std::string& path, bool folder, bool overwri
                     "it is the source, or a part of it; choose another name");
     }
   }
-  made.before = stamp_of(made.path);
-  if (made.before && !overwrite) {
-    check_kind(made, *made.before);
-    refuse_existing(made.path);
-  }
-  if (made.before) check_replaceable(made, *made.before);
+  const std::optional<PathStamp> there = stamp_of(made.path);
+  if (there) check_kind(made, *there);
+  if (there && overwrite) check_replaceable(made, *there);
+  if (overwrite) made.before = there;
   // Found out by trying, and nothing is left of it.
   const std::string trial = PublishedFile::hidden_path(target) + "-try";
   (void)remove_file(trial);
@@ -101,10 +99,10 @@ Destination Destination::plan(const std::string& path, bool folder, bool overwri
 void Destination::add_to(Facts* facts) const {
   facts->add("destination", path);
   facts->add("destination.folder", folder ? 1 : 0);
-  facts->add("destination.overwrite", overwrite ? 1 : 0);
 }
 
 void Destination::add_before_to(Facts* facts) const {
+  facts->add("destination.overwrite", overwrite ? 1 : 0);
   if (!before) return;
   facts->add("before.folder", before->folder ? 1 : 0);
   facts->add("before.size", before->size_bytes);

@@ -20,14 +20,16 @@ struct Destination {
   std::string path;     // absolute, as given
   bool folder = false;  // the result is a folder
   bool overwrite = false;
+  // Unless it may be overwritten: nothing. What stands there then is the result, or is refused.
   std::optional<PathStamp> before = std::nullopt;
 
-  // Throws what plan_shuffle says about destinations. `files` are what the source consists of.
+  // Throws what plan_shuffle says about destinations, but does not refuse one that exists.
+  // `files` are what the source consists of.
   [[nodiscard]] static Destination plan(const std::string& path, bool folder, bool overwrite,
                                         const std::vector<std::string>& files);
   void add_to(Facts* facts) const;
-  // What stood there. Not a part of a plan's hash: the same call after a crash must find the folder
-  // of the same job, even if the result has got its name in between.
+  // What stood there, and whether it may go. Not a part of a plan's hash: the same call after a
+  // crash must find the folder of the same job, even if the result has got its name in between.
   void add_before_to(Facts* facts) const;
   [[nodiscard]] static Destination of(const Facts& facts);
 
@@ -36,6 +38,8 @@ struct Destination {
   // Call it right before a result gets its name. Throws IoError(EEXIST) if something has taken it.
   void check_free() const;
 };
+
+[[noreturn]] void refuse_existing(const std::string& path);
 
 class JobFolder {
  public:

@@ -8,6 +8,7 @@
 
 #include "core/quote.h"
 #include "os/paths.h"
+#include "writer/published_file.h"
 
 namespace lowtide {
 namespace {
@@ -41,6 +42,29 @@ void Plan::Impl::settle(Facts all) {
   memory_bytes = facts.number("memory");
   if (facts.find("destination") != nullptr)
     folder = JobFolder(Destination::of(facts), facts.number("hash"));
+}
+
+bool Plan::Impl::made() const {
+  if (folder.destination().path.empty()) return false;
+  const std::size_t last = stages.size() - 1;
+  for (std::size_t task = 0; task < stages[last].tasks; ++task) {
+    for (const std::string& output : outputs(last, task)) {
+      if (!PublishedFile::is_signed(output, folder.hash())) return false;
+    }
+  }
+  return true;
+}
+
+void Plan::Impl::require_free() const {
+  const Destination& destination = folder.destination();
+  if (destination.overwrite || made()) return;
+  if (path_exists(destination.path)) refuse_existing(destination.path);
+  const std::size_t last = stages.size() - 1;
+  for (std::size_t task = 0; task < stages[last].tasks; ++task) {
+    for (const std::string& output : outputs(last, task)) {
+      if (path_exists(output)) refuse_existing(output);  // an index without its data
+    }
+  }
 }
 
 bool Plan::Impl::published() const {
@@ -132,6 +156,10 @@ std::uint64_t Plan::task_bytes(std::size_t stage, std::size_t task) const {
 bool Plan::done(std::size_t stage, std::size_t task) const {
   check_index("task", task, tasks(stage));
   return impl_->done(stage, task);
+}
+
+bool Plan::made() const {
+  return impl_->made();
 }
 
 bool Plan::ready(std::size_t stage) const {

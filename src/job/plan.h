@@ -44,6 +44,10 @@ class Plan::Impl {
   virtual void run(std::size_t stage, std::size_t task, std::uint64_t memory_bytes,
                    Watch& watch) const = 0;
 
+  // Whether this plan made what is at the destination, as its signature says.
+  [[nodiscard]] bool made() const;
+  // Throws IoError(EEXIST) unless the destination is free, may be overwritten, or has the result.
+  void require_free() const;
   // Whether the destination has the result.
   [[nodiscard]] virtual bool published() const;
   [[nodiscard]] virtual bool done(std::size_t stage, std::size_t task) const;

@@ -91,7 +91,7 @@ void scatter(const Shuffle& shuffle, std::uint64_t task, std::uint64_t memory_by
   Budget budget(memory_bytes);
   const std::vector<Claim> claims = budget.claim_all(sizes.entries(shuffle));
   const OpenSource source = open_same_source(shuffle.source, shuffle.stamp, sizes.source_bytes);
-  Units units(source, shuffle.unit, shuffle.block_size);
+  Units units(source, shuffle.unit, shuffle.block_size, &shuffle.shape);
   const std::unique_ptr<Order> order = make_shuffle(shuffle.shape.units, shuffle.seed);
   const Memory room(sizes.segment_bytes, /*prefault=*/false, "a segment of the source");
   const Memory buffer(sizes.output_bytes, /*prefault=*/false, "write buffers");

@@ -51,7 +51,9 @@ Shuffle shuffle_from(const Facts& facts, JobFolder folder) {
                    .ragged = facts.number("ragged") != 0,
                    .item_bytes = facts.number("item_bytes"),
                    .total_bytes = facts.number("total_bytes"),
-                   .largest_bytes = facts.number("largest_bytes")};
+                   .largest_bytes = facts.number("largest_bytes"),
+                   .cuts = std::nullopt};
+  if (const std::string* const cuts = facts.find("cuts")) shuffle.shape.cuts = Cuts::parse(*cuts);
   shuffle.splits = facts.number("splits");
   shuffle.buckets = {.positions = shuffle.shape.units,
                      .shards = facts.number("shards"),
@@ -199,7 +201,7 @@ Plan plan_shuffle(const JobSource& given, const std::string& path, const Shuffle
   shuffle.unit = options.unit;
   shuffle.buckets.shards = options.shards;
   const OpenSource source = open_source(given, std::max(shuffle.memory_bytes, kLeastSourceBytes));
-  const Units units(source, options.unit, options.block_size);
+  const Units units(source, options.unit, options.block_size, nullptr);
   shuffle.shape = units.measure();
   shuffle.source = given;
   check_shards(options.shards, shuffle.shape, options.unit);
@@ -229,11 +231,14 @@ Plan plan_shuffle(const JobSource& given, const std::string& path, const Shuffle
   facts.add("item_bytes", shuffle.shape.item_bytes);
   facts.add("total_bytes", shuffle.shape.total_bytes);
   facts.add("largest_bytes", shuffle.shape.largest_bytes);
+  if (shuffle.shape.cuts) facts.add("cuts", shuffle.shape.cuts->text());
   facts.add("splits", shuffle.splits);
   facts.add("bucket_units", shuffle.buckets.bucket_units);
   facts.add("suffix", std::string(documents ? token_suffix(format) : array_suffix()));
   facts.add("format", format);
-  return Plan(std::make_shared<ShufflePlan>(std::move(facts), destination));
+  auto plan = std::make_shared<ShufflePlan>(std::move(facts), destination);
+  plan->require_free();
+  return Plan(std::move(plan));
 }
 
 }  // namespace lowtide

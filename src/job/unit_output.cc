@@ -13,8 +13,10 @@ namespace {
 class RowOutput final : public UnitOutput {
  public:
   RowOutput(const std::string& path, const DType& dtype, const std::vector<std::uint64_t>& shape,
-            const GatherMemory& sizes)
-      : rows_(path, dtype, shape, sizes.output_bytes, sizes.dirty_chunk_bytes) {}
+            const GatherMemory& sizes, std::uint64_t job)
+      : rows_(path, dtype, shape, sizes.output_bytes, sizes.dirty_chunk_bytes) {
+    rows_.sign(job);
+  }
 
   void append(std::span<const Bytes> units) override {
     for (const Bytes unit : units) rows_.append(unit);
@@ -42,6 +44,8 @@ class RaggedOutput final : public UnitOutput {
         ends_(shuffle.parts(shard)[1], DType::parse("int64"),
               {shuffle.buckets.shard(shard).size() + (shard == 0 ? 1 : 0)}, sizes.output_bytes,
               sizes.dirty_chunk_bytes) {
+    values_.sign(shuffle.folder.hash());
+    ends_.sign(shuffle.folder.hash());
     if (shard == 0) append_end();
   }
 
@@ -80,11 +84,14 @@ class RaggedOutput final : public UnitOutput {
 
 class DocumentOutput final : public UnitOutput {
  public:
-  DocumentOutput(const std::string& path, const Tokens& tokens, const GatherMemory& sizes)
+  DocumentOutput(const std::string& path, const Tokens& tokens, const GatherMemory& sizes,
+                 std::uint64_t job)
       : type_(token_type(tokens.dtype()).value()),
         writer_(path, {.format = tokens.format(),
                        .dtype = std::string(token_type_name(type_)),
-                       .memory_bytes = sizes.token_writer_bytes}) {}
+                       .memory_bytes = sizes.token_writer_bytes}) {
+    writer_.sign(job);
+  }
 
   void append(std::span<const Bytes> units) override {
     for (const Bytes unit : units)
@@ -106,15 +113,16 @@ std::unique_ptr<UnitOutput> make_output(const Shuffle& shuffle, const OpenSource
                                         std::uint64_t shard, Range items,
                                         const GatherMemory& sizes) {
   const std::string path = shuffle.parts(shard)[0];
+  const std::uint64_t job = shuffle.folder.hash();
   if (shuffle.unit == Unit::document)
-    return std::make_unique<DocumentOutput>(path, *source.tokens, sizes);
+    return std::make_unique<DocumentOutput>(path, *source.tokens, sizes, job);
   if (shuffle.shape.ragged)
     return std::make_unique<RaggedOutput>(shuffle, *source.array, shard, items, sizes);
   std::vector<std::uint64_t> shape{0, shuffle.block_size + 1};
   if (source.array) shape = source.array->shape();
   shape[0] = items.size();
   return std::make_unique<RowOutput>(
-      path, source.array ? source.array->dtype() : source.tokens->dtype(), shape, sizes);
+      path, source.array ? source.array->dtype() : source.tokens->dtype(), shape, sizes, job);
 }
 
 }  // namespace lowtide

@@ -5,12 +5,14 @@
 #include <string>
 
 #include "core/token_type.h"
+#include "format/tokens.h"
 #include "writer/store_tokens.h"
 
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kStarts = 4096;  // offsets that are read at a time
+constexpr std::uint64_t kStarts = 4096;         // offsets that are read at a time
+constexpr std::uint64_t kMeasured = 128 << 10;  // tokens that are searched at a time
 
 [[noreturn]] void refuse_offset(std::uint64_t entry, const std::string& value,
                                 const std::string& why) {
@@ -19,7 +21,9 @@ constexpr std::uint64_t kStarts = 4096;  // offsets that are read at a time
 
 }  // namespace
 
-Units::Units(const OpenSource& source, Unit unit, std::uint64_t block_size) : source_(source) {
+Units::Units(const OpenSource& source, Unit unit, std::uint64_t block_size, const UnitShape* shape)
+    : source_(source) {
+  if (shape != nullptr && shape->cuts) cuts_ = *shape->cuts;
   if (!source.tokens) {
     if (unit != Unit::row) {
       throw std::invalid_argument("unit: an array has rows, not " + std::string(unit_word(unit)) +
@@ -37,13 +41,16 @@ Units::Units(const OpenSource& source, Unit unit, std::uint64_t block_size) : so
   const Tokens& tokens = *source.tokens;
   const std::uint64_t token_size = tokens.dtype().itemsize_bytes;
   if (unit == Unit::document) {
-    if (!tokens.documents()) {
+    if (!tokens.documents() && !tokens.eot()) {
       throw std::invalid_argument("unit: " + tokens.format() +
-                                  " files do not record where documents start; convert them to a "
-                                  "format that does, with their eot");
+                                  " files do not record where documents start; give eot, the "
+                                  "token between them");
     }
     ragged_ = true;
-    size_ = *tokens.documents();
+    if (!tokens.documents()) finder_.emplace(tokens);
+    if (finder_ && shape != nullptr && cuts_.starts.empty())
+      throw std::invalid_argument("this is not the text of a plan: it lacks \"cuts\"");
+    size_ = tokens.documents().value_or(0);
     values_ = tokens.size();
     item_bytes_ = token_size;
     return;
@@ -65,6 +72,7 @@ Units::Units(const OpenSource& source, Unit unit, std::uint64_t block_size) : so
 }
 
 UnitShape Units::measure() const {
+  if (finder_) return measure_cut();
   UnitShape shape{.units = size_, .ragged = ragged_, .item_bytes = item_bytes_};
   if (!ragged_) {
     shape.total_bytes = size_ * item_bytes_;
@@ -126,8 +134,70 @@ void Units::read_items(std::uint64_t first, std::uint64_t count, std::span<std::
   }
 }
 
+UnitShape Units::measure_cut() const {
+  UnitShape shape{.ragged = true, .item_bytes = item_bytes_, .cuts = Cuts{}};
+  std::vector<std::byte> block(static_cast<std::size_t>(kMeasured * item_bytes_));
+  std::uint64_t begin = 0;
+  std::uint64_t largest = 0;
+  const auto add = [&](std::uint64_t end) {
+    if (end == begin) return true;  // nothing is before the first document
+    shape.cuts->add(shape.units++, begin);
+    largest = std::max(largest, end - begin);
+    begin = end;
+    return true;
+  };
+  for (std::uint64_t first = 0; first < values_; first += kMeasured) {
+    const std::uint64_t count = std::min(kMeasured, values_ - first);
+    const std::span<std::byte> out = std::span(block).first(count * item_bytes_);
+    read_items(first, count, out);
+    finder_->scan(out, [&](std::size_t cut) { return add(first + cut); });
+  }
+  add(values_);
+  shape.total_bytes = values_ * item_bytes_;
+  shape.largest_bytes = largest * item_bytes_;
+  return shape;
+}
+
+// Finds where a document begins, from the nearest one that is known.
+void Units::seek_cut(std::uint64_t first, std::span<std::byte> room) {
+  const std::size_t known = static_cast<std::size_t>(
+      std::min<std::uint64_t>(first / cuts_.every, cuts_.starts.size() - 1));
+  next_ = known * cuts_.every;
+  next_token_ = cuts_.starts[known];
+  const std::uint64_t most = room.size() / item_bytes_;
+  for (std::uint64_t at = next_token_; next_ < first && at < values_;) {
+    const std::uint64_t count = std::min(most, values_ - at);
+    read_items(at, count, room.first(count * item_bytes_));
+    finder_->scan(room.first(count * item_bytes_), [&](std::size_t cut) {
+      if (at + cut == next_token_) return true;
+      next_token_ = at + cut;
+      return ++next_ < first;
+    });
+    at += count;
+  }
+}
+
+std::size_t Units::load_cut(std::uint64_t first, std::uint64_t most, std::span<std::byte> room) {
+  if (first != next_) seek_cut(first, room);
+  const std::uint64_t begin = next_token_;
+  const std::uint64_t count = std::min<std::uint64_t>(room.size() / item_bytes_, values_ - begin);
+  read_items(begin, count, room.first(count * item_bytes_));
+  starts_.assign(1, begin);
+  starts_.reserve(static_cast<std::size_t>(most + 1));
+  finder_->scan(room.first(count * item_bytes_), [&](std::size_t cut) {
+    if (begin + cut != starts_.back()) starts_.push_back(begin + cut);
+    return starts_.size() <= most;
+  });
+  if (starts_.size() <= most && begin + count == values_ && starts_.back() != values_)
+    starts_.push_back(values_);
+  next_ = first + starts_.size() - 1;
+  next_token_ = starts_.back();
+  return starts_.size() - 1;
+}
+
 std::size_t Units::load(std::uint64_t first, std::uint64_t most, std::span<std::byte> room) {
   room_ = room.data();
+  if (finder_) return load_cut(first, most, room);
   if (!ragged_) {
     const std::uint64_t overlap = item_bytes_ - stride_bytes_;
     const std::uint64_t fit =
@@ -154,6 +224,58 @@ std::size_t Units::load(std::uint64_t first, std::uint64_t most, std::span<std::
   const std::uint64_t items = starts_[fit] - starts_[0];
   read_items(starts_[0], items, room.first(items * item_bytes_));
   return fit;
+}
+
+void Cuts::add(std::uint64_t number, std::uint64_t start) {
+  if (number % every != 0) return;
+  if (starts.size() == kMost) {
+    for (std::size_t i = 0; 2 * i < kMost; ++i) starts[i] = starts[2 * i];
+    starts.resize(kMost / 2);
+    every *= 2;
+    if (number % every != 0) return;
+  }
+  starts.push_back(start);
+}
+
+std::string Cuts::text() const {
+  std::string text = std::to_string(every);
+  std::uint64_t before = 0;
+  for (const std::uint64_t start : starts) {
+    text += " " + std::to_string(start - before);
+    before = start;
+  }
+  return text;
+}
+
+Cuts Cuts::parse(const std::string& text) {
+  Cuts cuts;
+  std::uint64_t before = 0;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::uint64_t number = parse_number("cuts", std::string_view(text).substr(at, end - at));
+    if (at == 0) {
+      cuts.every = number;
+    } else {
+      before += number;
+      cuts.starts.push_back(before);
+    }
+    at = end + 1;
+  }
+  if (cuts.every == 0 || cuts.starts.empty())
+    throw std::invalid_argument("this is not the text of a plan: it lacks where documents begin");
+  return cuts;
+}
+
+CutFinder::CutFinder(const Tokens& tokens)
+    : item_bytes_(tokens.dtype().itemsize_bytes), begins_(eot_begins(tokens.format())) {
+  const TokenType type = token_type(tokens.dtype()).value();
+  const std::uint64_t eot = tokens.eot().value();
+  const auto* const from = reinterpret_cast<const std::byte*>(&eot);
+  if (first_unfit(TokenType::u64, from, 1, type)) {
+    throw std::invalid_argument("eot: " + std::to_string(eot) + " does not fit " +
+                                std::string(token_type_name(type)));
+  }
+  store_tokens(TokenType::u64, from, 1, type, reinterpret_cast<std::byte*>(&eot_));
 }
 
 }  // namespace lowtide

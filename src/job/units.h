@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "job/cuts.h"
 #include "job/source.h"
 
 namespace lowtide {
@@ -18,6 +20,8 @@ struct UnitShape {
   std::uint64_t item_bytes = 0;  // of one unit; of one element if ragged
   std::uint64_t total_bytes = 0;
   std::uint64_t largest_bytes = 0;  // of the largest unit
+  // Of documents that nothing but a token separates.
+  std::optional<Cuts> cuts = std::nullopt;
 
   // What a unit takes in a run file beyond its bytes: its length, if it must be known.
   [[nodiscard]] std::uint64_t extra_bytes() const { return ragged ? sizeof(std::uint64_t) : 0; }
@@ -26,11 +30,12 @@ struct UnitShape {
 // The units of an open source, which it borrows. One thread at a time.
 class Units {
  public:
-  // Throws std::invalid_argument if the source has no such units.
-  Units(const OpenSource& source, Unit unit, std::uint64_t block_size);
+  // `shape` is what measure() found, if it was called before. Throws std::invalid_argument if the
+  // source has no such units.
+  Units(const OpenSource& source, Unit unit, std::uint64_t block_size, const UnitShape* shape);
 
-  [[nodiscard]] std::uint64_t size() const { return size_; }
-  // Reads all offsets, if there are any. Throws FormatError for wrong ones.
+  // Reads all offsets, if there are any; all tokens, if documents must be found. Throws FormatError
+  // for wrong offsets.
   [[nodiscard]] UnitShape measure() const;
 
   // Reads units first, first + 1, ... into `room`: at most `most`, at least one, as many as fit.
@@ -48,6 +53,9 @@ class Units {
  private:
   void read_starts(std::uint64_t first, std::span<std::uint64_t> out) const;
   void read_items(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
+  [[nodiscard]] UnitShape measure_cut() const;
+  std::size_t load_cut(std::uint64_t first, std::uint64_t most, std::span<std::byte> room);
+  void seek_cut(std::uint64_t first, std::span<std::byte> room);
 
   const OpenSource& source_;
   bool ragged_ = false;
@@ -57,6 +65,10 @@ class Units {
   std::uint64_t block_size_ = 0;    // of windows
   std::uint64_t values_ = 0;        // elements that there are, if ragged
   std::vector<std::uint64_t> starts_;
+  std::optional<CutFinder> finder_;  // if documents must be found
+  Cuts cuts_;
+  std::uint64_t next_ = 0;        // the document that is loaded next
+  std::uint64_t next_token_ = 0;  // where it begins
   const std::byte* room_ = nullptr;
 };
 

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -103,6 +104,8 @@ constinit Table table{
     .fsync = ::fsync,
     .ftruncate = ::ftruncate,
     .fchmod = ::fchmod,
+    .fsetxattr = ::fsetxattr,
+    .getxattr = ::getxattr,
     .flock = ::flock,
     .lock_byte = real_lock_byte,
     .unlink = ::unlink,

@@ -38,6 +38,8 @@ struct Table {
   int (*fsync)(int fd);
   int (*ftruncate)(int fd, off_t size);
   int (*fchmod)(int fd, mode_t mode);
+  int (*fsetxattr)(int fd, const char* name, const void* from, std::size_t size, int flags);
+  ssize_t (*getxattr)(const char* path, const char* name, void* into, std::size_t size);
   int (*flock)(int fd, int operation);
   // Of this open file, on one byte: F_WRLCK or F_UNLCK. Never waits.
   int (*lock_byte)(int fd, off_t offset, int kind);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -17,6 +18,7 @@
 namespace lowtide {
 namespace {
 
+constexpr const char* kNoteName = "user.lowtide";
 constexpr std::uint64_t kMostPerWrite = 1ULL << 30;  // Linux itself stops 4 KiB short of 2 GiB
 
 template <typename Call>
@@ -136,6 +138,20 @@ void WriteFile::resize(std::uint64_t size_bytes) {
   const auto size = static_cast<off_t>(size_bytes);
   if (uninterrupted([&] { return sys::table.ftruncate(fd_, size); }) != 0)
     fail(errno, "resize", size_bytes);
+}
+
+bool WriteFile::keep_note(const std::string& text) noexcept {
+  return uninterrupted([&] {
+           return sys::table.fsetxattr(fd_, kNoteName, text.data(), text.size(), 0);
+         }) == 0;
+}
+
+std::optional<std::string> note_of(const std::string& name) {
+  std::array<char, 256> text;
+  const ssize_t size = uninterrupted(
+      [&] { return sys::table.getxattr(name.c_str(), kNoteName, text.data(), text.size()); });
+  if (size < 0) return std::nullopt;
+  return std::string(text.data(), static_cast<std::size_t>(size));
 }
 
 void WriteFile::open_direct(const std::string& name) {

@@ -42,6 +42,9 @@ class WriteFile {
   [[nodiscard]] std::uint32_t permissions() const;
   void set_permissions(std::uint32_t permissions);
   void resize(std::uint64_t size_bytes);
+  // Keeps a line of text with the file, as its extended attribute "user.lowtide": contents, size
+  // and times stay as they are. False if this file system has no room for it.
+  bool keep_note(const std::string& text) noexcept;
 
   // From then on write() and read_blocks() bypass the page cache where they can. Does nothing if
   // the file system has no direct I/O.
@@ -80,6 +83,8 @@ class WriteFile {
 // Replaces `to` by `from`, which is `file`. Throws IoError.
 void rename_file(const WriteFile& file, const std::string& from, const std::string& to,
                  const std::string& shown);
+// What keep_note() left with a file; nullopt if there is none, or nothing can be read.
+[[nodiscard]] std::optional<std::string> note_of(const std::string& name);
 // A file that is not there is not an error. Returns 0 or an errno.
 int remove_file(const std::string& name) noexcept;
 // Renames, or gives a second name that must not exist. Returns 0 or an errno.

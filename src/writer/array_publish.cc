@@ -100,16 +100,16 @@ void ArrayFile::release() noexcept {
   const MutexLock lock(mutex_);
   if (closed_) return;
   closed_ = true;
+  last_stats_.bytes_written = gather_ ? gather_->bytes_written() : 0;
+  last_stats_.writes = gather_ ? gather_->writes() : 0;
+  gather_.reset();  // a write that still runs must not come after the resize
   try {
     if (own_part_ && file_ && read_part_state(*file_, *own_part_) == PartState::open)
       write_part_state(*file_, *own_part_, PartState::abandoned);
-    last_stats_.bytes_written = gather_ ? gather_->bytes_written() : 0;
-    last_stats_.writes = gather_ ? gather_->writes() : 0;
     if (file_ && file_->published() && file_->size_bytes() > kept_bytes_)
       file_->resize(kept_bytes_);
   } catch (...) {  // the next writer does it
   }
-  gather_.reset();
   file_.reset();
   claims_.clear();
 }

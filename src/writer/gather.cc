@@ -28,8 +28,7 @@ Gather::Gather(PublishedFile& file, std::uint64_t buffer_bytes, Budget& budget)
     : buffer_bytes_(buffer_bytes), scatter_(file, budget) {}
 
 void Gather::write(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
-  if (bytes.empty()) return;
-  for (;;) {
+  while (!bytes.empty()) {
     Buffer* buffer = nullptr;
     bool flush_it = false;
     {
@@ -41,10 +40,41 @@ void Gather::write(std::uint64_t offset_bytes, std::span<const std::byte> bytes)
       buffer->busy_end_bytes = flush_it ? buffer->end_bytes : end;
       buffer->last_use = ++uses_;
     }
-    const Use use(*this, *buffer);
-    if (!flush_it) return fill(*buffer, offset_bytes, bytes);
-    empty_out(*buffer, /*scatters=*/true);
+    if (flush_it) {
+      const Use use(*this, *buffer);
+      empty_out(*buffer, /*scatters=*/true);
+      continue;
+    }
+    const std::size_t taken = take(*buffer, offset_bytes, bytes);
+    offset_bytes += taken;
+    bytes = bytes.subspan(taken);
   }
+}
+
+std::size_t Gather::take(Buffer& buffer, std::uint64_t offset_bytes,
+                         std::span<const std::byte> bytes) {
+  std::size_t taken = 0;
+  try {
+    taken = fill(buffer, offset_bytes, bytes);
+  } catch (...) {
+    const Use idle(*this, buffer);
+    throw;
+  }
+  if (buffer.end_bytes < buffer.base_bytes + buffer_bytes_) {
+    const Use idle(*this, buffer);
+    return taken;
+  }
+  {
+    const MutexLock lock(mutex_);
+    buffer.busy_end_bytes = buffer.end_bytes;  // the rest goes to another one
+    idle_.notify_all();
+  }
+  const auto write = [this, &buffer] {
+    const Use idle(*this, buffer);
+    empty_out(buffer);
+  };
+  if (!thread_.try_start(write)) write();
+  return taken;
 }
 
 // The buffer for these bytes, or one that must be flushed first; nullptr: wait.
@@ -76,22 +106,19 @@ Gather::Buffer* Gather::choose(std::uint64_t first, std::uint64_t end, bool* flu
   return oldest;
 }
 
-void Gather::fill(Buffer& buffer, std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
+std::size_t Gather::fill(Buffer& buffer, std::uint64_t offset_bytes,
+                         std::span<const std::byte> bytes) {
   if (buffer.memory.size() == 0)
     buffer.memory = Memory(buffer_bytes_, /*prefault=*/false, "gathered rows");
-  while (!bytes.empty()) {
-    if (buffer.empty()) {
-      buffer.base_bytes = round_down(offset_bytes, WriteFile::kBlockBytes);
-      buffer.first_bytes = buffer.end_bytes = offset_bytes;
-    }
-    const std::uint64_t full = buffer.base_bytes + buffer_bytes_;
-    const auto size = std::min<std::uint64_t>(bytes.size(), full - offset_bytes);
-    std::memcpy(buffer.memory.data() + (offset_bytes - buffer.base_bytes), bytes.data(), size);
-    offset_bytes += size;
-    buffer.end_bytes = offset_bytes;
-    bytes = bytes.subspan(size);
-    if (offset_bytes == full) empty_out(buffer);
+  if (buffer.empty()) {
+    buffer.base_bytes = round_down(offset_bytes, WriteFile::kBlockBytes);
+    buffer.first_bytes = buffer.end_bytes = offset_bytes;
   }
+  const std::uint64_t full = buffer.base_bytes + buffer_bytes_;
+  const auto size = std::min<std::uint64_t>(bytes.size(), full - offset_bytes);
+  std::memcpy(buffer.memory.data() + (offset_bytes - buffer.base_bytes), bytes.data(), size);
+  buffer.end_bytes = offset_bytes + size;
+  return size;
 }
 
 void Gather::empty_out(Buffer& buffer, bool scatters) {
@@ -105,6 +132,7 @@ void Gather::empty_out(Buffer& buffer, bool scatters) {
 }
 
 void Gather::flush() {
+  thread_.wait();
   for (Buffer& buffer : buffers_) empty_out(buffer);
   scatter_.flush();
 }

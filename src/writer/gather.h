@@ -2,8 +2,9 @@
 //
 // Bytes wait in one of a few buffers until it is full, until bytes come that overlap it, or until
 // flush(). A buffer is aligned in memory as its bytes are in the file, so that full ones bypass the
-// page cache. Each of several threads that write ahead in places of their own fills a buffer of its
-// own. If there are more places than buffers, what is in the oldest one goes to the Scatter.
+// page cache; a thread writes one of them while the next one is filled. Each of several threads
+// that write ahead in places of their own fills a buffer of its own. If there are more places than
+// buffers, what is in the oldest one goes to the Scatter.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 #include "os/memory.h"
 #include "writer/published_file.h"
 #include "writer/scatter.h"
+#include "writer/write_thread.h"
 
 namespace lowtide {
 
@@ -60,7 +62,10 @@ class Gather {
   class Use;
   [[nodiscard]] Buffer* choose(std::uint64_t first, std::uint64_t end, bool* flush_it)
       LOWTIDE_REQUIRES(mutex_);
-  void fill(Buffer& buffer, std::uint64_t offset_bytes, std::span<const std::byte> bytes);
+  // Copies bytes into a busy buffer until it is full, and returns how many. A full one is written,
+  // on the thread if that has nothing to do.
+  std::size_t take(Buffer& buffer, std::uint64_t offset_bytes, std::span<const std::byte> bytes);
+  std::size_t fill(Buffer& buffer, std::uint64_t offset_bytes, std::span<const std::byte> bytes);
   // `scatters`: a short one may wait for others.
   void empty_out(Buffer& buffer, bool scatters = false);
 
@@ -70,6 +75,7 @@ class Gather {
   CondVar idle_;
   std::uint64_t uses_ LOWTIDE_GUARDED_BY(mutex_) = 0;
   std::array<Buffer, kBuffers> buffers_;  // the busy flags are guarded by mutex_, see Buffer
+  WriteThread thread_;                    // the last one, because it uses the others
 };
 
 }  // namespace lowtide

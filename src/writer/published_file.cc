@@ -20,6 +20,12 @@ constexpr std::size_t kLongestName = 255;  // of every common file system
 constexpr std::size_t kMostExtra = 20;     // that a hidden name adds, with what callers append
 constexpr int kTries = 100;
 
+// What it was signed as: any later write changes the size or the time.
+std::string signature(std::uint64_t job, const PathStamp& stamp) {
+  return "job " + std::to_string(job) + " " + std::to_string(stamp.size_bytes) + " " +
+         std::to_string(stamp.mtime_ns);
+}
+
 [[noreturn]] void throw_busy(const std::string& path) {
   throw IoError(EBUSY, "create", path, std::nullopt, "another writer has it open; close it first");
 }
@@ -47,6 +53,11 @@ std::string PublishedFile::hidden_path(const std::string& target) {
     name = std::to_string(hash);
   }
   return path.parent_path() / ("." + name + kHiddenEnd);
+}
+
+bool PublishedFile::is_signed(const std::string& path, std::uint64_t job) {
+  const std::optional<PathStamp> now = stamp_of(path);
+  return now && !now->folder && note_of(path) == signature(job, *now);
 }
 
 PublishedFile::PublishedFile(std::string path, Start start, std::uint64_t chunk_bytes)
@@ -194,6 +205,11 @@ void PublishedFile::resize(std::uint64_t size_bytes) {
 void PublishedFile::sync() {
   guarded([this](Here& mine) {
     mine.behind.drain();
+    // Nothing depends on it, so a file system that cannot keep it is not an error.
+    if (job_ && !published_) {
+      if (const std::optional<PathStamp> now = stamp_of(hidden_))
+        (void)mine.file.keep_note(signature(*job_, *now));
+    }
     mine.file.sync();
     if (joined_ && !mine.file.is_at(hidden_)) throw_gone(path_);
   });

@@ -69,6 +69,13 @@ class PublishedFile {
   // New bytes are zeros and take no space.
   void resize(std::uint64_t size_bytes);
 
+  // Signs the file as a result of this job before it gets its name, if the file system can keep a
+  // note with it. Call it before sync() and publish().
+  void sign(std::uint64_t job) { job_ = job; }
+  // Whether that job made what is at this path, and nobody has changed it since. False, too, if
+  // that cannot be known.
+  [[nodiscard]] static bool is_signed(const std::string& path, std::uint64_t job);
+
   // All bytes written so far are durable, under whichever name the file has. One that was joined
   // must still have its hidden name: IoError(ESTALE) otherwise.
   void sync();
@@ -100,6 +107,7 @@ class PublishedFile {
   std::string hidden_;
   const bool joined_;
   std::atomic<bool> published_ = false;
+  std::optional<std::uint64_t> job_;
   std::unique_ptr<PerProcess<Here>> here_;
 };
 

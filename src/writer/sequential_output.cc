@@ -2,22 +2,43 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/checked.h"
 
 namespace lowtide {
 
-void SequentialOutput::flush() {
+SequentialOutput::SequentialOutput(PublishedFile& file, std::span<std::byte> buffer) : file_(file) {
+  const std::size_t first =
+      static_cast<std::size_t>(round_down(buffer.size() / 2, WriteFile::kBlockBytes));
+  half_ = first > 0 ? buffer.first(first) : buffer;
+  other_ = first > 0 ? buffer.subspan(first, first) : std::span<std::byte>();
+}
+
+void SequentialOutput::pass_on() {
+  thread_.wait();
+  const std::uint64_t offset_bytes = start_bytes_ + begin_;
+  const std::span<const std::byte> bytes = half_.subspan(begin_, end_ - begin_);
+  if (other_.empty() ||
+      !thread_.try_start([this, offset_bytes, bytes] { file_.write(offset_bytes, bytes); })) {
+    return write_now();
+  }
+  start_bytes_ += half_.size();
+  begin_ = end_ = 0;
+  std::swap(half_, other_);
+}
+
+void SequentialOutput::write_now() {
   if (begin_ == end_) return;
-  file_.write(start_bytes_ + begin_, buffer_.subspan(begin_, end_ - begin_));
+  file_.write(start_bytes_ + begin_, half_.subspan(begin_, end_ - begin_));
   const std::uint64_t next_bytes = offset_bytes();
   start_bytes_ = round_down(next_bytes, WriteFile::kBlockBytes);
   begin_ = end_ = static_cast<std::size_t>(next_bytes - start_bytes_);
 }
 
-std::span<std::byte> SequentialOutput::room() {
-  if (end_ == buffer_.size()) flush();
-  return buffer_.subspan(end_);
+void SequentialOutput::flush() {
+  thread_.wait();
+  write_now();
 }
 
 void SequentialOutput::append(std::span<const std::byte> bytes) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace lowtide {
@@ -42,7 +43,14 @@ std::optional<std::size_t> find_unfit(const std::byte* from, std::size_t count,
   if (fits_row(std::numeric_limits<T>::min(), to) && fits_row(std::numeric_limits<T>::max(), to)) {
     return std::nullopt;
   }
-  // Without a branch per id, so that it is vectorised; which one it was is rarely asked.
+  // Without a branch per id, so that it is vectorised; which one it was is rarely asked. The
+  // highest id of every type is one below a power of two: no id exceeds it, and none is negative,
+  // if all of them together have no bit beyond.
+  std::make_unsigned_t<T> bits = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    bits |= static_cast<std::make_unsigned_t<T>>(id_at<T>(from, i));
+  const auto most = static_cast<std::make_unsigned_t<T>>(std::numeric_limits<T>::max());
+  if (bits <= most && std::cmp_less_equal(bits, to.highest)) return std::nullopt;
   T lowest = 0;
   T highest = 0;
   for (std::size_t i = 0; i < count; ++i) {

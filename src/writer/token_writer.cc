@@ -129,14 +129,14 @@ void TokenWriter::Impl::check_usable(Live& live) const {
 
 void TokenWriter::Impl::check_count(std::uint64_t count, std::uint64_t begun) const {
   const TokenOutput& output = *target.output;
-  const std::string document = "document " + std::to_string(documents) + ": ";
+  const auto document = [this] { return "document " + std::to_string(documents) + ": "; };
   if (count > output.most_document_tokens - begun) {
-    throw std::invalid_argument(document + "a document of a " + target.format +
+    throw std::invalid_argument(document() + "a document of a " + target.format +
                                 " file has at most " + std::to_string(output.most_document_tokens) +
                                 " tokens, not " + std::to_string(begun + count) + "; split it");
   }
   if (count > output.most_tokens - tokens - begun) {
-    throw std::invalid_argument(document + "a " + target.format + " file has at most " +
+    throw std::invalid_argument(document() + "a " + target.format + " file has at most " +
                                 std::to_string(output.most_tokens) + " tokens; it has " +
                                 std::to_string(tokens + begun) + ", and these are " +
                                 std::to_string(count) + "; begin another file");
@@ -182,6 +182,14 @@ void TokenWriter::Impl::store(Live& mine, TokenType type, const std::byte* from,
     from += now * token_bytes(type);
     left -= now;
   }
+}
+
+void TokenWriter::Impl::sign(std::uint64_t job) {
+  Live& mine = live();
+  const MutexLock lock(mine.mutex);
+  check_usable(mine);
+  mine.data->file.sign(job);
+  if (mine.index) mine.index->file.sign(job);
 }
 
 void TokenWriter::Impl::finish(Live& mine) {

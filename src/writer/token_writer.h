@@ -29,6 +29,8 @@ class TokenWriter::Impl {
 
   // With `more`, the document goes on with the next call.
   void append(TokenType type, const std::byte* from, std::uint64_t count, bool more = false);
+  // As PublishedFile::sign, for all files.
+  void sign(std::uint64_t job);
   void close();
   void abandon() noexcept;
 

@@ -201,6 +201,7 @@ TEST(Merge, JoinsArraysAlongTheFirstAxis) {
   merge("b.npy");
   EXPECT_EQ(array_bytes(folder / "m.npy"), pattern(24) + pattern(12, 2));
   EXPECT_EQ(Array::open(folder / "m.npy").shape(), (std::vector<std::uint64_t>{3, 3}));
+  folder.write("m.npy", "another");
   EXPECT_EQ(caught<IoError>([&] { merge("b.npy"); })->err, EEXIST);
 }
 

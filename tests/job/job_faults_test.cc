@@ -30,11 +30,13 @@ TEST(JobFaults, MakeEverythingDurableBeforeItHasItsName) {
   std::string order;  // of syncs and renames; the last rename is that of the folder
   for (const std::string& call : FaultyCalls::log()) {
     if (call == "fsync") order += 's';
+    if (call == "fsetxattr") order += 'x';  // which job made a part
     if (call == "rename") order += 'r';
     if (call == "rename_how") order += 'f';
   }
   EXPECT_EQ(std::ranges::count(order, 'f'), 1) << order;
   EXPECT_EQ(order.find('r') > 0 && order[order.find('r') - 1] == 's', true) << order;
+  EXPECT_GE(std::ranges::count(order, 'x'), 2) << order;
   // One run, two parts, and "result" leaves its name before it gets the final one.
   EXPECT_EQ(std::ranges::count(order, 'r'), 4) << order;
   EXPECT_TRUE(order.ends_with("rfs")) << order;

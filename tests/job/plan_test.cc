@@ -12,6 +12,7 @@
 #include "job/shuffled.h"
 #include "lowtide/error.h"
 #include "lowtide/jobs.h"
+#include "os/sys.h"
 #include "support/forked.h"
 #include "support/thrown.h"
 
@@ -55,6 +56,42 @@ TEST_F(PlanTest, RefusesADestinationThatExists) {
   EXPECT_EQ(caught<IoError>([&] { (void)shuffle("no/b.npy"); })->err, ENOENT);
   EXPECT_EQ(caught<IoError>([&] { (void)shuffle("a.npy", 1, true); })->err, EINVAL);
   EXPECT_EQ(names_in(folder_.path()), (Names{"a.npy", "b.npy", "c", "d.npy"}));
+}
+
+TEST_F(PlanTest, RecognisesWhatItMadeBefore) {
+  for (const auto& [to, shards] : {std::pair("b.npy", 1), std::pair("c", 3)}) {
+    shuffle(to, shards).run();
+    const Plan again = shuffle(to, shards);
+    if (!again.made()) GTEST_SKIP() << "no extended attributes here";
+    EXPECT_TRUE(again.done(0, 0) && again.ready(1) && again.done(1, 0));
+    const std::string file = folder_ / (shards == 1 ? "b.npy" : "c/part-00001-of-00003.npy");
+    const auto before = std::filesystem::last_write_time(file);
+    again.run_task(0, 0);
+    again.run();
+    EXPECT_EQ(std::filesystem::last_write_time(file), before);
+    EXPECT_EQ(names_in(folder_.path()),
+              shards == 1 ? (Names{"a.npy", "b.npy"}) : (Names{"a.npy", "b.npy", "c"}));
+    EXPECT_FALSE(plan_shuffle({.paths = {folder_ / "a.npy"}}, folder_ / to,
+                              {.seed = 2, .shards = again.tasks(1), .overwrite = true})
+                     .made());
+    shuffle(to, shards, true).run();  // asked for, so it is made again
+    EXPECT_NE(std::filesystem::last_write_time(file), before);
+    // As long as before, with other bytes: not ours any more.
+    std::fstream(file, std::ios::in | std::ios::out) << "x";
+    EXPECT_FALSE(again.made());
+    EXPECT_EQ(caught<IoError>([&] { (void)shuffle(to, shards); })->err, EEXIST);
+  }
+}
+
+TEST_F(PlanTest, RefusesItsOwnResultWhereNothingSaysThatItIs) {
+  const sys::Fault none(
+      sys::table.fsetxattr, +[](int, const char*, const void*, std::size_t, int) {
+        errno = EOPNOTSUPP;
+        return -1;
+      });
+  shuffle("b.npy").run();
+  EXPECT_EQ(array_bytes(folder_ / "b.npy"), expected());
+  EXPECT_EQ(caught<IoError>([&] { (void)shuffle("b.npy"); })->err, EEXIST);
 }
 
 // Somebody else wrote there while the job ran: nothing of theirs is lost.

@@ -67,6 +67,43 @@ TEST(ShuffleTokens, GivesDocumentsInTheFormatOfTheSource) {
   }
 }
 
+// The documents of a stream that only a token separates: found when the plan is made.
+TEST(ShuffleTokens, FindsDocumentsByTheTokenBetweenThem) {
+  constexpr std::uint16_t kEot = 9;
+  for (const auto& [format, begins] :
+       {std::pair<std::string, bool>{"nanogpt", false}, {"llmc", true}}) {
+    SCOPED_TRACE(format);
+    const TempFolder folder;
+    Documents documents = some_documents(9000);
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+      for (std::uint16_t& id : documents[i]) id = static_cast<std::uint16_t>(id | 16);
+      documents[i].insert(begins ? documents[i].begin() : documents[i].end(), kEot);
+    }
+    // What is before the first mark, or after the last one, is a document, too.
+    std::vector<std::uint16_t>& bare = begins ? documents.front() : documents.back();
+    bare.assign(5000, 16);
+    write(folder / "a.bin", format, documents);
+    const JobSource source{.paths = {folder / "a.bin"},
+                           .tokens = true,
+                           .token_options = {.format = format, .eot = kEot}};
+    Documents expected;
+    for (const std::uint64_t i : shuffled_units(documents.size(), 9))
+      expected.push_back(documents[i]);
+    write(folder / "e.bin", format, expected);
+    const ShuffleOptions options{.unit = Unit::document, .seed = 9, .memory_bytes = 3 << 20};
+    const Plan plan = plan_shuffle(source, folder / "b.bin", options);
+    EXPECT_GT(plan.tasks(0), 1U);
+    EXPECT_LT(plan.text().size(), 4096U);
+    Plan::from_text(plan.text()).run();
+    EXPECT_TRUE(file_text(folder / "b.bin") == file_text(folder / "e.bin"));
+    EXPECT_NE(thrown<std::invalid_argument>([&] {
+                (void)plan_shuffle({.paths = {folder / "a.bin"}, .tokens = true}, folder / "c.bin",
+                                   options);
+              }).find("give eot"),
+              std::string::npos);
+  }
+}
+
 TEST(ShuffleTokens, GivesWindowsAsRows) {
   const TempFolder folder;
   const std::uint64_t tokens = 150'000;

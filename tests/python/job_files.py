@@ -7,6 +7,7 @@ from pathlib import Path
 
 import lowtide as lt
 import numpy as np
+import pytest
 
 
 def permutation(folder: Path, count: int, seed: int) -> np.ndarray:
@@ -35,6 +36,18 @@ def write_documents(path: Path, form: str, documents: list[np.ndarray]) -> Path:
     with lt.TokenWriter(path, form, "uint16") as w:
         w.extend(documents)
     return path
+
+
+def require_notes(folder: Path) -> None:
+    """Skips a test where a file system cannot keep what tells a job that a result is its own."""
+    path = folder / ".note"
+    path.touch()
+    try:
+        os.setxattr(path, "user.lowtide", b"x")
+    except OSError:
+        pytest.skip("no extended attributes here")
+    finally:
+        path.unlink()
 
 
 def entries(folder: Path) -> list[str]:

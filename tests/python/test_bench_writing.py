@@ -14,12 +14,17 @@ OURS = [
     "tokens-lowtide",
     "lists-lowtide",
     "shuffle-lowtide",
+    "peers-lowtide",
 ]
 THEIRS = ["create-memmap", "append-tofile", "scatter-memmap", "shuffle-quarter"]
 ABSENT = {
     "tokens-megatron": "No module named 'megatron'",
     "tokens-megatron-durable": "No module named 'megatron'",
     "lists-megatron": "No module named 'megatron'",
+    "peers-datasets": "No module named 'datasets'",
+    "peers-ray": "No module named 'ray'",
+    "peers-dask": "No module named 'distributed'",
+    "peers-terashuf": "no program terashuf",
 }
 
 
@@ -43,6 +48,10 @@ def test_every_method_is_measured_or_says_why_not(tmp_path):
     assert result["facts"]["rows"] == 9_000
     assert str(tmp_path) not in out.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]  # the data is removed
+    words = ("writing", tmp_path, "--data", tmp_path, "--rows", 9_000, "--rounds", 1, "--out", out)
+    assert run_bench(*words, "--only", "create", "--more").returncode == 0
+    rounds = json.loads(out.read_text())["rounds"]
+    assert [len(rounds[key]) for key in ("create-lowtide", "append-lowtide")] == [2, 1]
 
 
 def test_too_few_rows_are_refused(tmp_path):

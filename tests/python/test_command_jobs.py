@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -14,7 +15,14 @@ import lowtide as lt
 import numpy as np
 import pytest
 from command import command_path, environment, hear_signals, lowtide, on_terminal
-from job_files import entries, matrix_file, permutation, some_documents, write_documents
+from job_files import (
+    entries,
+    matrix_file,
+    permutation,
+    require_notes,
+    some_documents,
+    write_documents,
+)
 from token_files import write_nanogpt
 
 
@@ -45,6 +53,7 @@ def test_a_shuffle_gives_the_bytes_of_python(tmp_path: Path, source: Path) -> No
     lines = ran.stderr.splitlines()  # elsewhere than on a terminal: one line per task
     assert len(lines) == int(tasks[1]) + int(tasks[2])
     assert lines[0].startswith(f"lowtide shuffle: scatter: 1 of {tasks[1]} tasks done, ")
+    assert lines[-1].startswith("lowtide shuffle: gather: 1 of 1 task done, ")
     assert entries(tmp_path) == ["m.npy", "out.npy", "python.npy"]
 
 
@@ -54,8 +63,8 @@ def test_shards_units_and_overwriting(tmp_path: Path, source: Path) -> None:
     assert found["bytes"] == 20_000 * 37 * 4 and found["seconds"] > 0
     with lt.open(tmp_path / "out") as a, lt.open(source) as b:
         np.testing.assert_array_equal(a[...], b[permutation(tmp_path, 20_000, 0)])
-    again = lowtide("shuffle", "--shards", 3, source, tmp_path / "out")
-    assert again.returncode == 1 and "exists" in again.stderr
+    another = lowtide("shuffle", "--shards", 3, "--seed", 1, source, tmp_path / "out")
+    assert another.returncode == 1 and "exists" in another.stderr
     done("shuffle", "--shards", 3, "--overwrite", source, tmp_path / "out")
     documents = some_documents()
     path = write_documents(tmp_path / "d.ds", "datatrove", documents)
@@ -124,6 +133,30 @@ def test_tasks_are_run_one_by_one(tmp_path: Path, source: Path, shards: int) -> 
     with lt.open(out) as a, lt.open(source) as b:
         np.testing.assert_array_equal(a[...], b[permutation(tmp_path, 20_000, 5)])
     assert [name for name in entries(tmp_path) if name.startswith(".")] == []
+
+
+def test_what_is_repeated_after_the_end_has_nothing_to_do(tmp_path: Path, source: Path) -> None:
+    require_notes(tmp_path)
+    out = tmp_path / "out"
+    words = ("shuffle", "--memory", "1MiB", "--shards", 2, source, out)
+    for more in (("--overwrite",), ()):
+        assert json_of(*words, *more)["was_done"] is (not more)
+        made = (out / "part-00001-of-00002.npy").stat()
+        splits = json_of(*words, *more, "--plan")["stages"][0]["tasks"]
+        for stage, task in (("scatter", f"0/{splits}"), ("gather", "1/2")):
+            late = done(*words, *more, "--stage", stage, "--task", task)
+            assert late.stdout == f"{stage} {task}  was done already: the result is there, {out}\n"
+        assert (out / "part-00001-of-00002.npy").stat() == made
+    assert "was done already: this job made it before" in done(*words).stdout
+    os.utime(out / "part-00000-of-00002.npy")
+    late = lowtide(*words, "--stage", "gather", "--task", "1/2")
+    assert late.returncode == 1
+    assert "File exists; overwrite replaces it; if another task of this job has made it" in (
+        late.stderr
+    )
+    assert entries(tmp_path) == [
+        *("m.npy", "out", "out/part-00000-of-00002.npy", "out/part-00001-of-00002.npy")
+    ]
 
 
 def test_one_stage_needs_no_name(tmp_path: Path, source: Path) -> None:

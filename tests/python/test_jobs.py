@@ -109,6 +109,28 @@ def test_documents_stay_whole(tmp_path: Path, form: str, name: str, shards: int)
         np.testing.assert_array_equal(t[:], u[:])
 
 
+@pytest.mark.parametrize("shards", [1, 3])
+def test_documents_are_found_by_their_eot(tmp_path: Path, shards: int) -> None:
+    documents = [np.append(np.maximum(one, 1), 0) for one in some_documents(20_000)]
+    documents[-1] = documents[-1][:-1]  # it may lack its eot
+    write_nanogpt(tmp_path / "t.bin", np.concatenate(documents))
+    with lt.tokens(tmp_path / "t.bin", eot=0) as t:
+        plan = lt.jobs.shuffle(
+            t, tmp_path / "out.bin", unit="document", seed=3, memory="1MiB", shards=shards
+        )
+    assert len(plan.stages[0]) > 1
+    assert len(pickle.dumps(plan.tasks[0])) < 4096
+    plan.run()
+    order = permutation(tmp_path, len(documents), 3)
+    with lt.tokens(tmp_path / "out.bin") as t:
+        np.testing.assert_array_equal(t[:], np.concatenate([documents[i] for i in order]))
+    with pytest.raises(ValueError, match="give eot"):
+        lt.jobs.shuffle(lt.tokens(tmp_path / "t.bin"), tmp_path / "no.bin", unit="document")
+    with pytest.raises(ValueError, match="70000 does not fit uint16"):
+        with lt.tokens(tmp_path / "t.bin", eot=70_000) as t:
+            lt.jobs.shuffle(t, tmp_path / "no.bin", unit="document")
+
+
 def test_windows_become_rows(tmp_path: Path) -> None:
     tokens = np.random.default_rng(0).integers(0, 50257, 10_007).astype("<u2")
     path = write_nanogpt(tmp_path / "t.bin", tokens)

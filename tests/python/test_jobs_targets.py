@@ -12,7 +12,7 @@ from pathlib import Path
 import lowtide as lt
 import numpy as np
 import pytest
-from job_files import entries, matrix_file, some_documents, write_documents
+from job_files import entries, matrix_file, require_notes, some_documents, write_documents
 
 MANY_TASKS = "1MiB"
 
@@ -44,6 +44,54 @@ def test_an_existing_target_is_kept_unless_told(tmp_path: Path, source: Path) ->
     documents = write_documents(tmp_path / "d.ds", "datatrove", some_documents())
     with pytest.raises(FileExistsError):
         lt.jobs.convert(documents, tmp_path / "t.bin", "megatron")
+
+
+def test_a_job_recognises_its_own_result(tmp_path: Path, source: Path) -> None:
+    require_notes(tmp_path)
+    documents = write_documents(tmp_path / "d.bin", "megatron", some_documents())
+    out, tokens, folder = tmp_path / "out.npy", tmp_path / "t.bin", tmp_path / "parts"
+    for path, plan in (
+        (out, lambda **more: lt.jobs.shuffle(source, out, **more)),
+        (out, lambda **more: lt.jobs.convert(source, out, "npy", **more)),
+        (out, lambda **more: lt.jobs.merge([source], out, **more)),
+        (tokens, lambda **more: lt.jobs.convert(documents, tokens, "megatron", **more)),
+        (tokens, lambda **more: lt.jobs.merge([documents], tokens, **more)),
+        (tokens, lambda **more: lt.jobs.shuffle(documents, tokens, unit="document", **more)),
+        (folder, lambda **more: lt.jobs.shuffle(source, folder, shards=3, **more)),
+    ):
+        plan().run()
+        made = path.stat()
+        again = plan()
+        assert all(task.done() for task in again.tasks)
+        again.run()
+        again.tasks[0].run()
+        assert path.stat() == made
+        assert not [name for name in entries(tmp_path) if "lowtide" in name]
+        if path.is_dir():
+            os.utime(path / "part-00001-of-00003.npy")
+        else:
+            os.utime(path)  # as any change of its bytes would
+        with pytest.raises(FileExistsError):
+            plan()
+        if path != folder:
+            path.unlink()
+        if path == tokens:
+            (tmp_path / "t.idx").unlink()
+
+
+def test_another_job_does_not_recognise_it(tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "out.npy"
+    lt.shuffle(source, out, seed=1)
+    for other in (
+        lambda: lt.jobs.shuffle(source, out, seed=2),
+        lambda: lt.jobs.convert(source, out, "npy"),
+        lambda: lt.jobs.merge([source], out),
+    ):
+        with pytest.raises(FileExistsError):
+            other()
+    matrix_file(source, rows=20_000)  # equal bytes, but nobody compared them
+    with pytest.raises(FileExistsError):
+        lt.jobs.shuffle(source, out, seed=1)
 
 
 def test_a_target_that_appears_after_planning_is_kept(tmp_path: Path, source: Path) -> None:

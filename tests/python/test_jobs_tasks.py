@@ -103,6 +103,7 @@ def test_progress_true_prints_a_line_per_task(tmp_path: Path, capsys) -> None:
     assert len(lines) == len(plan.tasks)
     assert lines[0].startswith(f"shuffle: scatter: 1 of {len(plan.stages[0])} tasks done, ")
     assert lines[-1].split(", ")[1].startswith("5.65 MiB of 5.65 MiB")
+    assert lines[-1].startswith("shuffle: gather: 1 of 1 task done, ")
     lt.shuffle(tmp_path / "m.npy", tmp_path / "quiet.npy")
     assert capsys.readouterr().err == ""
 
@@ -110,7 +111,7 @@ def test_progress_true_prints_a_line_per_task(tmp_path: Path, capsys) -> None:
 def test_a_bar_shows_rate_bytes_and_time_left(monkeypatch) -> None:
     import io
 
-    from lowtide._job import progress
+    from lowtide import _progress as progress
 
     class Screen(io.StringIO):
         encoding = "utf-8"

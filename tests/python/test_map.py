@@ -187,7 +187,7 @@ def test_wrong_arguments_leave_nothing(tmp_path: Path, source: Path) -> None:
             with pytest.raises(ValueError, match=r"rows|workers"):
                 a.map(np.sqrt, out, **wrong)
         with pytest.raises(TypeError, match="progress must be"):
-            a.map(np.sqrt, out, progress=True)  # type: ignore[arg-type]
+            a.map(np.sqrt, out, progress="yes")  # type: ignore[arg-type]
         with pytest.raises(ValueError, match=r"\.npy"):
             a.map(np.sqrt, tmp_path / "b.f32")
         with pytest.raises(FileNotFoundError):
@@ -245,6 +245,19 @@ def test_progress_counts_rows_on_the_callers_thread(tmp_path: Path, source: Path
     with lt.open(source) as a, pytest.raises(KeyboardInterrupt):
         a.map(np.sqrt, tmp_path / "c.npy", rows=1000, progress=stop)
     assert files(tmp_path) == ["a.npy", "b.npy"]
+
+
+def test_progress_true_prints_a_line_per_tenth(tmp_path: Path, source: Path, capsys) -> None:
+    with lt.open(source) as a:
+        a.map(np.sqrt, tmp_path / "b.npy", rows=100, progress=True)
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 10
+        assert lines[0].startswith("map: 1100 of 10007 rows, ")
+        whole = lt.info(source)["bytes"] - 128
+        assert lines[-1].startswith(f"map: 10007 of 10007 rows, {whole / 1024:.0f} KiB of ")
+        a.map(np.sqrt, tmp_path / "b.npy", rows=100)
+        a.map(np.sqrt, tmp_path / "b.npy", rows=100, progress=False)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("workers", [1, 2])

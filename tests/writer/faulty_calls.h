@@ -91,6 +91,8 @@ class FaultyCalls {
     replace<&sys::Table::fdatasync>("fdatasync");
     replace<&sys::Table::ftruncate>("ftruncate");
     replace<&sys::Table::fchmod>("fchmod");
+    replace<&sys::Table::fsetxattr>("fsetxattr");
+    replace<&sys::Table::getxattr>("getxattr");
     replace<&sys::Table::flock>("flock");
     replace<&sys::Table::unlink>("unlink");
     replace<&sys::Table::link>("link");

@@ -56,7 +56,7 @@ class ArrayMethods(NoTruth, UfuncOperators, InBlocks):
         path: Path,
         rows: int = 4096,
         workers: int = 1,
-        progress: Callable[[int, int], object] | None = None,
+        progress: bool | Callable[[int, int], object] | None = None,
     ) -> None:
         """Writes `fn(chunk)` of every chunk of rows to a `.npy` file, within `memory`.
 
@@ -72,7 +72,9 @@ class ArrayMethods(NoTruth, UfuncOperators, InBlocks):
             rows: Rows per chunk. The last chunk may be shorter.
             workers: Threads that call `fn`. With 1 it is called on your own thread, in the order of
                 the rows; with more in any order. The file does not depend on it.
-            progress: Called as `progress(done, total)`, in rows, on your own thread.
+            progress: None shows a bar on a terminal if it takes longer than a second. True prints a
+                line per tenth where there is no terminal. A callable gets (done, total) in rows, on
+                your own thread. False shows nothing.
 
         Raises:
             ValueError: `fn` changed the number of rows, or the shape of a row between chunks; the

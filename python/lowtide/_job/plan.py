@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from lowtide import _arguments, _core
-from lowtide._job.progress import Shown, Standing, shown
+from lowtide._progress import Shown, Standing, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

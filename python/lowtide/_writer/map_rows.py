@@ -13,6 +13,7 @@ import numpy as np
 from lowtide import _arguments
 from lowtide._closing import Closing
 from lowtide._data.batches import Batches
+from lowtide._progress import Standing, shown
 from lowtide._writer.create import create
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def map_rows(
     path: Path,
     rows: int,
     workers: int,
-    progress: Callable[[int, int], object] | None,
+    progress: bool | Callable[[int, int], object] | None,
 ) -> None:
     """Implements `Array.map`, which documents the arguments."""
     array._check_open()
@@ -50,11 +51,9 @@ def map_rows(
         raise TypeError("cannot map a 0-d array: it has no rows")
     if not callable(function):
         raise TypeError(f"fn must be callable, not {type(function).__name__}")
-    if progress is not None and not callable(progress):
-        kind = type(progress).__name__
-        raise TypeError(f"progress must be None or a callable (done, total), not {kind}")
     rows = _arguments.integer(rows, "rows", 1, _arguments.MAX)
     workers = _arguments.integer(workers, "workers", 1, _MOST_WORKERS)
+    report = shown(progress, "map", tasks=False)
     _check_target(array, path)
     size = array.shape[0]
     step = min(rows, max(size, 1))
@@ -75,18 +74,18 @@ def map_rows(
         with (
             create(path, first.dtype, shape, writer_bytes) as writer,
             _Behind(writer) as behind,
+            closing(report),
             closing(calls.results(_read(reading, step), workers)) as results,
         ):
             done = len(first)
             behind.write(0, first)
             del first
-            if progress is not None:
-                progress(done, size)
+            row_bytes = array._core.row_bytes
+            report.show(Standing(done, size, "rows", unit_bytes=row_bytes))
             for place, found in results:
                 behind.write(place, found)
                 done += len(found)
-                if progress is not None:
-                    progress(done, size)
+                report.show(Standing(done, size, "rows", unit_bytes=row_bytes))
             behind.wait()
 
 

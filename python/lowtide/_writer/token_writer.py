@@ -85,7 +85,7 @@ class TokenWriter(Publishing):
             TypeError: The ids are not integers.
             OSError: The disk failed. The writer has failed as well: nothing will be published.
         """
-        self._core.append(self._checked(tokens))
+        self.extend((tokens,))
 
     def extend(self, documents: Iterable[npt.ArrayLike]) -> None:
         """Appends every document of an iterable.
@@ -103,8 +103,14 @@ class TokenWriter(Publishing):
             raise TypeError(
                 f"documents must be an iterable of documents, not {_arguments.told(documents)}"
             )
-        write, checked = self._core.append, self._checked
+        write, checked, ndarray = self._core.append, self._checked, np.ndarray
         for document in documents:
+            if type(document) is ndarray:  # most arrays need nothing else
+                try:
+                    write(document)
+                    continue
+                except TypeError:
+                    pass
             write(checked(document))
 
     def _checked(self, tokens: Any) -> npt.NDArray[Any]:

@@ -21,11 +21,12 @@ _MOST_BAR = 40
 class Standing(NamedTuple):
     """How far a job has come."""
 
-    done: int  # bytes
+    done: int  # bytes, or units of `unit_bytes`
     total: int
     stage: str
-    tasks_done: int  # of this stage
-    tasks: int
+    tasks_done: int = 0  # of this stage
+    tasks: int = 0
+    unit_bytes: int = 1
 
 
 class Shown(Protocol):
@@ -36,8 +37,8 @@ class Shown(Protocol):
     def close(self) -> None: ...
 
 
-def shown(progress: Any, title: str) -> Shown:
-    """Returns what shows the progress of a job. Raises TypeError."""
+def shown(progress: Any, title: str, tasks: bool = True) -> Shown:
+    """Returns what shows the progress of a job, made of tasks or of rows. Raises TypeError."""
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         kind = type(progress).__name__
         raise TypeError(f"progress must be None, a bool or a callable (done, total), not {kind}")
@@ -45,7 +46,9 @@ def shown(progress: Any, title: str) -> Shown:
         return _Called(progress)
     if progress is not False and _is_terminal():
         return _Bar(title)
-    return _Lines(title) if progress else _Nothing()
+    if not progress:
+        return _Nothing()
+    return _Lines(title) if tasks else _Tenths(title)
 
 
 def _is_terminal() -> bool:
@@ -91,9 +94,29 @@ class _Lines:
     def show(self, at: Standing) -> None:
         first = self._seen.setdefault(at.stage, 0)
         for task in range(first, at.tasks_done):
-            text = f"{self._title}: {at.stage}: {task + 1} of {at.tasks} tasks done"
+            noun = "task" if at.tasks == 1 else "tasks"
+            text = f"{self._title}: {at.stage}: {task + 1} of {at.tasks} {noun} done"
             print(f"{text}, {_words(at, self._start)}", file=sys.stderr, flush=True)
         self._seen[at.stage] = at.tasks_done
+
+    def close(self) -> None:
+        pass
+
+
+class _Tenths:
+    """One line per tenth of the rows, for logs."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._start = time.monotonic()
+        self._seen = 0
+
+    def show(self, at: Standing) -> None:
+        tenths = 10 * at.done // max(at.total, 1)
+        if tenths > self._seen:
+            self._seen = tenths
+            text = f"{self._title}: {at.done} of {at.total} {at.stage}"
+            print(f"{text}, {_words(at, self._start)}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         pass
@@ -132,9 +155,10 @@ class _Bar:
 def _words(at: Standing, start: float) -> str:
     """Bytes, rate and time left."""
     seconds = time.monotonic() - start
-    text = f"{_core.format_bytes(at.done)} of {_core.format_bytes(at.total)}"
+    done, total = at.done * at.unit_bytes, at.total * at.unit_bytes
+    text = f"{_core.format_bytes(done)} of {_core.format_bytes(total)}"
     if at.done and seconds > 0:
-        text += f"  {_core.format_bytes(int(at.done / seconds))}/s"
+        text += f"  {_core.format_bytes(int(done / seconds))}/s"
         if at.done < at.total:
             text += f"  {int(seconds * (at.total - at.done) / at.done)} s left"
     return text
