@@ -30,6 +30,37 @@ def signer(store: Any) -> Callable[[str], Signed] | None:
     )
 
 
+def lister(store: Any) -> Callable[[str, bool], list[str]] | None:
+    """Returns what the core calls to list objects; None if the store has no way to."""
+    if store is None:
+        return None
+    if callable(store):
+        listed = getattr(store, "list", None)
+        return (lambda beginning, _: list(listed(beginning))) if callable(listed) else None
+    return _ObstoreLister(store)
+
+
+class _ObstoreLister:
+    """Lists with obstore, whose beginnings are whole folders."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __call__(self, beginning: str, deep: bool) -> list[str]:
+        import obstore
+
+        scheme, _, rest = beginning.partition("://")
+        bucket, _, key = rest.partition("/")
+        folder = key.rpartition("/")[0]
+        found: list[Any] = []
+        if deep:
+            for some in obstore.list(self._store, folder or None):
+                found.extend(some)
+        else:
+            found.extend(obstore.list_with_delimiter(self._store, folder or None)["objects"])
+        return [f"{scheme}://{bucket}/{one['path']}" for one in found]
+
+
 class _ObstoreSigner:
     """Signs with obstore for an hour. The store knows its bucket, so it gets the key alone."""
 
