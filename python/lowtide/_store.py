@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     Signed = tuple[str, Mapping[str, str] | None, float | None]
 
+_SIGNING = ("AzureStore", "GCSStore", "S3Store")
 _VALID = datetime.timedelta(hours=1)
 
 
@@ -21,9 +22,11 @@ def signer(store: Any) -> Callable[[str], Signed] | None:
     if callable(store):
         signs: Callable[[str], Signed] = store
         return signs
-    if type(store).__module__.partition(".")[0] == "obstore":
-        return _ObstoreSigner(store)
     kind = type(store).__name__
+    if type(store).__module__.partition(".")[0] == "obstore":
+        if kind not in _SIGNING:
+            raise TypeError(f"store: obstore signs for {', '.join(_SIGNING)}, not for {kind}")
+        return _ObstoreSigner(store)
     raise TypeError(
         "store must be a store of obstore or a callable that takes an address and returns "
         f"(url, headers, expires), not {kind}"
@@ -68,7 +71,7 @@ class _ObstoreSigner:
         self._store = store
 
     def __call__(self, address: str) -> Signed:
-        import obstore  # type: ignore[import-not-found]
+        import obstore
 
         key = address.partition("://")[2].partition("/")[2]
         expires = time.time() + _VALID.total_seconds()
