@@ -80,7 +80,7 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                 std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
                 std::uint64_t memory_bytes, const std::string& engine, const std::string& cache,
                 bool headerless, std::optional<std::uint64_t> gap_bytes, unsigned requests,
-                const nb::object& store) {
+                const nb::object& store, const nb::object& lister) {
   const std::vector<std::string> names = from_python(paths);
   const OpenOptions options{.dtype = std::move(dtype),
                             .shape = std::move(shape),
@@ -92,7 +92,8 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                                      .cache = parse_cache(cache),
                                      .gap_bytes = gap_bytes,
                                      .requests = requests},
-                            .sign = sign_request(store)};
+                            .sign = sign_request(store),
+                            .list = list_objects(lister)};
   const Unlocked unlocked;
   return expand ? Array::open(names.at(0), options) : Array::open(names, options);
 }
@@ -157,7 +158,8 @@ void bind_array(nb::module_& module) {
                   "dtype"_a = nb::none(), "shape"_a = nb::none(), "offset_bytes"_a = nb::none(),
                   "fortran_order"_a = nb::none(), "memory_bytes"_a = 0, "engine"_a = "auto",
                   "cache"_a = "auto", "headerless"_a = false, "gap_bytes"_a = nb::none(),
-                  "requests"_a = ReadOptions{}.requests, "store"_a = nb::none())
+                  "requests"_a = ReadOptions{}.requests, "store"_a = nb::none(),
+                  "lister"_a = nb::none())
       .def_prop_ro("descr", [](const OwnedArray& array) { return array.dtype().descr(); })
       .def_prop_ro(
           "shape", [](const OwnedArray& array) { return nb::tuple(nb::cast(array.shape())); },

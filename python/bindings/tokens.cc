@@ -24,8 +24,8 @@ namespace {
 OwnedTokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional<std::string> dtype,
                  std::optional<std::string> format, std::optional<std::uint64_t> eot,
                  std::uint64_t memory_bytes, const std::string& engine, const std::string& cache,
-                 std::optional<std::uint64_t> gap_bytes, unsigned requests,
-                 const nb::object& store) {
+                 std::optional<std::uint64_t> gap_bytes, unsigned requests, const nb::object& store,
+                 const nb::object& lister) {
   const std::vector<std::string> names = from_python(paths);
   const TokensOptions options{.dtype = std::move(dtype),
                               .format = std::move(format),
@@ -35,7 +35,8 @@ OwnedTokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional
                                        .cache = parse_cache(cache),
                                        .gap_bytes = gap_bytes,
                                        .requests = requests},
-                              .sign = sign_request(store)};
+                              .sign = sign_request(store),
+                              .list = list_objects(lister)};
   const Unlocked unlocked;
   return expand ? Tokens::open(names.at(0), options) : Tokens::open(names, options);
 }
@@ -118,7 +119,7 @@ void bind_tokens(nb::module_& module) {
                   "dtype"_a = nb::none(), "format"_a = nb::none(), "eot"_a = nb::none(),
                   "memory_bytes"_a = 0, "engine"_a = "auto", "cache"_a = "auto",
                   "gap_bytes"_a = nb::none(), "requests"_a = ReadOptions{}.requests,
-                  "store"_a = nb::none())
+                  "store"_a = nb::none(), "lister"_a = nb::none())
       .def_prop_ro("size", &Tokens::size)
       .def_prop_ro("descr", [](const OwnedTokens& tokens) { return tokens.dtype().descr(); })
       .def_prop_ro("format", [](const OwnedTokens& tokens) { return tokens.format(); })

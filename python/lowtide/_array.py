@@ -85,6 +85,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             gap_bytes=most,
             requests=flying,
             store=_store.signer(store),
+            lister=_store.lister(store),
         )
         self._core = core
         self._shape = core.shape

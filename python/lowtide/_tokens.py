@@ -126,6 +126,7 @@ class Tokens(NoOperators, NoTruth, Closing):
             gap_bytes=most,
             requests=flying,
             store=_store.signer(store),
+            lister=_store.lister(store),
         )
         self._dtype = _arguments.dtype_of(self._core.descr)
         self._source = CoreSource(self._core, self.shape, self._dtype, has_parts=False)
