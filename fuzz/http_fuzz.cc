@@ -1,6 +1,6 @@
-// http_fuzz.cc - any bytes as an address, as the head of an answer, and as a place to be redirected
-// to: the result is an error without a secret, or text that is safe to send and to show. Seeds:
-// tests/golden/http.
+// http_fuzz.cc - any bytes as an address, as the head of an answer, as a place to be redirected to,
+// and as a list of objects: the result is an error without a secret, or text that is safe to send
+// and to show. Seeds: tests/golden/http.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +10,9 @@
 
 #include "http/address.h"
 #include "http/answer.h"
+#include "http/listing.h"
 #include "http/redirect.h"
+#include "lowtide/error.h"
 
 namespace lowtide {
 namespace {
@@ -70,6 +72,18 @@ void fuzz_answer(std::string_view text) {
   }
 }
 
+void fuzz_listing(std::string_view text) {
+  try {
+    const ListingPage page = parse_listing(text, "s3://b/");
+    for (const std::string& key : page.keys) require(!key.empty());
+    require(is_sendable(listing_query(page.next, true, page.next)));
+  } catch (const FormatError&) {
+  }
+  if (!is_listed(text)) return;
+  const ListedAddress listed = listed_address(text);
+  require(text.starts_with(listed.beginning) && listed.folder == text.ends_with('/'));
+}
+
 }  // namespace
 }  // namespace lowtide
 
@@ -77,5 +91,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   lowtide::fuzz_address(text);
   lowtide::fuzz_answer(text);
+  lowtide::fuzz_listing(text);
   return 0;
 }

@@ -35,6 +35,12 @@ struct SignedRequest {
 // may take long, and throw.
 using SignRequest = std::function<SignedRequest(const std::string& address)>;
 
+// Which objects there are, for addresses with a pattern and for folders. Called with the beginning
+// of addresses, such as "s3://bucket/train/": returns those that begin with it, in any order. If
+// not `deep`, those with a '/' behind the beginning may be left out. May take long, and throw.
+using ListObjects =
+    std::function<std::vector<std::string>(const std::string& beginning, bool deep)>;
+
 // Why objects cannot be read here, in one line; empty if they can. Found out by trying.
 [[nodiscard]] std::string why_no_http();
 

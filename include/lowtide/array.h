@@ -48,6 +48,9 @@ struct OpenOptions {
   ReadOptions read = {};
   // Signs the requests for objects. Default: s3:// with the keys of the environment, others not.
   SignRequest sign = nullptr;
+  // Lists objects, for addresses with a pattern and for folders. Default: s3:// asks the server of
+  // the bucket, unless something else signs; other addresses cannot be listed.
+  ListObjects list = nullptr;
 };
 
 // What Array::batches delivers.

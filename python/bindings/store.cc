@@ -1,6 +1,7 @@
 #include "store.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,14 @@ class HeldStore {
   HeldStore(const HeldStore&) = delete;
   HeldStore& operator=(const HeldStore&) = delete;
 
+  [[nodiscard]] std::vector<std::string> list(const std::string& beginning, bool deep) const {
+    const Locked locked;
+    const nb::object answer = store_(nb::str(beginning.data(), beginning.size()), deep);
+    std::vector<std::string> found;
+    if (!nb::try_cast(answer, found)) throw nb::type_error("store: list must return addresses");
+    return found;
+  }
+
   [[nodiscard]] SignedRequest sign(const std::string& address) const {
     const Locked locked;
     const nb::object answer = store_(nb::str(address.data(), address.size()));
@@ -69,6 +78,13 @@ SignRequest sign_request(nb::handle store) {
   if (PyCallable_Check(store.ptr()) == 0) throw nb::type_error("store must be callable");
   return [held = std::make_shared<HeldStore>(store)](const std::string& address) {
     return held->sign(address);
+  };
+}
+
+ListObjects list_objects(nb::handle lister) {
+  if (lister.is_none()) return nullptr;
+  return [held = std::make_shared<HeldStore>(lister)](const std::string& beginning, bool deep) {
+    return held->list(beginning, deep);
   };
 }
 

@@ -7,7 +7,6 @@
 
 #include "face/array_impl.h"
 #include "face/row_list.h"
-#include "http/address.h"
 #include "lowtide/bytes.h"
 
 namespace lowtide {
@@ -47,8 +46,7 @@ void take_columns(Store& store, const Rows& rows, std::vector<std::uint64_t>& sa
 Array::Array(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Array Array::open(const std::string& path, const OpenOptions& options) {
-  // In an address '?' and '*' mean themselves.
-  return Array(Impl::open(is_address(path) ? std::vector{path} : array_paths(path), options));
+  return Array(Impl::open(array_paths(path, options), options));
 }
 
 Array Array::open(std::span<const std::string> paths, const OpenOptions& options) {

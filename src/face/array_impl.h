@@ -13,8 +13,10 @@
 
 namespace lowtide {
 
-// A folder stands for the arrays in it, anything else for what expand_path makes of it.
-[[nodiscard]] std::vector<std::string> array_paths(const std::string& path);
+// A folder stands for the arrays in it, anything else for what expand_path makes of it; likewise
+// for addresses, whose objects are listed.
+[[nodiscard]] std::vector<std::string> array_paths(const std::string& path,
+                                                   const OpenOptions& options);
 
 class Array::Impl {
  public:

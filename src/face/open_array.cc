@@ -1,11 +1,16 @@
+#include <cerrno>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "face/array_impl.h"
+#include "face/listed_objects.h"
 #include "face/source_file.h"
 #include "format/array_header.h"
 #include "format/descr.h"
 #include "format/registry.h"
+#include "http/listing.h"
+#include "lowtide/error.h"
 #include "os/paths.h"
 
 namespace lowtide {
@@ -50,9 +55,22 @@ Layout layout_of(const SourceFile& file, const std::string& path, const OpenOpti
   return layout;
 }
 
+std::vector<std::string> array_objects(const std::string& address, const ListedObjects& listed) {
+  if (!is_listed(address)) return {address};
+  if (!address.ends_with('/')) return listed.matches(address);
+  std::vector<std::string> files =
+      array_files_in(address.substr(0, address.size() - 1), listed.names_in(address));
+  if (files.empty()) {
+    throw IoError(ENOENT, "open", shown_address(address), std::nullopt,
+                  "no array is in this folder");
+  }
+  return files;
+}
+
 }  // namespace
 
-std::vector<std::string> array_paths(const std::string& path) {
+std::vector<std::string> array_paths(const std::string& path, const OpenOptions& options) {
+  if (is_address(path)) return array_objects(path, {options.sign, options.list});
   if (is_folder(path)) {
     std::vector<std::string> files = array_files_in(path, list_folder(path));
     if (!files.empty()) return files;

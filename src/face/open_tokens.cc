@@ -1,20 +1,29 @@
 #include <algorithm>
+#include <cerrno>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
+#include "face/listed_objects.h"
 #include "face/source_file.h"
 #include "face/tokens_impl.h"
 #include "format/descr.h"
 #include "format/token_names.h"
-#include "http/address.h"
+#include "http/listing.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
 
 namespace lowtide {
 namespace {
 
-std::vector<std::string> expand(const std::string& path) {
-  if (is_address(path)) return {path};
+std::vector<std::string> token_objects(const std::string& address, const ListedObjects& listed) {
+  if (!is_listed(address)) return {address};
+  if (!address.ends_with('/')) return without_indexes(listed.matches(address));
+  return token_files_in(address.substr(0, address.size() - 1), listed.names_in(address));
+}
+
+std::vector<std::string> expand(const std::string& path, const TokensOptions& options) {
+  if (is_address(path)) return token_objects(path, {options.sign, options.list});
   if (is_folder(path)) return token_files_in(path, list_folder(path));
   if (!path_exists(path)) {
     for (std::string& named : paths_of_prefix(path)) {
@@ -22,6 +31,15 @@ std::vector<std::string> expand(const std::string& path) {
     }
   }
   return without_indexes(expand_path(path));
+}
+
+std::optional<std::string> object_of_prefix(const std::string& prefix,
+                                            const TokensOptions& options) {
+  SourceOpener opener(options.sign);
+  for (const std::string& named : paths_of_prefix(prefix)) {
+    if (opener.open_if_there(named) != nullptr) return named;
+  }
+  return std::nullopt;
 }
 
 // An empty file that has an index was truncated; it must not be skipped as an empty shard.
@@ -57,7 +75,15 @@ std::optional<TokenFile> open_beside(const std::string& path) {
 }
 
 Tokens Tokens::open(const std::string& path, const TokensOptions& options) {
-  return Tokens(Impl::open(expand(path), options));
+  try {
+    return Tokens(Impl::open(expand(path, options), options));
+  } catch (const IoError& error) {
+    // Like a path, an address may be the prefix of a data file and its index.
+    if (error.err != ENOENT || !is_address(path) || is_listed(path)) throw;
+    const std::optional<std::string> named = object_of_prefix(path, options);
+    if (!named) throw;
+    return Tokens(Impl::open({*named}, options));
+  }
 }
 
 Tokens Tokens::open(std::span<const std::string> paths, const TokensOptions& options) {

@@ -60,9 +60,11 @@ bool Attempt::start(Transfer& transfer, const AttemptSettings& settings, bool he
   set_options(settings);
   set_headers(with);
   curl_.easy_setopt(easy_, CURLOPT_URL, with.url.c_str());
-  const std::string range =
-      std::to_string(begin_bytes_) + "-" + std::to_string(begin_bytes_ + wanted_bytes_ - 1);
-  curl_.easy_setopt(easy_, CURLOPT_RANGE, range.c_str());
+  if (!request.whole) {
+    const std::string range =
+        std::to_string(begin_bytes_) + "-" + std::to_string(begin_bytes_ + wanted_bytes_ - 1);
+    curl_.easy_setopt(easy_, CURLOPT_RANGE, range.c_str());
+  }
   if (!with.access_key.empty()) {
     const std::string provider = "aws:amz:" + with.region + ":s3";
     curl_.easy_setopt(easy_, CURLOPT_AWS_SIGV4, provider.c_str());
@@ -156,8 +158,11 @@ std::size_t Attempt::take(const char* data, std::size_t size) {
     transfer_->request->take(begin_bytes_ + received_bytes_,
                              {reinterpret_cast<const std::byte*>(data), size}, &cursor_);
     received_bytes_ += size;
-    const std::uint64_t reached = begin_bytes_ + received_bytes_ - transfer_->request->offset_bytes;
-    transfer_->reached_bytes = std::max(transfer_->reached_bytes, reached);
+    if (!transfer_->request->whole) {
+      const std::uint64_t reached =
+          begin_bytes_ + received_bytes_ - transfer_->request->offset_bytes;
+      transfer_->reached_bytes = std::max(transfer_->reached_bytes, reached);
+    }
     transfer_->progress_ns = byte_ns_;
     return size;
   }
@@ -174,6 +179,11 @@ std::size_t Attempt::take(const char* data, std::size_t size) {
 void Attempt::judge() {
   judged_ = true;
   const bool opens = transfer_->request->opens;
+  if (transfer_->request->whole) {
+    if (answer_.status != 200) verdict_ = HttpFault::status;
+    if (answer_.encoded) verdict_ = HttpFault::encoded;
+    return;
+  }
   if (answer_.status == 206) {
     if (answer_.encoded) {
       verdict_ = HttpFault::encoded;
@@ -256,8 +266,9 @@ HttpFault Attempt::fault_of(CURLcode code) const {
 HttpResult Attempt::finish(CURLcode code) {
   HttpResult result{.status = answer_.status, .tries = transfer_->tries};
   if (code == CURLE_OK && !judged_) judge();
-  const bool whole = empty_ || received_bytes_ == wanted_bytes_;
-  if (code == CURLE_OK && whole && verdict_ == HttpFault::none) return result;
+  // libcurl knows whether an answer of any length is complete.
+  const bool complete = empty_ || transfer_->request->whole || received_bytes_ == wanted_bytes_;
+  if (code == CURLE_OK && complete && verdict_ == HttpFault::none) return result;
   if (verdict_ == HttpFault::status) {
     result.fault = fault_of_refusal(answer_.status, {refusal_.data(), refusal_bytes_});
   } else if (verdict_ != HttpFault::none) {

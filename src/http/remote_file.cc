@@ -1,29 +1,24 @@
 #include "http/remote_file.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "core/hash.h"
-#include "core/mutex.h"
 #include "http/address.h"
 #include "http/s3.h"
+#include "http/waited_request.h"
 #include "lowtide/error.h"
-#include "lowtide/interrupt.h"
 
 namespace lowtide {
 namespace {
 
-constexpr std::chrono::milliseconds kAskOpening{50};
-
-// A request that the calling thread waits for, and stops waiting for if it has a WaitHook.
-class WaitedRequest final : public HttpRequest {
+// Fills a buffer.
+class ReadRequest final : public WaitedRequest {
  public:
-  explicit WaitedRequest(std::span<std::byte> out) : out_(out) {}
+  explicit ReadRequest(std::span<std::byte> out) : out_(out) {}
 
   void take(std::uint64_t at, std::span<const std::byte> bytes, std::uint32_t*) noexcept override {
     std::memcpy(out_.data() + (at - offset_bytes), bytes.data(), bytes.size());
@@ -37,31 +32,6 @@ class WaitedRequest final : public HttpRequest {
       etag_.clear();  // out of memory: then without a version
     }
   }
-  void done(const HttpResult& result) noexcept override {
-    const MutexLock lock(mutex_);
-    result_ = result;
-    finished_ = true;
-    changed_.notify_one();
-  }
-  [[nodiscard]] HttpResult run(Transport& transport) {
-    transport.submit(*this);
-    MutexLock lock(mutex_);
-    WaitHook* const hook = WaitHook::current();
-    while (!finished_) {
-      if (hook == nullptr) {
-        changed_.wait(mutex_);
-      } else if (!changed_.wait_until(mutex_, CondVar::Clock::now() + kAskOpening)) {
-        lock.unlock();
-        if (hook->stop()) stopped_.store(true, std::memory_order_relaxed);
-        lock.lock();
-      }
-    }
-    if (result_.fault == HttpFault::cancelled) throw Interrupted();
-    return result_;
-  }
-  [[nodiscard]] bool cancelled() const noexcept override {
-    return stopped_.load(std::memory_order_relaxed);
-  }
 
   [[nodiscard]] std::uint64_t total_bytes() const { return total_bytes_; }
   [[nodiscard]] const std::string& etag() const { return etag_; }
@@ -71,11 +41,6 @@ class WaitedRequest final : public HttpRequest {
   const std::span<std::byte> out_;
   std::uint64_t total_bytes_ = 0;
   std::string etag_, modified_;
-  std::atomic<bool> stopped_{false};
-  Mutex mutex_;
-  CondVar changed_;
-  bool finished_ LOWTIDE_GUARDED_BY(mutex_) = false;
-  HttpResult result_ LOWTIDE_GUARDED_BY(mutex_);
 };
 
 std::shared_ptr<Remote> remote_of(const std::string& address, const std::string& shown,
@@ -99,7 +64,7 @@ std::shared_ptr<Remote> remote_of(const std::string& address, const std::string&
   return remote;
 }
 
-std::uint64_t version_of(const WaitedRequest& answer) {
+std::uint64_t version_of(const ReadRequest& answer) {
   const auto hashed = [](std::uint64_t hash, const std::string& text) {
     return hash_with(hash, std::as_bytes(std::span(text)));
   };
@@ -114,7 +79,7 @@ RemoteFile::RemoteFile(std::shared_ptr<Transport> transport, const std::string& 
   shard_.path = shown_address(address);
   std::shared_ptr<Remote> remote = remote_of(address, shard_.path, asker);
   first_.resize(kFirstBytes);
-  WaitedRequest request(first_);
+  ReadRequest request(first_);
   request.object = remote;
   request.size_bytes = kFirstBytes;
   request.opens = true;
@@ -143,7 +108,7 @@ void RemoteFile::read_exact(std::uint64_t offset_bytes, std::span<std::byte> out
     std::memcpy(out.data(), first_.data() + offset_bytes, out.size());
     return;
   }
-  WaitedRequest request(out);
+  ReadRequest request(out);
   request.object = shard_.remote;
   request.offset_bytes = offset_bytes;
   request.size_bytes = out.size();

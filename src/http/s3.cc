@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <new>
 #include <span>
 #include <utility>
 
 #include "core/mutex.h"
+#include "http/listing.h"
+#include "http/transport.h"
+#include "http/waited_request.h"
 #include "lowtide/error.h"
 #include "os/file.h"
 #include "os/paths.h"
@@ -36,6 +40,34 @@ std::string text_of(const std::string& path) {
   file.read_exact(0, std::as_writable_bytes(std::span(text)));
   return text;
 }
+
+// A page of a list: up to 1000 names of up to 1 KiB, in a text that may be several times as long.
+class PageRequest final : public WaitedRequest {
+ public:
+  static constexpr std::uint64_t kMostBytes = 32 * 1024 * 1024;
+
+  PageRequest() {
+    size_bytes = kMostBytes;
+    whole = true;
+  }
+  void take(std::uint64_t at, std::span<const std::byte> bytes, std::uint32_t*) noexcept override {
+    try {
+      text_.resize(at);  // another try begins anew
+      text_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    } catch (const std::bad_alloc&) {
+      failed_ = true;
+    }
+  }
+  // Throws std::bad_alloc if there was no room for it.
+  [[nodiscard]] const std::string& text() const {
+    if (failed_) throw std::bad_alloc();
+    return text_;
+  }
+
+ private:
+  std::string text_;
+  bool failed_ = false;
+};
 
 class S3Signer final : public Signer {
  public:
@@ -119,6 +151,35 @@ S3Place find_s3_place(const std::string& shown) {
                   "the region of AWS_REGION has a character that a region must not have");
   }
   return place;
+}
+
+std::vector<std::string> list_bucket(const std::string& beginning, bool deep) {
+  const std::string shown = shown_address(beginning);
+  S3Name name = parse_s3(beginning + "x");  // a beginning may be the bucket alone
+  name.key.pop_back();
+  const std::string prefix = std::exchange(name.key, "");
+  const std::string bucket = beginning.substr(0, beginning.size() - prefix.size());
+  const S3Place place = find_s3_place(shown);
+  const std::string url = s3_address(name, place).url();
+  const std::shared_ptr<const Signer> signer = make_s3_signer(place.region);
+  Transport transport({.most_in_flight = 1, .hedge = false, .retry = {}});
+  std::vector<std::string> found;
+  for (std::string next;;) {
+    auto page = std::make_shared<Remote>();
+    page->url = url + listing_query(prefix, deep, next);
+    page->signer = signer;
+    PageRequest request;
+    request.object = std::move(page);
+    const HttpResult result = request.run(transport);
+    if (!result.ok())
+      throw IoError(errno_of(result), "list", shown, std::nullopt, describe(result));
+    ListingPage listed = parse_listing(request.text(), shown);
+    for (const std::string& key : listed.keys) found.push_back(bucket + key);
+    if (listed.next.empty()) return found;
+    if (listed.next == next)
+      throw FormatError(shown + ": the server lists the same objects again and again");
+    next = std::move(listed.next);
+  }
 }
 
 std::shared_ptr<const Signer> make_s3_signer(const std::string& region) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/remote.h"
 #include "http/address.h"
@@ -35,5 +36,11 @@ struct S3Keys {
 // Signs with Signature Version 4. Looks for the keys when it is made, and again when a server has
 // refused them. Holds them; they are never shown.
 [[nodiscard]] std::shared_ptr<const Signer> make_s3_signer(const std::string& region);
+
+// The addresses of the objects of a bucket that begin with `beginning`, "s3://bucket/" and perhaps
+// more, page by page. Without `deep`, those with a '/' behind it are left out. Throws IoError with
+// the errno of errno_of(), FormatError for an answer that is no list, std::invalid_argument for a
+// malformed address.
+[[nodiscard]] std::vector<std::string> list_bucket(const std::string& beginning, bool deep);
 
 }  // namespace lowtide

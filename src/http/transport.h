@@ -45,6 +45,9 @@ class HttpRequest {
   // that is shorter than what was asked for is fine.
   std::uint64_t object_bytes = 0;
   bool opens = false;
+  // Not a range of an object but a whole answer: 200, of any length up to size_bytes. After a
+  // failure it begins anew, at 0. Not for a transport that hedges: two answers may differ.
+  bool whole = false;
 };
 
 struct TransportOptions {

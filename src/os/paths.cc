@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -68,6 +69,10 @@ std::vector<std::string> matches_of(const std::string& pattern) {
 }
 
 }  // namespace
+
+bool matches_pattern(const std::string& pattern, const std::string& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), FNM_PATHNAME | FNM_PERIOD | FNM_NOESCAPE) == 0;
+}
 
 std::string whole_path(const std::string& path) {
   if (path.starts_with('/')) return path;

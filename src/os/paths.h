@@ -13,6 +13,11 @@ namespace lowtide {
 // matches, and for any other path that does not exist.
 [[nodiscard]] std::vector<std::string> expand_path(const std::string& path);
 
+// Whether a pattern with *, ? or [ matches a name, as expand_path() matches paths: '/' and a
+// leading
+// '.' match only themselves.
+[[nodiscard]] bool matches_pattern(const std::string& pattern, const std::string& name);
+
 // Absolute, so that it still names the same file after the process changes its folder.
 [[nodiscard]] std::string whole_path(const std::string& path);
 [[nodiscard]] bool path_exists(const std::string& path);

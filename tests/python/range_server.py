@@ -4,8 +4,10 @@ The objects are the files of a folder. A path may begin with faults, each with a
 `/late=20/x.npy` answers after 20 ms, `/fail=0.1/x.npy` answers one of ten requests with 503,
 `/cut=0.1/` resets one of ten in mid-body, `/stall=0.01/` sends nothing for two seconds in mid-body
 of one of a hundred. `/whole/` answers 200 and the whole object, `/lie/` another range than asked,
-`/deny/` 403, `/moved/` redirects to the same path without it, `/signed/` wants `?key=...`,
-`/basic/` wants user:SECRET. Faults are drawn by the number of the request, so a run repeats.
+`/deny/` 403, `/skew/` and `/expired/` the same as S3 says it of a wrong clock and of an old
+signature, `/proxy/` 407, `/moved/` redirects to the same path without it, `/signed/` wants
+`?key=...`, `/basic/` wants user:SECRET. A query with `list-type=2` lists all objects, in pages of
+1000, as a bucket would. Faults are drawn by the number of the request, so a run repeats.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+from xml.sax.saxutils import escape
 
 SECRET = "SESAME-OPEN"
+REFUSALS = {"skew": "RequestTimeTooSkewed", "expired": "ExpiredToken"}
 
 
 class RangeServer:
@@ -122,23 +126,48 @@ class _Handler(BaseHTTPRequestHandler):
             )
         if "deny" in faults or ("signed" in faults and parts.query != f"key={self.owner.key}"):
             return self.refuse(403)
+        for fault, code in REFUSALS.items():
+            if fault in faults:
+                return self.refuse(403, f"<Error><Code>{code}</Code></Error>")
+        if "proxy" in faults:
+            return self.refuse(407)
         login = "Basic " + base64.b64encode(f"user:{SECRET}".encode()).decode()
         if "basic" in faults and self.headers.get("Authorization") != login:
             return self.refuse(401)
         if chance.random() < faults.get("fail", 0):
             return self.refuse(503)
+        query = parse_qs(parts.query, keep_blank_values=True)
+        if query.get("list-type") == ["2"]:
+            return self.send_list(query)
         file = self.root / name
         if not file.is_file():
             return self.refuse(404)
         self.send_object(file, faults, chance)
 
-    def refuse(self, status: int, **headers: str) -> None:
+    def send_list(self, query: dict[str, list[str]]) -> None:
+        prefix, after = query["prefix"][0], query.get("continuation-token", [""])[0]
+        names = sorted(file.name.encode() for file in self.root.iterdir())
+        left = [
+            name for name in names if name.startswith(prefix.encode()) and name.decode() > after
+        ]
+        page = [f"<Contents><Key>{escape(name.decode())}</Key></Contents>" for name in left[:1000]]
+        more = f"<IsTruncated>{'true' if len(left) > 1000 else 'false'}</IsTruncated>"
+        if len(left) > 1000:
+            token = escape(left[999].decode())
+            more += f"<NextContinuationToken>{token}</NextContinuationToken>"
+        body = f"<ListBucketResult>{''.join(page)}{more}</ListBucketResult>".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def refuse(self, status: int, body: str = "no", **headers: str) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", "2")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b"no")
+        self.wfile.write(body.encode())
 
     def send_object(self, file: Path, faults: dict[str, float], chance: random.Random) -> None:
         size = file.stat().st_size

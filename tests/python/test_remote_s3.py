@@ -7,6 +7,8 @@ They are found in PATH or in the folder that LOWTIDE_SERVERS names.
 from __future__ import annotations
 
 import contextlib
+import datetime
+import io
 import json
 import os
 import pickle
@@ -184,6 +186,87 @@ def test_an_object_that_is_replaced_is_an_error(seaweed, keys, npy, data):
     with pytest.raises(OSError, match="replaced or rewritten"):
         a[3000:]
     assert lt.open("s3://data/changing.npy")[-1, -1] == 0
+
+
+def test_patterns_and_folders_are_listed(seaweed, keys, data):
+    keys(seaweed[0])
+    assert lt.open("s3://data/deep/er/").paths == ["s3://data/deep/er/m.npy"]
+    assert lt.open("s3://data/a b/*%41?.npy").paths == ["s3://data/a b/c+d%41é.npy"]
+    assert lt.open("s3://data/*/*/m.npy").paths == ["s3://data/deep/er/m.npy"]
+    np.testing.assert_array_equal(lt.open("s3://data/m*.npy")[:3], data[:3])
+    for nothing in ("s3://data/none/", "s3://data/*.none", "s3://none/*"):
+        with pytest.raises(FileNotFoundError):
+            lt.open(nothing)
+    keys(seaweed[0], secret="Wrong/Key")
+    with pytest.raises(PermissionError) as caught:
+        lt.open("s3://data/*.npy")
+    assert "Wrong/Key" not in str(caught.value) and "s3://data/" in str(caught.value)
+
+
+def test_a_listing_of_several_pages_is_read_to_its_end(seaweed, keys):
+    keys(seaweed[0])
+    npy = io.BytesIO()
+    np.save(npy, np.arange(1))
+    for number in range(1003):
+        assert send("PUT", f"{seaweed[1]}many/{number:04}.npy", npy.getvalue()) in (200, 201)
+    assert len(lt.open("s3://data/many/")) == 1003
+    assert len(lt.open("s3://data/many/1*.npy")) == 3
+
+
+def obstore_of(endpoint, **options):
+    obstore = pytest.importorskip("obstore")
+    return obstore.store.S3Store(
+        "data", endpoint=endpoint, region="us-east-1", access_key_id=ACCESS,
+        secret_access_key=SECRET, client_options={"allow_http": True}, **options
+    )  # fmt: skip
+
+
+def test_a_store_of_obstore_signs_and_lists(seaweed, keys, data):
+    keys(seaweed[0], access="")
+    store = obstore_of(seaweed[0])
+    for key in KEYS:
+        with lt.open(f"s3://data/{key}", memory="256KiB", store=store) as a:
+            for idx, rows in a.batches(64, seed=3):
+                np.testing.assert_array_equal(rows, data[idx])
+            shown = [repr(a), str(a.stats())]
+        assert not [text for text in shown if SECRET in text or "X-Amz" in text]
+    for pattern, found in [("m*.npy", "m.npy"), ("*/er/*", KEYS[2]), ("a b/", KEYS[1])]:
+        assert lt.open(f"s3://data/{pattern}", store=store).paths == [f"s3://data/{found}"]
+    inside = obstore_of(seaweed[0], prefix="deep")
+    np.testing.assert_array_equal(lt.open("s3://data/er/m.npy", store=inside)[:3], data[:3])
+    assert lt.open("s3://data/er/*", store=inside).paths == ["s3://data/er/m.npy"]
+    with pytest.raises(FileNotFoundError):
+        lt.open("s3://data/none.npy", store=store)
+
+
+def test_a_store_of_obstore_that_cannot_sign_is_refused():
+    store = pytest.importorskip("obstore").store.MemoryStore()
+    with pytest.raises(TypeError, match="MemoryStore"):
+        lt.open("s3://data/m.npy", store=store)
+
+
+def test_a_presigned_url_that_expires_in_mid_epoch_is_signed_again(seaweed, keys, data):
+    """Whether the store says when, or the server refuses."""
+    keys(seaweed[0], access="")
+    store = obstore_of(seaweed[0])
+    import obstore
+
+    valid = datetime.timedelta(seconds=2)
+    for told in (True, False):
+        asked = []
+
+        def sign(_, told=told, asked=asked):
+            asked.append(time.time() + valid.total_seconds())
+            return obstore.sign(store, "GET", "m.npy", valid), None, asked[-1] if told else None
+
+        a = lt.open("s3://data/m.npy", memory="128KiB", gap=0, store=sign)
+        seen = []
+        for idx, rows in a.batches(200, seed=1):
+            np.testing.assert_array_equal(rows, data[idx])
+            seen.extend(idx.tolist())
+            time.sleep(0.2)
+        assert sorted(seen) == list(range(len(data)))
+        assert len(asked) > 1
 
 
 def test_moto_gives_the_same_rows(keys, npy, data, tmp_path):

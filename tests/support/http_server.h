@@ -154,7 +154,7 @@ class HttpServer {
       request->number = requests_++;
       {
         const std::lock_guard lock(mutex_);
-        seen_.push_back(*request);
+        if (seen_.size() < kMostSeen) seen_.push_back(*request);
       }
       if (!send_answer(fd, *request, answer_(*request))) break;
     }
@@ -226,6 +226,7 @@ class HttpServer {
     return !changed_.wait_for(lock, length, [&] { return stopping_; });
   }
 
+  static constexpr std::size_t kMostSeen = 1000;
   const Answer answer_;
   int listener_ = -1;
   int port_ = 0;

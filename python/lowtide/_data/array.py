@@ -13,7 +13,7 @@ from lowtide._data.array_facts import ArrayFacts
 from lowtide._data.array_methods import ArrayMethods
 from lowtide._data.batches import Batches
 from lowtide._data.source import CoreSource, FileColumns
-from lowtide._data.store import signer
+from lowtide._data.store import lister, signer
 from lowtide._index import indexing
 from lowtide._index.take import take_along
 
@@ -90,6 +90,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             gap_bytes=most,
             requests=flying,
             store=signer(store),
+            lister=lister(store),
             cache_dir=kept,
             cache_bytes=most_kept,
         )

@@ -37,7 +37,8 @@ def open(
         path: A `.npy` file, a file without a header (which needs `dtype`, as with `np.memmap`), or
             a list of files, a glob or a folder of `.npy` files, which are joined along the first
             axis. A path that exists is never treated as a pattern. Instead of a path, the address
-            of an object on a server: `http://`, `https://` or `s3://bucket/key`.
+            of an object on a server: `http://`, `https://` or `s3://bucket/key`; with `s3://` or a
+            `store` that lists, also a pattern, or a folder, which ends with "/".
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
             `shape`, `offset` and `order` may be omitted; if given, they must match the header.
         shape: Shape of a file without a header; of all files together if there are several.
@@ -60,8 +61,10 @@ def open(
         store: What signs requests for objects: a store of obstore, or a callable that takes an
             address and returns `(url, headers, expires)`; `headers` is a dict or None, `expires`
             the seconds since 1970 or None. It is called from any thread, again a minute before
-            `expires`, and once after a server has refused. Default: `s3://` is signed with the
-            keys of the environment or of the credentials file.
+            `expires`, and once after a server has refused. For patterns and folders, a callable
+            needs a method `list` that takes the beginning of addresses and returns those that begin
+            with it. Default: `s3://` is signed with the keys of the environment or of the
+            credentials file.
         cache_dir: Folder on a local disk in which objects are kept as they are read, in blocks of
             1 MiB. Later epochs and other processes read them there. Only for addresses.
         cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text

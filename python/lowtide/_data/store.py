@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     Signed = tuple[str, Mapping[str, str] | None, float | None]
 
+_SIGNING = ("AzureStore", "GCSStore", "S3Store")
 _VALID = datetime.timedelta(hours=1)
 
 
@@ -21,13 +22,46 @@ def signer(store: Any) -> Callable[[str], Signed] | None:
     if callable(store):
         signs: Callable[[str], Signed] = store
         return signs
-    if type(store).__module__.partition(".")[0] == "obstore":
-        return _ObstoreSigner(store)
     kind = type(store).__name__
+    if type(store).__module__.partition(".")[0] == "obstore":
+        if kind not in _SIGNING:
+            raise TypeError(f"store: obstore signs for {', '.join(_SIGNING)}, not for {kind}")
+        return _ObstoreSigner(store)
     raise TypeError(
         "store must be a store of obstore or a callable that takes an address and returns "
         f"(url, headers, expires), not {kind}"
     )
+
+
+def lister(store: Any) -> Callable[[str, bool], list[str]] | None:
+    """Returns what the core calls to list objects; None if the store has no way to."""
+    if store is None:
+        return None
+    if callable(store):
+        listed = getattr(store, "list", None)
+        return (lambda beginning, _: list(listed(beginning))) if callable(listed) else None
+    return _ObstoreLister(store)
+
+
+class _ObstoreLister:
+    """Lists with obstore, whose beginnings are whole folders."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __call__(self, beginning: str, deep: bool) -> list[str]:
+        import obstore
+
+        scheme, _, rest = beginning.partition("://")
+        bucket, _, key = rest.partition("/")
+        folder = key.rpartition("/")[0]
+        found: list[Any] = []
+        if deep:
+            for some in obstore.list(self._store, folder or None):
+                found.extend(some)
+        else:
+            found.extend(obstore.list_with_delimiter(self._store, folder or None)["objects"])
+        return [f"{scheme}://{bucket}/{one['path']}" for one in found]
 
 
 class _ObstoreSigner:
@@ -37,7 +71,7 @@ class _ObstoreSigner:
         self._store = store
 
     def __call__(self, address: str) -> Signed:
-        import obstore  # type: ignore[import-not-found]
+        import obstore
 
         key = address.partition("://")[2].partition("/")[2]
         expires = time.time() + _VALID.total_seconds()

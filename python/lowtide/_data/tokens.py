@@ -11,7 +11,7 @@ from lowtide import _arguments, _core
 from lowtide._closing import Closing
 from lowtide._data.documents import Documents
 from lowtide._data.source import CoreSource
-from lowtide._data.store import signer
+from lowtide._data.store import lister, signer
 from lowtide._index import indexing
 from lowtide._operators import NoOperators, NoTruth
 
@@ -140,6 +140,7 @@ class Tokens(NoOperators, NoTruth, Closing):
             gap_bytes=most,
             requests=flying,
             store=signer(store),
+            lister=lister(store),
             cache_dir=kept,
             cache_bytes=most_kept,
         )

@@ -1,0 +1,100 @@
+"""What servers, buckets and addresses can be wrong with: an error that says what, and soon."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import lowtide as lt
+import numpy as np
+import pytest
+from lowtide import _core
+from range_server import SECRET, RangeServer
+
+if _core.why_no_http():
+    pytest.skip(f"no http: {_core.why_no_http()}", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bad")
+    np.save(folder / "m.npy", np.arange(20_000).reshape(-1, 4))
+    (folder / "cut.npy").write_bytes((folder / "m.npy").read_bytes()[:100_000])
+    (folder / "empty.bin").write_bytes(b"")
+    (folder / "text.npy").write_bytes(b"<html>not an array</html>")
+    with RangeServer(folder) as served:
+        yield served
+
+
+@pytest.fixture
+def bucket(server, monkeypatch):
+    for name in list(os.environ):
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url("").rstrip("/"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+    return server
+
+
+REFUSED = [
+    ("skew", PermissionError, "a clock is wrong"),
+    ("expired", PermissionError, "has expired"),
+    ("deny", PermissionError, "403"),
+    ("proxy", ConnectionRefusedError, "the proxy"),
+]
+WRONG = [("whole", OSError, "ignores ranges"), ("lie", OSError, "another range")]
+
+
+@pytest.mark.parametrize(("fault", "kind", "text"), REFUSED + WRONG)
+def test_an_object_that_is_refused_is_an_error_that_says_why(bucket, fault, kind, text):
+    shown = bucket.url(f"{fault}/m.npy")
+    for path, name in [(f"{shown}?key={SECRET}", shown), (f"s3://{fault}/m.npy",) * 2]:
+        with pytest.raises(kind) as caught:
+            lt.open(path)
+        assert text in str(caught.value) and SECRET not in repr(caught.value)
+        assert caught.value.filename == name
+
+
+@pytest.mark.parametrize(("fault", "kind", "text"), REFUSED)
+def test_a_list_that_is_refused_is_an_error_that_says_why(bucket, fault, kind, text):
+    with pytest.raises(kind) as caught:
+        lt.tokens(f"s3://{fault}/x*.bin")
+    assert text in str(caught.value) and caught.value.filename == f"s3://{fault}/x"
+
+
+def test_objects_that_are_no_data_are_format_errors(bucket):
+    for name, text in [("empty.bin", "empty"), ("text.npy", "text.npy"), ("cut.npy", "100000")]:
+        for call in (lt.open, lt.tokens):
+            if call is lt.tokens and name == "text.npy":
+                continue  # any bytes can be tokens
+            with pytest.raises(lt.FormatError, match=text):
+                call(f"s3://data/{name}")
+
+
+def test_a_bucket_without_a_region_says_what_to_set(monkeypatch):
+    for name in list(os.environ):
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    for path in ("s3://data/m.npy", "s3://data/*.npy", "s3://data/"):
+        with pytest.raises(OSError, match="AWS_REGION") as caught:
+            lt.open(path)
+        assert caught.value.errno == errno.EINVAL
+    monkeypatch.setenv("AWS_REGION", "eu-west-1\r\nX: y")
+    with pytest.raises(OSError, match="character"):
+        lt.open("s3://data/m.npy")
+
+
+def test_no_such_host_for_a_list_is_an_error(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://no-such-host.invalid")
+    with pytest.raises(OSError, match="no such host"):
+        lt.open("s3://data/*.npy")
+
+
+@pytest.mark.parametrize("address", ["s3://", "s3:///m.npy", "s3://b", "s3://a b/c", "http:///x"])
+def test_a_malformed_address_is_a_value_error_that_shows_no_secret(address):
+    for call in (lt.open, lt.tokens):
+        with pytest.raises(ValueError):
+            call(address)
+        with pytest.raises(ValueError) as caught:
+            call(address.replace("://", f"://u:{SECRET}@"))
+        assert SECRET not in str(caught.value)
