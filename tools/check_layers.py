@@ -18,6 +18,9 @@ HEADER_ROW = re.compile(r"^\| (`[\w/]+\.h`(?:, `[\w/]+\.h`)*) \| ([a-z ]+) \|$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"^[a-z_0-9]+$")  # <vector>, <cstdint>: no folder, no suffix
 SYSTEM_ROOMS = {"os", "system"}  # the rooms that may include system headers
+# Headers of libraries, and the one room that may include each.
+LIBRARIES = {"curl/curl.h": "http", "liburing.h": "os"}
+LOADS = {("http", "dlfcn.h")}  # a room that may include one system header: it loads libcurl
 INTRINSICS = {"arm_neon.h", "cpuid.h", "immintrin.h"}  # the compiler's own
 FACES = {  # folders that see only the public headers, and what else they may include
     "include/lowtide": (),
@@ -78,6 +81,10 @@ def room_rule(room: str, known: Tables, bracket: str, name: str) -> str:
         if folder in {room, *may}:
             return ""
         return f"room {room} may include {others} and lowtide/"
+    if name in LIBRARIES:
+        return "" if room == LIBRARIES[name] else f"only src/{LIBRARIES[name]} may include it"
+    if (room, name) in LOADS:
+        return ""
     if room in SYSTEM_ROOMS or STANDARD.match(name) or name in INTRINSICS:
         return ""
     return "only src/os and src/system may include system headers"
@@ -173,8 +180,12 @@ def headers_without_a_room(root: Path, known: Tables) -> Iterator[str]:
 
 
 def crowded(root: Path) -> Iterator[str]:
-    for room in sorted(path for path in (root / "src").glob("*") if path.is_dir()):
-        count = sum(path.is_file() for path in room.rglob("*"))
+    package = root / "python" / "lowtide"
+    rooms = sorted(path for path in (root / "src").glob("*") if path.is_dir())
+    counts = {room: sum(path.is_file() for path in room.rglob("*")) for room in rooms}
+    for file in [*package.glob("*.py"), *package.glob("*/*.py")]:
+        counts[file.parent] = counts.get(file.parent, 0) + 1
+    for room, count in counts.items():
         if count > MOST_FILES:
             path = room.relative_to(root)
             yield f"{path}:1: error: {count} files; a room has at most {MOST_FILES}"

@@ -18,17 +18,17 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from lowtide import _arguments, _core
-from lowtide._documents import Documents
-from lowtide._job_source import job_source
-from lowtide._plan import Plan, Task
-from lowtide._ragged import Ragged
+from lowtide._data.documents import Documents
+from lowtide._data.ragged import Ragged
+from lowtide._job.plan import Plan, Task
+from lowtide._job.source import job_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from lowtide._job_source import Path, Source
+    from lowtide._job.source import Path, Source
 
 __all__ = ["Plan", "Task", "check", "convert", "merge", "shuffle"]
 
@@ -204,4 +204,4 @@ def _destination(dst: Any) -> bytes:
     if not isinstance(dst, (str, bytes, os.PathLike)):
         raise TypeError(f"dst must be a str or an os.PathLike, not {_arguments.told(dst)}")
     (name,), _ = _arguments.path_list(dst)
-    return os.path.abspath(name)
+    return name if _core.is_address(name) else os.path.abspath(name)

@@ -8,6 +8,7 @@
 #include "format/array_header.h"
 #include "format/token_output.h"
 #include "format/tokens.h"
+#include "http/local_path.h"
 #include "job/plan.h"
 #include "job/shuffle.h"
 #include "os/paths.h"
@@ -189,6 +190,7 @@ std::shared_ptr<const Plan::Impl> shuffle_of(Facts facts) {
 }
 
 Plan plan_shuffle(const JobSource& given, const std::string& path, const ShuffleOptions& options) {
+  require_local(path, kWritesLocal);
   if (options.block_size != 0 && options.unit != Unit::window)
     throw std::invalid_argument("block_size is for windows, not for " +
                                 std::string(unit_word(options.unit)) + "s");

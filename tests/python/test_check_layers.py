@@ -47,6 +47,9 @@ def test_the_project_keeps_its_table() -> None:
         ("src/order/shuffle.cc", "#include <immintrin.h>"),
         ("src/os/file.cc", "#include <sys/stat.h>"),
         ("src/system/mount.cc", "#include <sys/vfs.h>"),
+        ("src/http/curl.h", "#include <curl/curl.h>"),
+        ("src/http/curl.cc", "#include <dlfcn.h>"),
+        ("src/engine/http_lane.cc", '#include "http/transport.h"'),
         ("src/face/array.cc", '#include "loader/loader.h"'),
         ("include/lowtide/array.h", '#include "lowtide/error.h"'),
         ("python/bindings/module.cc", "#include <nanobind/nanobind.h>"),
@@ -65,10 +68,15 @@ def test_a_right_include_passes(project: Path, path: str, line: str) -> None:
         ("src/order/shuffle.cc", '#include "os/file.h"', "room order may include core"),
         ("src/core/error.cc", '#include "os/sys.h"', "room core may include no other room"),
         ("src/loader/pool.cc", '#include "format/npy.h"', "room loader may include core dataset"),
-        ("src/engine/plan.cc", '#include "plan.h"', "room engine may include core os"),
+        ("src/engine/plan.cc", '#include "plan.h"', "room engine may include core http os"),
         ("src/engine/plan.cc", "#include <unistd.h>", "only src/os and src/system may"),
         ("src/face/array.cc", "#  include <sys/mman.h>", "only src/os and src/system may"),
-        ("src/loader/pool.cc", "#include <liburing.h>", "only src/os and src/system may"),
+        ("src/loader/pool.cc", "#include <liburing.h>", "only src/os may include it"),
+        ("src/system/cuda.cc", "#include <liburing.h>", "only src/os may include it"),
+        ("src/engine/http_lane.cc", "#include <curl/curl.h>", "only src/http may include it"),
+        ("src/os/file.cc", "#include <curl/curl.h>", "only src/http may include it"),
+        ("src/http/curl.cc", "#include <unistd.h>", "only src/os and src/system may"),
+        ("src/os/files.cc", '#include "http/address.h"', "room os may include core"),
         ("src/engine/plan.cc", '#include "lowtide/array.h"', "rooms face implement it"),
         ("src/face/loader.cc", '#include "lowtide/profile.h"', "rooms meter report verdict"),
         ("src/face/loader.cc", '#include "lowtide/no.h"', "no room implements it"),
@@ -97,7 +105,7 @@ def test_a_wrong_include_is_named_with_its_line_and_rule(
         ("src/face/open_tokens.cc", 'return ".idx"; // index', '".idx": only src/format knows'),
         ("src/inspect/info.cc", '#include "format/llmc.h"', "ask the registry of formats"),
         ("cli/files.cc", 'check("old");', '"old": only src/format knows'),
-        ("python/lowtide/_open.py", 'FORMATS = ["llmc"]', '"llmc": only src/format knows'),
+        ("python/lowtide/_data/open.py", 'FORMATS = ["llmc"]', '"llmc": only src/format knows'),
     ],
 )
 def test_a_format_is_known_by_name_in_its_room_only(
@@ -138,9 +146,18 @@ def test_a_header_without_a_row_is_refused(project: Path) -> None:
     assert result.stdout == "include/lowtide/other.h:1: error: it has no row in ARCHITECTURE.md\n"
 
 
-def test_a_crowded_room_is_refused(project: Path) -> None:
+@pytest.mark.parametrize(
+    ("room", "file"),
+    [
+        ("src/engine", "file_{}.cc"),
+        ("python/lowtide", "_file_{}.py"),
+        ("python/lowtide/_data", "file_{}.py"),
+    ],
+)
+def test_a_crowded_room_is_refused(project: Path, room: str, file: str) -> None:
+    (project / room).mkdir(parents=True, exist_ok=True)
     for number in range(31):
-        write(project, f"src/engine/file_{number}.cc", "#include <string>")
+        (project / room / file.format(number)).touch()
     result = check(project)
     assert result.returncode == 1
-    assert result.stdout == "src/engine:1: error: 31 files; a room has at most 30\n"
+    assert result.stdout == f"{room}:1: error: 31 files; a room has at most 30\n"
