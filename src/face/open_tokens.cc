@@ -4,9 +4,9 @@
 
 #include "face/tokens_impl.h"
 #include "format/descr.h"
-#include "format/token_names.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
+#include "token_format/token_names.h"
 
 namespace lowtide {
 namespace {

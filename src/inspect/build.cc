@@ -4,11 +4,11 @@
 
 #include "core/cpu.h"
 #include "format/registry.h"
-#include "format/tokens.h"
 #include "lowtide/version.h"
 #include "os/paths.h"
 #include "os/ring.h"
 #include "system/program.h"
+#include "token_format/tokens.h"
 
 namespace lowtide {
 namespace {

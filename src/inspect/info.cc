@@ -7,12 +7,12 @@
 #include "face/tokens_impl.h"
 #include "format/array_header.h"
 #include "format/descr.h"
-#include "format/token_names.h"
 #include "inspect/info.h"
 #include "lowtide/array.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
 #include "os/residency.h"
+#include "token_format/token_names.h"
 
 namespace lowtide {
 namespace {

@@ -10,10 +10,10 @@
 #include "format/array_header.h"
 #include "format/descr.h"
 #include "format/registry.h"
-#include "format/token_output.h"
 #include "job/copy.h"
 #include "job/plan.h"
 #include "lowtide/token_writer.h"
+#include "token_format/token_output.h"
 
 namespace lowtide {
 namespace {

@@ -5,10 +5,10 @@
 #include <optional>
 #include <stdexcept>
 
-#include "format/tokens.h"
 #include "job/array_output.h"
 #include "job/copy.h"
 #include "os/memory.h"
+#include "token_format/tokens.h"
 #include "writer/store_tokens.h"
 #include "writer/token_writer.h"
 

@@ -6,11 +6,11 @@
 #include "core/quote.h"
 #include "engine/engine.h"
 #include "format/array_header.h"
-#include "format/token_output.h"
-#include "format/tokens.h"
 #include "job/plan.h"
 #include "job/shuffle.h"
 #include "os/paths.h"
+#include "token_format/token_output.h"
+#include "token_format/tokens.h"
 
 namespace lowtide {
 namespace {

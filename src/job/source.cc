@@ -4,8 +4,8 @@
 #include <span>
 
 #include "core/hash.h"
-#include "format/token_names.h"
 #include "os/paths.h"
+#include "token_format/token_names.h"
 
 namespace lowtide {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "format/tokens.h"
 #include "lowtide/error.h"
 #include "support/golden.h"
 #include "support/thrown.h"
+#include "token_format/tokens.h"
 
 namespace lowtide::foreign_test {
 namespace {

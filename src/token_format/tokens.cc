@@ -1,4 +1,4 @@
-#include "format/tokens.h"
+#include "token_format/tokens.h"
 
 #include <array>
 #include <span>
@@ -9,8 +9,8 @@
 #include "core/quote.h"
 #include "core/token_type.h"
 #include "format/foreign.h"
-#include "format/token_source.h"
 #include "lowtide/error.h"
+#include "token_format/token_source.h"
 
 // Every token format, one line per format. The first one that matches opens the file, so headers
 // come before names, and nanogpt, which accepts every file, comes last.
