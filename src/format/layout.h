@@ -23,6 +23,9 @@ struct Layout {
   bool fortran_order = false;  // only with two axes or more: with fewer, both orders are the same
   std::uint64_t data_offset_bytes = 0;
   std::uint64_t data_bytes = 0;  // product of shape times item size; 0 if the item size is 0
+  // Bytes before each row that are no data, equal for all rows; data_offset_bytes is after the
+  // first of them. Only in C order. Empty: the rows touch.
+  std::string row_prefix;
 };
 
 // Checks and completes a layout: moves sub-array axes into the shape and computes data_bytes.
