@@ -78,13 +78,15 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                 std::optional<std::vector<std::uint64_t>> shape,
                 std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
                 std::uint64_t memory_bytes, const std::string& engine, const std::string& cache,
-                bool headerless, std::optional<std::uint64_t> gap_bytes) {
+                bool headerless, std::optional<std::uint64_t> gap_bytes,
+                std::optional<std::string> key) {
   const std::vector<std::string> names = from_python(paths);
   const OpenOptions options{.dtype = std::move(dtype),
                             .shape = std::move(shape),
                             .offset_bytes = offset_bytes,
                             .fortran_order = fortran_order,
                             .headerless = headerless,
+                            .key = std::move(key),
                             .read = {.memory_bytes = memory_bytes,
                                      .engine = parse_engine(engine),
                                      .cache = parse_cache(cache),
@@ -152,11 +154,13 @@ void bind_array(nb::module_& module) {
       .def_static("open", &open, "paths"_a, nb::kw_only(), "expand"_a = false,
                   "dtype"_a = nb::none(), "shape"_a = nb::none(), "offset_bytes"_a = nb::none(),
                   "fortran_order"_a = nb::none(), "memory_bytes"_a = 0, "engine"_a = "auto",
-                  "cache"_a = "auto", "headerless"_a = false, "gap_bytes"_a = nb::none())
+                  "cache"_a = "auto", "headerless"_a = false, "gap_bytes"_a = nb::none(),
+                  "key"_a = nb::none())
       .def_prop_ro("descr", [](const OwnedArray& array) { return array.dtype().descr(); })
       .def_prop_ro(
           "shape", [](const OwnedArray& array) { return nb::tuple(nb::cast(array.shape())); },
           nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("extension", [](const OwnedArray& array) { return array.dtype().extension; })
       .def_prop_ro("format", [](const OwnedArray& array) { return array.format(); })
       .def_prop_ro("fortran_order", &Array::fortran_order)
       .def_prop_ro("rows", &Array::rows)

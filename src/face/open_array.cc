@@ -40,6 +40,7 @@ Opened open_one(const std::string& path, const OpenOptions& options, bool severa
   given.offset_bytes = options.offset_bytes;
   given.fortran_order = options.fortran_order;
   given.headerless = options.headerless;
+  given.key = options.key;
   const File& file = *opened.file;
   opened.layout = open_layout(
       path, file.shard().size_bytes,

@@ -45,7 +45,8 @@ class Array(ArrayMethods, ArrayFacts, Closing):
     """
 
     __slots__ = (
-        "__weakref__", "_asked", "_columns", "_core", "_dtype", "_paths", "_shape", "_source",
+        "__weakref__", "_asked", "_columns", "_core", "_dtype", "_key", "_paths", "_shape",
+        "_source",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +60,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         engine: str = "auto",
         cache: str = "auto",
         gap: int | str | None = None,
+        key: str | None = None,
     ) -> None:
         names, expand = _arguments.path_list(path)
         descr, given = _arguments.descr(dtype)
@@ -69,6 +71,8 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         budget = _arguments.memory_bytes(memory)
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
         most = _arguments.gap_bytes(gap)
+        if key is not None:
+            key = _arguments.word(key, "key")
         core = _core.Array.open(
             names,
             expand=expand,
@@ -80,17 +84,19 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             engine=engine,
             cache=cache,
             gap_bytes=most,
+            key=key,
         )
         self._core = core
         self._shape = core.shape
-        found = _arguments.dtype_of(core.descr)
+        found = _arguments.stored_dtype(core.descr, core.extension)
         # A header stores a type from outside NumPy as void; the caller's dtype is more exact.
         self._dtype = given if given is not None and given.itemsize == found.itemsize else found
         self._source = CoreSource(core, self._shape, self._dtype, not core.fortran_order)
         self._columns: FileColumns | None = None
         self._paths = [os.path.abspath(os.fsdecode(name)) for name in core.paths]
         asked = None if dtype is None else np.dtype(dtype)
-        self._asked = (asked, axes, offset, order, memory, engine, cache, gap)
+        self._key = key
+        self._asked = (asked, axes, offset, order, memory, engine, cache, gap, key)
         if core.fortran_order and self.nbytes:
             flat = core.flat(min(core.memory_bytes, _COLUMNS_BYTES))
             self._columns = FileColumns(flat, core.file_rows(), self._shape, self._dtype)

@@ -26,15 +26,18 @@ def open(
     cache: str = "auto",
     gap: int | str | None = None,
     mode: str = "r",
+    key: str | None = None,
 ) -> Array:
     """Opens an array on disk for reading; reads only the headers.
 
     Args:
-        path: A `.npy` file, a file without a header (which needs `dtype`, as with `np.memmap`), or
-            a list of files, a glob or a folder of `.npy` files, which are joined along the first
-            axis. A path that exists is never treated as a pattern.
+        path: A `.npy`, `.npz` or safetensors file, a file of vectors (fbin, fvecs and the like), a
+            file without a header (which needs `dtype`, as with `np.memmap`), or a list of files, a
+            glob or a folder of `.npy` files, which are joined along the first axis. A path that
+            exists is never treated as a pattern.
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
-            `shape`, `offset` and `order` may be omitted; if given, they must match the header.
+            `shape`, `offset` and `order` may be omitted; if given, they must match the header. In
+            other files with a header, a `dtype` without a `key` means that the bytes are raw data.
         shape: Shape of a file without a header; of all files together if there are several.
             Default: one axis that holds every element.
         offset: Byte at which the data of a file without a header starts. Default: 0.
@@ -51,6 +54,9 @@ def open(
             disk; 0 merges only reads that touch.
         mode: Must be "r"; accepted for code written for `np.memmap`. To write, use
             `lowtide.create` or `lowtide.memmap`.
+        key: Name of the array in a file that contains several: a tensor of a safetensors file, a
+            member of an `.npz` (with or without ".npy"). It may be omitted if there is only one;
+            otherwise FormatError lists the keys. `lowtide.info` lists them all.
 
     Returns:
         The open array. It reads from the files on demand.
@@ -59,7 +65,8 @@ def open(
         OSError: A file cannot be opened (FileNotFoundError if it is missing), or the named engine
             is not available.
         FormatError: The bytes contradict the header or the arguments.
-        ValueError: An argument is invalid, or `memory` is too small for one row.
+        ValueError: An argument is invalid, `key` was given for a file with one array that has no
+            name, or `memory` is too small for one row.
         TypeError: An argument has the wrong type.
     """
     if _arguments.word(mode, "mode") not in ("r", "readonly"):
@@ -72,4 +79,4 @@ def open(
             f"the second argument is dtype, but {dtype!r} is a mode: lowtide.open only reads, so "
             "leave the mode out"
         )
-    return Array(path, dtype, shape, offset, order, memory, engine, cache, gap)
+    return Array(path, dtype, shape, offset, order, memory, engine, cache, gap, key)
