@@ -67,6 +67,7 @@ void Rows::add(const RowsFile& file) {
     dtype_ = layout.dtype;
     shape_ = layout.shape;
     fortran_order_ = layout.fortran_order;
+    checksum_ = layout.checksum;
   }
   check(file);
   const std::uint64_t rows = layout.shape.empty() ? 1 : layout.shape[0];

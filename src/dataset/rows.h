@@ -67,6 +67,9 @@ class Rows final : public Dataset {
   // Layout::row_prefix of the files that have one.
   [[nodiscard]] const std::string& row_prefix() const { return row_prefix_; }
 
+  // Layout::checksum of the first file.
+  [[nodiscard]] const std::optional<Checksum>& checksum() const { return checksum_; }
+
   // How many rows each file has.
   [[nodiscard]] std::vector<std::uint64_t> file_rows() const;
   // The same rows as one of several arrays whose files are numbered together.
@@ -105,6 +108,7 @@ class Rows final : public Dataset {
   std::vector<FileRows> files_;
   bool has_gaps_ = false;
   std::string row_prefix_;
+  std::optional<Checksum> checksum_;
   std::shared_ptr<Shards> shards_ = std::make_shared<Shards>();
   std::uint32_t first_shard_ = 0;       // the number of the first file
   std::optional<std::size_t> ordered_;  // the first file whose order matters

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,13 @@
 namespace lowtide {
 
 constexpr std::size_t kMaxAxes = 64;  // NumPy's own limit
+
+// What a file says about some of its bytes; `check` compares it.
+struct Checksum {
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t size_bytes = 0;
+  std::uint32_t crc32 = 0;
+};
 
 // Made by make_layout only, which guarantees: `dtype` is not a sub-array (its axes are the last of
 // `shape`, as in an ndarray); `shape` has at most kMaxAxes entries; the product of all entries that
@@ -26,6 +34,7 @@ struct Layout {
   // Bytes before each row that are no data, equal for all rows; data_offset_bytes is after the
   // first of them. Only in C order. Empty: the rows touch.
   std::string row_prefix;
+  std::optional<Checksum> checksum;  // of bytes that include all of the data
 };
 
 // Checks and completes a layout: moves sub-array axes into the shape and computes data_bytes.

@@ -4,12 +4,14 @@
 #include <memory>
 #include <stdexcept>
 
+#include "core/crc32.h"
 #include "core/quote.h"
 #include "face/array_impl.h"
 #include "format/registry.h"
 #include "inspect/check.h"
 #include "inspect/info.h"
 #include "lowtide/error.h"
+#include "os/file.h"
 
 namespace lowtide {
 namespace {
@@ -123,8 +125,50 @@ struct Account {
   }
 };
 
+// Compares the checksum of a file with its bytes, which are passed in their order.
+class Summing {
+ public:
+  Summing(const Array& array, const Checksum& expected)
+      : path_(array.paths().front()), expected_(expected) {
+    read_to(Array::Impl::of(array)->rows->first_offset_bytes());
+  }
+
+  void add(std::span<const std::byte> bytes) {
+    sum_ = crc32(sum_, bytes);
+    at_bytes_ += bytes.size();
+  }
+
+  void finish() {
+    read_to(expected_.offset_bytes + expected_.size_bytes);
+    if (sum_ == expected_.crc32) return;
+    throw FormatError(path_ + ": bytes " + std::to_string(expected_.offset_bytes) + " to " +
+                      std::to_string(at_bytes_) + ": expected CRC-32 " +
+                      std::to_string(expected_.crc32) + ", as the file says, found " +
+                      std::to_string(sum_));
+  }
+
+ private:
+  // What is before the elements and after them.
+  void read_to(std::uint64_t end_bytes) {
+    const File file(path_);
+    std::vector<std::byte> block;
+    while (at_bytes_ < end_bytes) {
+      block.resize(std::min(end_bytes - at_bytes_, kCheckBlockBytes));
+      file.read_exact(at_bytes_, block);
+      add(block);
+    }
+  }
+
+  const std::string path_;
+  const Checksum expected_;
+  std::uint64_t at_bytes_ = expected_.offset_bytes;
+  std::uint32_t sum_ = 0;
+};
+
 // Elements in file order.
 void check_elements(const Array& array, Account* account) {
+  std::optional<Summing> summing;
+  if (const auto& sum = Array::Impl::of(array)->rows->checksum()) summing.emplace(array, *sum);
   const Array flat = array.flat(account->options.memory_bytes);
   const std::uint64_t item_bytes = std::max<std::uint64_t>(1, flat.dtype().itemsize_bytes);
   const std::uint64_t most = std::max<std::uint64_t>(1, kCheckBlockBytes / item_bytes);
@@ -135,8 +179,10 @@ void check_elements(const Array& array, Account* account) {
     const std::span<std::byte> bytes(block.get(), count * item_bytes);
     flat.read(first, count, bytes);
     check_values(bytes, first, flat, account->options, &account->tally);
+    if (summing) summing->add(bytes);
     account->advance(bytes.size());
   }
+  if (summing) summing->finish();
 }
 
 // Every row with the bytes before it, which must be as before the first row.

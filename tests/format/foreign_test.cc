@@ -96,7 +96,10 @@ TEST(Foreign, SomeAreArraysAllTheSame) {
   const auto error = [](const char* name) {
     return error_as_array(read_file(golden("foreign") / name));
   };
+  EXPECT_EQ(error("arrays.npz"), "no error, but npz");
   EXPECT_EQ(error("m.safetensors"), "no error, but safetensors");
+  EXPECT_NE(error("compressed.npz").find("np.savez instead of np.savez_compressed"),
+            std::string::npos);
 }
 
 TEST(Foreign, TheMessageSaysWhatToDoAndHowToReadTheBytesNevertheless) {
