@@ -13,7 +13,8 @@
 
 // Every array format with a header, one word per file of this room. The first one that matches
 // opens the file, so those with a magic come before those with only a name. Any other file is raw.
-#define LOWTIDE_ARRAY_FORMATS(format) format(npy) format(safetensors) format(npz)
+#define LOWTIDE_ARRAY_FORMATS(format) \
+  format(npy) format(safetensors) format(npz) format(bins) format(vecs)
 
 namespace lowtide {
 
