@@ -75,6 +75,8 @@ void add_build(JsonWriter& json) {
       .field("compiler", found.compiler)
       .field("target", found.target)
       .field("io_uring", found.io_uring)
+      .field("http", found.http)
+      .field("why_no_http", found.why_no_http)
       .field("vector_paths", found.vector_paths)
       .field("vector_used", found.vector_used)
       .field("command", found.command)

@@ -59,6 +59,8 @@ function(lowtide_room room)
   if(room STREQUAL "os")
     target_link_libraries(lowtide_os PRIVATE $<TARGET_NAME_IF_EXISTS:Liburing::Liburing>
                                              ${liburing_objects})
+  elseif(room STREQUAL "http")
+    target_link_libraries(lowtide_http PRIVATE $<TARGET_NAME_IF_EXISTS:CurlHeader::CurlHeader>)
   endif()
 endfunction()
 

@@ -71,7 +71,7 @@ def first_include(source: Path) -> str:
 def ours(name: str, beside: Path) -> Path | None:
     """The file of this tree that an #include names."""
     for folder in (ROOT / "src", ROOT / "include", beside):
-        if (folder / name).exists():
+        if (folder / name).is_file():  # a room may be called like a header: span
             return folder / name
     return None
 

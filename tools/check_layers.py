@@ -18,6 +18,9 @@ HEADER_ROW = re.compile(r"^\| (`[\w/]+\.h`(?:, `[\w/]+\.h`)*) \| ([a-z ]+) \|$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"^[a-z_0-9]+$")  # <vector>, <cstdint>: no folder, no suffix
 SYSTEM_ROOMS = {"os", "system"}  # the rooms that may include system headers
+# Headers of libraries, and the one room that may include each.
+LIBRARIES = {"curl/curl.h": "http", "liburing.h": "os"}
+LOADS = {("http", "dlfcn.h")}  # a room that may include one system header: it loads libcurl
 INTRINSICS = {"arm_neon.h", "cpuid.h", "immintrin.h"}  # the compiler's own
 FACES = {  # folders that see only the public headers, and what else they may include
     "include/lowtide": (),
@@ -79,6 +82,10 @@ def room_rule(room: str, known: Tables, bracket: str, name: str) -> str:
         if folder in {room, *may}:
             return ""
         return f"room {room} may include {others} and lowtide/"
+    if name in LIBRARIES:
+        return "" if room == LIBRARIES[name] else f"only src/{LIBRARIES[name]} may include it"
+    if (room, name) in LOADS:
+        return ""
     if room in SYSTEM_ROOMS or STANDARD.match(name) or name in INTRINSICS:
         return ""
     return "only src/os and src/system may include system headers"

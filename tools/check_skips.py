@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import ctypes.util
 import functools
 import os
 import re
@@ -52,6 +53,20 @@ def io_uring() -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall(425, 1, None)
     return ctypes.get_errno() not in (1, 38)  # EPERM, ENOSYS
+
+
+def libcurl() -> bool:
+    """What a build with http needs, and what it loads."""
+    code = "#if !__has_include(<curl/curl.h>)\n#error\n#endif\n"
+    words = [os.environ.get("CXX", "c++"), "-E", "-x", "c++", "-"]
+    header = subprocess.run(words, input=code.encode(), capture_output=True).returncode == 0
+    return header and ctypes.util.find_library("curl") is not None
+
+
+def object_servers() -> bool:
+    folder = os.environ.get("LOWTIDE_SERVERS", "")
+    path = os.pathsep.join([folder, os.environ.get("PATH", "")])
+    return all(shutil.which(name, path=path) for name in ("moto_server", "weed", "rclone"))
 
 
 def cachestat() -> bool:
@@ -118,6 +133,8 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"accelerator|CUDA|cuda", accelerator, "no accelerator"),
     (r"root", root, "not root"),
     (r"uring", io_uring, "no io_uring"),
+    (r"no http", libcurl, "no libcurl"),
+    (r"no server (moto_server|weed|rclone)", object_servers, "no servers of objects"),
     (r"group", cgroups, "no memory groups"),
     (r"seccomp|under another filter", seccomp, "no filters of system calls"),
     (r"before Linux 6.5|cachestat|does not tell|tells anybody", cachestat, "no cachestat"),

@@ -11,7 +11,7 @@ use_tools() {
     lib=$debs/usr/lib/$(c++ -dumpmachine)
     PATH=$PATH:$debs/usr/bin
     export CMAKE_PREFIX_PATH="$debs/usr${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
-    export CPATH="$debs/usr/include${CPATH:+:$CPATH}"
+    export CPATH="$debs/usr/include:$debs/usr/include/$(c++ -dumpmachine)${CPATH:+:$CPATH}"
     export LIBRARY_PATH="$lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
     export LD_LIBRARY_PATH="$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
   fi
@@ -48,6 +48,7 @@ missing() {
   done <<'END'
 command -v c++|g++|nothing can be built
 has_header liburing.h|liburing-dev|each build downloads its sources
+has_header curl/curl.h|libcurl4-openssl-dev|objects cannot be read over http
 has_header CLI/CLI.hpp|libcli11-dev|each build downloads its sources
 has_python_h|python3-dev|no Python package
 has_pip|python3-venv python3-pip-whl|the Python tools need another pip

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "lowtide/address.h"
 #include "lowtide/batch.h"
 #include "lowtide/dtype.h"
 #include "lowtide/error.h"
@@ -49,6 +50,8 @@ struct OpenOptions {
   std::optional<std::string> key = std::nullopt;
 
   ReadOptions read = {};
+  // Signs the requests for objects. Default: s3:// with the keys of the environment, others not.
+  SignRequest sign = nullptr;
 };
 
 // What Array::batches delivers.

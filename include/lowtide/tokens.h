@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "lowtide/address.h"
 #include "lowtide/batch.h"
 #include "lowtide/dtype.h"
 #include "lowtide/error.h"
@@ -41,6 +42,8 @@ struct TokensOptions {
   std::optional<std::uint64_t> eot = std::nullopt;
 
   ReadOptions read = {};
+  // Signs the requests for objects. Default: s3:// with the keys of the environment, others not.
+  SignRequest sign = nullptr;
 };
 
 // The types in which tokens are delivered, by NumPy's names: "uint8", "int8", "uint16", ...

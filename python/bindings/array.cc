@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bindings.h"
+#include "store.h"
 
 namespace lowtide::python {
 
@@ -37,6 +38,12 @@ std::vector<std::string> from_python(const std::vector<nb::bytes>& paths) {
   names.reserve(paths.size());
   for (const nb::bytes& path : paths) names.emplace_back(path.c_str(), path.size());
   return names;
+}
+
+ReadOptions with_tier(ReadOptions options, const nb::bytes& cache_dir, std::uint64_t cache_bytes) {
+  options.cache_dir.assign(cache_dir.c_str(), cache_dir.size());
+  options.cache_bytes = cache_bytes;
+  return options;
 }
 
 std::vector<nb::bytes> to_python(const std::vector<std::string>& paths) {
@@ -78,7 +85,8 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                 std::optional<std::vector<std::uint64_t>> shape,
                 std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
                 std::uint64_t memory_bytes, const std::string& engine, const std::string& cache,
-                bool headerless, std::optional<std::uint64_t> gap_bytes,
+                bool headerless, std::optional<std::uint64_t> gap_bytes, unsigned requests,
+                const nb::object& store, const nb::bytes& cache_dir, std::uint64_t cache_bytes,
                 std::optional<std::string> key) {
   const std::vector<std::string> names = from_python(paths);
   const OpenOptions options{.dtype = std::move(dtype),
@@ -87,10 +95,13 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                             .fortran_order = fortran_order,
                             .headerless = headerless,
                             .key = std::move(key),
-                            .read = {.memory_bytes = memory_bytes,
-                                     .engine = parse_engine(engine),
-                                     .cache = parse_cache(cache),
-                                     .gap_bytes = gap_bytes}};
+                            .read = with_tier({.memory_bytes = memory_bytes,
+                                               .engine = parse_engine(engine),
+                                               .cache = parse_cache(cache),
+                                               .gap_bytes = gap_bytes,
+                                               .requests = requests},
+                                              cache_dir, cache_bytes),
+                            .sign = sign_request(store)};
   const Unlocked unlocked;
   return expand ? Array::open(names.at(0), options) : Array::open(names, options);
 }
@@ -155,7 +166,8 @@ void bind_array(nb::module_& module) {
                   "dtype"_a = nb::none(), "shape"_a = nb::none(), "offset_bytes"_a = nb::none(),
                   "fortran_order"_a = nb::none(), "memory_bytes"_a = 0, "engine"_a = "auto",
                   "cache"_a = "auto", "headerless"_a = false, "gap_bytes"_a = nb::none(),
-                  "key"_a = nb::none())
+                  "requests"_a = ReadOptions{}.requests, "store"_a = nb::none(),
+                  "cache_dir"_a = nb::bytes("", 0), "cache_bytes"_a = 0, "key"_a = nb::none())
       .def_prop_ro("descr", [](const OwnedArray& array) { return array.dtype().descr(); })
       .def_prop_ro(
           "shape", [](const OwnedArray& array) { return nb::tuple(nb::cast(array.shape())); },

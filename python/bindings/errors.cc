@@ -11,6 +11,7 @@
 #include "bindings.h"
 #include "lowtide/command/terminal.h"
 #include "lowtide/error.h"
+#include "lowtide/interrupt.h"
 
 namespace lowtide::python {
 namespace {
@@ -43,6 +44,8 @@ void set_os_error(const IoError& error) {
 void translate(const std::exception_ptr& thrown, void* /*payload*/) {
   try {
     std::rethrow_exception(thrown);
+  } catch (const Interrupted&) {
+    if (PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_KeyboardInterrupt);  // else as it is set
   } catch (const IoError& error) {
     set_os_error(error);
   } catch (const NoMemory& error) {

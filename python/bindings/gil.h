@@ -10,13 +10,15 @@
 #include <chrono>
 #include <utility>
 
+#include "lowtide/interrupt.h"
+
 namespace lowtide::python {
 
 // Releases the GIL for as long as it lives. The thread must hold the GIL.
-class Unlocked {
+class Unlocked final : private WaitHook {
  public:
   Unlocked();
-  ~Unlocked();
+  ~Unlocked() override;
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
@@ -25,9 +27,26 @@ class Unlocked {
   void hear_signals();
 
  private:
+  // Asked while the core waits for a read. True: a signal handler raised something, which is set
+  // as the Python error of this thread; the GIL is held.
+  [[nodiscard]] bool stop() noexcept override;
   void take_back();
   PyThreadState* state_;  // nullptr: the GIL is held again
   std::chrono::steady_clock::time_point heard_;
+};
+
+// Takes the GIL on any thread for as long as it lives, also on one that has released it. Throws
+// std::runtime_error once the interpreter ends: no thread of ours may return to it then.
+class Locked {
+ public:
+  Locked();
+  ~Locked();
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  [[nodiscard]] static bool possible() noexcept;
+
+ private:
+  PyGILState_STATE state_;
 };
 
 // Ctrl-C interrupts a stalled wait within twice this time.

@@ -147,6 +147,8 @@ FactDict build_dict(const std::string& folder) {
   out["compiler"] = found.compiler;
   out["target"] = found.target;
   out["io_uring"] = found.io_uring;
+  out["http"] = found.http;
+  out["why_no_http"] = found.why_no_http;
   out["vector_paths"] = found.vector_paths;
   out["vector_used"] = found.vector_used;
   out["command"] = found.command ? nb::object(to_bytes(*found.command)) : nb::none();

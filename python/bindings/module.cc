@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "bindings.h"
 #include "gil.h"
+#include "lowtide/address.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command/build.h"
 #include "lowtide/version.h"
@@ -40,6 +42,17 @@ void Unlocked::hear_signals() {
   state_ = PyEval_SaveThread();
 }
 
+bool Unlocked::stop() noexcept {
+  if (state_ == nullptr) return true;  // it was said already
+  const auto now = std::chrono::steady_clock::now();
+  if (now - heard_ < kSignalCheck) return false;
+  heard_ = now;
+  take_back();
+  if (PyErr_CheckSignals() != 0) return true;
+  state_ = PyEval_SaveThread();
+  return false;
+}
+
 void Unlocked::take_back() {
   ++coming_back;
   if (ending && std::this_thread::get_id() != ending_thread) {
@@ -48,6 +61,24 @@ void Unlocked::take_back() {
   }
   PyEval_RestoreThread(std::exchange(state_, nullptr));
   --coming_back;
+}
+
+bool Locked::possible() noexcept {
+  return !ending || std::this_thread::get_id() == ending_thread;
+}
+
+Locked::Locked() {
+  ++coming_back;
+  if (!possible()) {
+    --coming_back;
+    throw std::runtime_error("the interpreter ends");
+  }
+  state_ = PyGILState_Ensure();
+  --coming_back;
+}
+
+Locked::~Locked() {
+  PyGILState_Release(state_);
 }
 
 void keep_threads_out() {
@@ -88,5 +119,14 @@ NB_MODULE(_core, module) {
   module.def("keep_threads_out", &lowtide::python::keep_threads_out);
   module.def("forget_threads", &lowtide::python::forget_threads);
   module.def("why_no_uring", &lowtide::why_no_uring);
+  module.def("why_no_http", &lowtide::why_no_http);
+  module.def(
+      "is_address",
+      [](const nb::bytes& text) { return lowtide::is_address({text.c_str(), text.size()}); },
+      "text"_a);
+  module.def(
+      "has_secret",
+      [](const nb::bytes& text) { return lowtide::has_secret({text.c_str(), text.size()}); },
+      "text"_a);
   module.def("default_memory_bytes", &lowtide::default_memory_bytes);
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import operator
 import os
 import warnings
@@ -19,23 +20,23 @@ if TYPE_CHECKING:
 MAX = 2**63 - 1  # largest number of bytes, tokens, rows or steps
 
 
-def memory_bytes(memory: int | str | None) -> int:
-    """Returns `memory` in bytes, 0 for None (the default budget). Raises ValueError, TypeError."""
+def memory_bytes(memory: int | str | None, name: str = "memory") -> int:
+    """Returns `memory` in bytes, 0 for None (the default). Raises ValueError, TypeError."""
     if memory is None:
         return 0
     if isinstance(memory, str):
         return _core.parse_bytes(memory)
     if isinstance(memory, (bool, np.bool_, float, np.floating)):
-        raise ValueError(f"memory must be an int in bytes or a str such as '64MiB', not {memory!r}")
+        raise ValueError(f"{name} must be an int in bytes or a str such as '64MiB', not {memory!r}")
     try:
         size = operator.index(memory)
     except TypeError:
         kind = type(memory).__name__
         raise TypeError(
-            f"memory must be an int in bytes or a str such as '64MiB', not {kind}"
+            f"{name} must be an int in bytes or a str such as '64MiB', not {kind}"
         ) from None
     if not 0 < size < 2**63:
-        raise ValueError(f"memory must be from 1 to 2**63 - 1 bytes, not {size}")
+        raise ValueError(f"{name} must be from 1 to 2**63 - 1 bytes, not {size}")
     return size
 
 
@@ -44,6 +45,11 @@ def gap_bytes(gap: int | str | None) -> int | None:
     if gap is None:
         return None
     return _core.parse_bytes(gap) if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
+
+
+def requests(count: int | None) -> int:
+    """Returns the most requests in flight; None is the default. Raises ValueError, TypeError."""
+    return 128 if count is None else integer(count, "requests", 1, 4096)
 
 
 def told(value: Any) -> str:
@@ -122,8 +128,47 @@ def path_list(path: Any) -> tuple[list[bytes], bool]:
 def _encoded(path: Any) -> bytes:
     name = os.fsencode(path)
     if b"\0" in name:
-        raise ValueError(f"a path cannot contain a null byte: {path!r}")
+        shown = "an address" if _core.is_address(name) else repr(path)
+        raise ValueError(f"a path cannot contain a null byte: {shown}")
     return name
+
+
+def tier(folder: Any, most: int | str | None) -> tuple[bytes, int]:
+    """Returns `cache_dir` as an absolute path, empty for None, and `cache_bytes` in bytes.
+
+    Raises TypeError, ValueError.
+    """
+    most_bytes = memory_bytes(most, "cache_bytes")
+    if folder is None:
+        if most is not None:
+            raise ValueError("cache_bytes needs cache_dir: name the folder that it bounds")
+        return b"", 0
+    if not isinstance(folder, (str, bytes, os.PathLike)):
+        raise TypeError(f"cache_dir must be a str or an os.PathLike, not {told(folder)}")
+    if not os.fspath(folder):
+        raise ValueError("cache_dir is empty: name a folder")
+    return os.fsencode(os.path.abspath(os.fsdecode(folder))), most_bytes
+
+
+def whole_path(path: str) -> str:
+    """Returns an absolute path; the address of an object is one already."""
+    return path if _core.is_address(os.fsencode(path)) else os.path.abspath(path)
+
+
+def require_local(path: Any) -> None:
+    """Raises OSError for the address of an object, where only a local file will do."""
+    if isinstance(path, (str, bytes, os.PathLike)) and _core.is_address(os.fsencode(path)):
+        raise OSError(errno.ENOTSUP, "this needs the path of a local file, not an address")
+
+
+def check_picklable(paths: str | Sequence[str]) -> None:
+    """Raises TypeError for an address with a secret, which no pickle may contain."""
+    for path in [paths] if isinstance(paths, str) else paths:
+        if _core.has_secret(os.fsencode(path)):
+            raise TypeError(
+                "cannot pickle an object whose address contains user:password or a query: open it "
+                "again where it is needed"
+            )
 
 
 def descr(dtype: npt.DTypeLike | None) -> tuple[str | None, np.dtype[Any] | None]:

@@ -204,4 +204,4 @@ def _destination(dst: Any) -> bytes:
     if not isinstance(dst, (str, bytes, os.PathLike)):
         raise TypeError(f"dst must be a str or an os.PathLike, not {_arguments.told(dst)}")
     (name,), _ = _arguments.path_list(dst)
-    return os.path.abspath(name)
+    return name if _core.is_address(name) else os.path.abspath(name)

@@ -24,6 +24,10 @@ void Shards::add(const Shard& shard) {
                       static_cast<std::uint32_t>(folders_.size() - 1),
                       static_cast<std::uint32_t>(names_.size())});
   names_ += name;
+  if (shard.remote == nullptr) return;
+  remotes_.resize(entries_.size());
+  remotes_.back() = shard.remote;
+  ++remote_count_;
 }
 
 std::string Shards::path(std::size_t shard) const {
@@ -42,6 +46,8 @@ std::vector<std::string> Shards::paths() const {
 std::uint64_t Shards::held_bytes() const {
   std::uint64_t bytes = entries_.capacity() * sizeof(Entry) + names_.capacity();
   for (const std::string& folder : folders_) bytes += sizeof(folder) + folder.capacity();
+  bytes += remotes_.capacity() * sizeof(remotes_.front());
+  for (const auto& remote : remotes_) bytes += remote != nullptr ? remote->held_bytes() : 0;
   return bytes;
 }
 

@@ -5,7 +5,9 @@
 
 #include "core/checked.h"
 #include "engine/memory_engine.h"
+#include "engine/remote_engine.h"
 #include "engine/routed_engine.h"
+#include "http/transport.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "os/files.h"
@@ -28,6 +30,13 @@ constexpr unsigned kMostColdThreads = 64;
 // Threads that copy from the page cache share the memory's bandwidth, and the program needs
 // processors too.
 constexpr unsigned kMostHotThreads = 4;
+// Under a small budget too: one at a time would take an age.
+constexpr std::uint64_t kLeastRequestsInFlight = 4;
+// Blocks on their way into a cache_dir: a sixteenth of the budget, but enough to keep a server busy
+// while one of them is written.
+constexpr std::uint64_t kBlockShare = 16;
+constexpr std::uint64_t kLeastBlocks = 2;
+constexpr std::uint64_t kMostBlocks = 32;
 
 unsigned hot_threads() {
   return std::clamp(std::thread::hardware_concurrency(), 2U, kMostHotThreads);
@@ -93,8 +102,12 @@ Budget::Entry engine_buffers(std::uint64_t budget_bytes) {
           .most_bytes = kMostBufferBytes};
 }
 
-std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const ReadOptions& options,
-                                    Budget& budget, bool allow_memory) {
+namespace {
+
+// The engine for the shards that are files.
+std::unique_ptr<Engine> local_engine(const std::shared_ptr<Files>& files,
+                                     const ReadOptions& options, Claim claim,
+                                     std::uint64_t buffers) {
   const std::string no_ring = Ring::probe();
   const bool wants_ring = options.engine == EngineKind::uring;
   if (wants_ring && !no_ring.empty()) {
@@ -102,13 +115,11 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const ReadOpti
                   no_ring + "; the engines auto and pread work without it");
   }
   const bool ring = no_ring.empty() && options.engine != EngineKind::pread;
-  const Budget::Entry entry = engine_buffers(budget.limit_bytes());
-  const std::uint64_t buffers = entry.bytes;
 
   RoutedEngineOptions routed;
   // Cached reads go straight to their targets, except for cells that lie close together. So most of
   // the room is for the disk.
-  routed.claim = std::move(budget.claim_all({entry}).front());
+  routed.claim = std::move(claim);
   routed.hot = hot_lane(files, ring, wants_ring, buffers / 8);
   routed.cold = cold_lane(files, options, ring, buffers - buffers / 8);
   routed.hot_name = wants_ring ? "uring" : "pread";
@@ -118,7 +129,66 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const ReadOpti
   if (options.engine != EngineKind::automatic) routed.reason = "asked for";
   if (options.engine == EngineKind::automatic && !no_ring.empty()) routed.no_ring = no_ring;
   if (options.cache == CacheMode::drop) files->advise_on_open(Advice::random);
-  auto engine = std::make_unique<RoutedEngine>(files, std::move(routed));
+  return std::make_unique<RoutedEngine>(files, std::move(routed));
+}
+
+// The engine for data with objects. `local` may be nullptr.
+std::unique_ptr<Engine> remote_engine(const std::shared_ptr<Files>& files,
+                                      const ReadOptions& options, std::unique_ptr<Engine> local,
+                                      Claim claim, std::uint64_t buffers) {
+  const bool by_name = options.engine == EngineKind::pread || options.engine == EngineKind::uring;
+  if (by_name && local == nullptr) {
+    throw IoError(ENOTSUP, "engine pread or uring", files->shards()->path(0), std::nullopt,
+                  "they read local files; the engines auto and memory read objects");
+  }
+  LaneOptions lane;
+  if (options.gap_bytes) {
+    lane.most_gap_bytes =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(*options.gap_bytes, UINT32_MAX));
+  }
+  const std::uint64_t most = std::max(1U, options.requests);
+  lane.width = static_cast<unsigned>(std::clamp<std::uint64_t>(
+      buffers / Transport::kBytesInFlight, std::min(most, kLeastRequestsInFlight), most));
+  return make_remote_engine(files, make_http_lane(files, lane), std::move(local), std::move(claim));
+}
+
+// The same with copies in options.cache_dir, which an engine for local files reads.
+std::unique_ptr<Engine> tiered_engine(const Files& files, const ReadOptions& options,
+                                      std::unique_ptr<Engine> source, Budget& budget,
+                                      const Budget::Entry& buffers) {
+  const std::uint64_t blocks = std::clamp(
+      budget.limit_bytes() / (kBlockShare * KeptObject::kBlockBytes), kLeastBlocks, kMostBlocks);
+  std::vector<Claim> claims =
+      budget.claim_all({buffers,
+                        {.what = "blocks of objects",
+                         .bytes = blocks * KeptObject::kBlockBytes,
+                         .divisor = kBlockShare,
+                         .most_bytes = kMostBlocks * KeptObject::kBlockBytes}});
+  Tier tier = open_tier(*files.shards(), options.cache_dir, options.cache_bytes);
+  auto copies = local_engine(tier.copies, options, std::move(claims[0]), buffers.bytes);
+  return make_tiered_engine(std::move(tier), std::move(source), std::move(copies),
+                            std::move(claims[1]), blocks);
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const ReadOptions& options,
+                                    Budget& budget, bool allow_memory) {
+  const std::size_t remote = files->shards()->remote_count();
+  const bool both = remote > 0 && remote < files->shards()->size();
+  Budget::Entry entry = engine_buffers(budget.limit_bytes());
+  if (both) entry.bytes = round_down(entry.bytes / 2, 4096);
+  std::unique_ptr<Engine> engine;
+  if (remote == 0 || both) {
+    engine =
+        local_engine(files, options, std::move(budget.claim_all({entry}).front()), entry.bytes);
+  }
+  if (remote > 0) {
+    engine = remote_engine(files, options, std::move(engine),
+                           std::move(budget.claim_all({entry}).front()), entry.bytes);
+    if (!options.cache_dir.empty())
+      engine = tiered_engine(*files, options, std::move(engine), budget, entry);
+  }
 
   const std::uint64_t total = files->total_bytes();
   const bool fits = total <= budget.free_bytes();

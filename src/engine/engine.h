@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,8 @@
 #include "core/budget.h"
 #include "core/extent.h"
 #include "core/mutex.h"
+#include "http/fault.h"
+#include "lowtide/interrupt.h"
 #include "lowtide/options.h"
 
 namespace lowtide {
@@ -32,6 +35,7 @@ struct Outcome {
   bool no_thread = false;  // `err` says why no thread could be started: nothing was read
   std::uint32_t read = 0;  // the index in the set of the read that failed
   std::uint64_t found_bytes = 0;  // with `ended`: where the file ends
+  HttpResult http = {};           // for an object on a server: what it answered
 
   [[nodiscard]] bool ok() const { return err == 0 && !ended && !cancelled; }
 };
@@ -99,6 +103,8 @@ class Engine {
   [[nodiscard]] virtual std::string reason() const = 0;
 };
 
+inline constexpr std::chrono::milliseconds kAskHook{50};
+
 // A set that its owner can wait for.
 class Waiter final : public ReadSet {
  public:
@@ -108,10 +114,19 @@ class Waiter final : public ReadSet {
     finished_ = true;
     changed_.notify_one();
   }
-  // Call it once per submission.
+  // Call it once per submission. Cancels the set if the calling thread has a WaitHook that says so.
   [[nodiscard]] Outcome wait() {
-    const MutexLock lock(mutex_);
-    while (!finished_) changed_.wait(mutex_);
+    MutexLock lock(mutex_);
+    WaitHook* const hook = WaitHook::current();
+    while (!finished_) {
+      if (hook == nullptr) {
+        changed_.wait(mutex_);
+      } else if (!changed_.wait_until(mutex_, CondVar::Clock::now() + kAskHook)) {
+        lock.unlock();
+        if (hook->stop()) cancel();
+        lock.lock();
+      }
+    }
     finished_ = false;
     return outcome_;
   }

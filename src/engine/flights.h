@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/checked.h"
-#include "engine/gap.h"
 #include "engine/lane.h"
-#include "engine/plan.h"
+#include "span/gap.h"
+#include "span/plan.h"
 
 namespace lowtide {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/plan.h"
 #include "os/files.h"
+#include "span/plan.h"
 
 namespace lowtide {
 
@@ -67,6 +67,11 @@ class Lane {
 // Requires Ring::probe() to be empty.
 [[nodiscard]] std::unique_ptr<Lane> make_uring_lane(std::shared_ptr<Files> files,
                                                     const LaneOptions& options);
+
+// For shards that are objects on servers. `width`: the most requests in flight. Throws IoError
+// where there is no libcurl.
+[[nodiscard]] std::unique_ptr<Lane> make_http_lane(std::shared_ptr<Files> files,
+                                                   const LaneOptions& options);
 
 // A shard as a lane reads it.
 struct OpenShard {

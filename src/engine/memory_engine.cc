@@ -20,6 +20,7 @@
 #include "engine/held_data.h"
 #include "engine/split_sets.h"
 #include "lowtide/error.h"
+#include "lowtide/interrupt.h"
 #include "os/files.h"
 #include "os/quiet_thread.h"
 
@@ -33,6 +34,16 @@ constexpr std::uint64_t kReadCostBytes = 1024;  // filling with this much costs 
 // Filling is mostly the kernel's work on fresh pages, which several threads share well. More would
 // take the processors from the consumer, whose batches come from the source meanwhile.
 constexpr std::uint64_t kFillers = 2;
+
+// Ends a filler's wait for a server that is silent.
+class StopsFilling final : public WaitHook {
+ public:
+  explicit StopsFilling(const std::atomic<bool>& stopping) : stopping_(stopping) {}
+  bool stop() noexcept override { return stopping_; }
+
+ private:
+  const std::atomic<bool>& stopping_;
+};
 
 class MemoryEngine final : public Engine {
  public:
@@ -220,6 +231,7 @@ class MemoryEngine final : public Engine {
   }
 
   void fill() noexcept {
+    const StopsFilling hook(stopping_);
     try {
       fill_tiles();
     } catch (const std::bad_alloc&) {

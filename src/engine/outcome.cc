@@ -18,6 +18,12 @@ void throw_outcome(const Outcome& outcome, const Read& read, const std::string& 
     throw IoError(outcome.err, "cannot start a thread to read", path, std::nullopt,
                   kNoThreadHint + at_step);
   }
+  if (!outcome.http.ok()) {
+    const std::uint64_t last = read.from.end_bytes() - 1;
+    throw IoError(outcome.err, "read", path, std::nullopt,
+                  "bytes " + std::to_string(read.from.offset_bytes) + "-" + std::to_string(last) +
+                      ": " + describe(outcome.http) + at_step);
+  }
   throw IoError(outcome.err, "read", path, read.from.offset_bytes, when);
 }
 

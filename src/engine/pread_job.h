@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "engine/engine.h"
-#include "engine/gap.h"
 #include "engine/piece_reader.h"
-#include "engine/plan.h"
+#include "span/gap.h"
+#include "span/plan.h"
 
 namespace lowtide {
 

@@ -16,13 +16,13 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "engine/engine.h"
-#include "engine/gap.h"
 #include "engine/lane.h"
 #include "engine/piece_reader.h"
 #include "engine/pread_job.h"
 #include "lowtide/error.h"
 #include "os/memory.h"
 #include "os/quiet_thread.h"
+#include "span/gap.h"
 
 namespace lowtide {
 namespace {

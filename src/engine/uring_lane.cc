@@ -13,13 +13,13 @@
 #include "core/checked.h"
 #include "core/clock.h"
 #include "core/mutex.h"
-#include "engine/arena.h"
 #include "engine/flights.h"
-#include "engine/gap.h"
 #include "engine/lane.h"
 #include "lowtide/error.h"
 #include "os/quiet_thread.h"
 #include "os/ring.h"
+#include "span/arena.h"
+#include "span/gap.h"
 
 namespace lowtide {
 namespace {

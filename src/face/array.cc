@@ -7,8 +7,8 @@
 
 #include "face/array_impl.h"
 #include "face/row_list.h"
+#include "http/address.h"
 #include "lowtide/bytes.h"
-#include "os/paths.h"
 
 namespace lowtide {
 namespace {
@@ -47,7 +47,8 @@ void take_columns(Store& store, const Rows& rows, std::vector<std::uint64_t>& sa
 Array::Array(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Array Array::open(const std::string& path, const OpenOptions& options) {
-  return Array(Impl::open(array_paths(path), options));
+  // In an address '?' and '*' mean themselves.
+  return Array(Impl::open(is_address(path) ? std::vector{path} : array_paths(path), options));
 }
 
 Array Array::open(std::span<const std::string> paths, const OpenOptions& options) {

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "face/array_impl.h"
+#include "face/source_file.h"
 #include "format/array_header.h"
 #include "format/descr.h"
 #include "format/registry.h"
@@ -27,13 +28,9 @@ void give_rows(Layout* layout, const Shape& shape, const std::string& path) {
   layout->shape[0] = elements / inner;
 }
 
-struct Opened {
-  std::shared_ptr<File> file;
-  Layout layout;
-};
-
-Opened open_one(const std::string& path, const OpenOptions& options, bool several) {
-  Opened opened{.file = std::make_shared<File>(path), .layout = {}};
+// `file` is the one at `path`.
+Layout layout_of(const SourceFile& file, const std::string& path, const OpenOptions& options,
+                 bool several) {
   raw::Description given;
   if (options.dtype) given.dtype = parse_descr(*options.dtype);
   if (!several) given.shape = options.shape;
@@ -41,18 +38,17 @@ Opened open_one(const std::string& path, const OpenOptions& options, bool severa
   given.fortran_order = options.fortran_order;
   given.headerless = options.headerless;
   given.key = options.key;
-  const File& file = *opened.file;
-  opened.layout = open_layout(
+  Layout layout = open_layout(
       path, file.shard().size_bytes,
       [&](std::uint64_t offset, std::span<std::byte> out) { file.read_exact(offset, out); }, given);
-  if (several && options.shape && !options.shape->empty() && !has_header(opened.layout.format)) {
+  if (several && options.shape && !options.shape->empty() && !has_header(layout.format)) {
     if (options.fortran_order.value_or(false)) {
       throw std::invalid_argument(
           "several raw files in Fortran order cannot be joined; open each on its own");
     }
-    give_rows(&opened.layout, *options.shape, path);
+    give_rows(&layout, *options.shape, path);
   }
-  return opened;
+  return layout;
 }
 
 }  // namespace
@@ -71,15 +67,18 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
   const bool several = paths.size() > 1;
   const auto rows = std::make_shared<Rows>();
   std::string format;
-  std::shared_ptr<File> last;  // kept open, so that the data comes from the file of the header
+  SourceOpener opener(options.sign);
+  // Kept open, so that the data comes from the file of the header.
+  std::shared_ptr<SourceFile> last;
   for (const std::string& path : paths) {
-    if (several && File(path).shard().size_bytes == 0) continue;
-    Opened opened = open_one(path, options, several);
-    format = opened.layout.format;
-    Shard shard = opened.file->shard();
-    shard.path = whole_path(path);
-    rows->add({std::move(opened.layout), std::move(shard)});
-    last = std::move(opened.file);
+    const std::shared_ptr<SourceFile> file = opener.open(path);
+    Shard shard = file->shard();
+    if (several && shard.size_bytes == 0) continue;
+    const bool local = file->local() != nullptr;
+    Layout layout = layout_of(*file, local ? path : shard.path, options, several);
+    format = layout.format;
+    rows->add({std::move(layout), std::move(shard)});
+    last = file;
   }
   if (rows->shards()->size() == 0)
     throw FormatError("all " + std::to_string(paths.size()) + " files are empty");
@@ -89,7 +88,7 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
   }
   const auto shard = static_cast<std::uint32_t>(rows->shards()->size() - 1);
   auto impl = std::make_shared<Impl>(rows, std::move(format), options.read);
-  impl->holder->store()->files().adopt(shard, std::move(last));
+  if (last->local() != nullptr) impl->holder->store()->files().adopt(shard, last->local());
   return impl;
 }
 

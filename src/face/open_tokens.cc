@@ -2,8 +2,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "face/source_file.h"
 #include "face/tokens_impl.h"
 #include "format/descr.h"
+#include "http/address.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
 #include "token_format/token_names.h"
@@ -12,6 +14,7 @@ namespace lowtide {
 namespace {
 
 std::vector<std::string> expand(const std::string& path) {
+  if (is_address(path)) return {path};
   if (is_folder(path)) return token_files_in(path, list_folder(path));
   if (!path_exists(path)) {
     for (std::string& named : paths_of_prefix(path)) {
@@ -22,10 +25,10 @@ std::vector<std::string> expand(const std::string& path) {
 }
 
 // An empty file that has an index was truncated; it must not be skipped as an empty shard.
-bool is_empty_shard(const File& file) {
-  if (file.shard().size_bytes != 0) return false;
-  const std::optional<std::string> index = index_beside(file.shard().path);
-  return !index || !path_exists(*index);
+bool is_empty_shard(SourceOpener& opener, const Shard& shard) {
+  if (shard.size_bytes != 0) return false;
+  const std::optional<std::string> index = index_beside(shard.path);
+  return !index || opener.open_if_there(*index) == nullptr;
 }
 
 // The bytes held that grow with the number of files.
@@ -70,20 +73,22 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   const auto stream = std::make_shared<TokenStream>();
   std::vector<TokenLayout> layouts;
   std::vector<Shard> index_shards;
-  std::shared_ptr<File> last;
+  SourceOpener opener(options.sign);
+  const OpenBeside beside = [&](const std::string& path) -> std::optional<TokenFile> {
+    const std::shared_ptr<SourceFile> file = opener.open_if_there(path);
+    return file != nullptr ? std::optional(token_file(file)) : std::nullopt;
+  };
+  std::shared_ptr<SourceFile> last;
   for (const std::string& path : paths) {
-    const auto file = std::make_shared<File>(path);
-    if (paths.size() > 1 && is_empty_shard(*file)) continue;
-    TokenLayout layout = open_token_layout(token_file(file), open_beside, given);
-    const bool same = layout.data_path == path;
-    last = same ? file : std::make_shared<File>(layout.data_path);
-    Shard shard = last->shard();
-    shard.path = whole_path(shard.path);
-    stream->add(layout, shard);
+    const std::shared_ptr<SourceFile> file = opener.open(path);
+    if (paths.size() > 1 && is_empty_shard(opener, file->shard())) continue;
+    const TokenFile named = token_file(file);
+    TokenLayout layout = open_token_layout(named, beside, given);
+    last = layout.data_path == named.path ? file : opener.open(layout.data_path);
+    stream->add(layout, last->shard());
     if (!layout.documents) continue;
-    index_shards.push_back(layout.documents->path == path ? file->shard()
-                                                          : File(layout.documents->path).shard());
-    index_shards.back().path = whole_path(index_shards.back().path);
+    const bool same = layout.documents->path == named.path;
+    index_shards.push_back(same ? file->shard() : opener.open(layout.documents->path)->shard());
     layouts.push_back(std::move(layout));
   }
   if (stream->shards()->size() == 0) {
@@ -92,7 +97,7 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   const auto shard = static_cast<std::uint32_t>(stream->shards()->size() - 1);
   auto impl = std::make_shared<Impl>(stream, std::move(layouts), std::move(index_shards),
                                      options.eot, options.read);
-  impl->holder->store()->files().adopt(shard, std::move(last));
+  if (last->local() != nullptr) impl->holder->store()->files().adopt(shard, last->local());
   return impl;
 }
 

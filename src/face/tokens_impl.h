@@ -29,9 +29,9 @@ namespace lowtide {
 // Throws std::invalid_argument unless a stream of this many tokens has a window of this size.
 void check_block(std::uint64_t block_size, std::uint64_t tokens);
 
-// A file as a format sees it. The result keeps the file open.
+// The local file as a format sees it. The result keeps the file open.
 [[nodiscard]] TokenFile token_file(const std::shared_ptr<File>& file);
-// nullopt if there is no such file. Throws IoError.
+// nullopt if there is no such local file. Throws IoError.
 [[nodiscard]] std::optional<TokenFile> open_beside(const std::string& path);
 
 class Tokens::Impl {

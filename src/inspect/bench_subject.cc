@@ -7,6 +7,7 @@
 
 #include "face/array_impl.h"
 #include "format/registry.h"
+#include "http/local_path.h"
 #include "inspect/bench_reading.h"
 #include "inspect/info.h"
 #include "lowtide/bytes.h"
@@ -128,6 +129,7 @@ std::unique_ptr<Subject> make_subject(const std::string& path, const BenchOption
     throw std::invalid_argument(
         "row_bytes cannot be combined with a dtype or a shape: give one of them");
   }
+  require_local(path, kExaminesLocal);
   const Shard file = File(path).shard();
   if (file.size_bytes == 0) throw FormatError(path + ": the file is empty and cannot be measured");
   if (file.size_bytes < kLeastBytes) {

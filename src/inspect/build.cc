@@ -5,6 +5,7 @@
 #include "core/cpu.h"
 #include "format/array_header.h"
 #include "format/registry.h"
+#include "http/transport.h"
 #include "lowtide/version.h"
 #include "os/paths.h"
 #include "os/ring.h"
@@ -54,6 +55,8 @@ Build build(const std::optional<std::string>& folder) {
   found.compiler = compiler_name();
   found.target = target_name();
   found.io_uring = Ring::built_in();
+  found.http = Transport::built_in();
+  found.why_no_http = Transport::probe();
 #if defined(__x86_64__)
   found.vector_paths = {"avx2"};
   if (has_avx2()) found.vector_used = "avx2";

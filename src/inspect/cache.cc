@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "http/local_path.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "os/file.h"
@@ -191,6 +192,7 @@ CacheChange warm_file(const std::string& path, const CacheProgress& progress) {
 }
 
 std::vector<std::string> files_of(const std::string& path) {
+  require_local(path, kExaminesLocal);
   if (!is_folder(path)) return expand_path(path);
   std::vector<std::string> files;
   for (const std::string& name : list_folder(path)) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "http/local_path.h"
 #include "inspect/info.h"
 #include "lowtide/array.h"
 #include "lowtide/bytes.h"
@@ -111,6 +112,7 @@ Fact choice_fact(const DoctorOptions& options) {
 }
 
 Facts examine(const DoctorOptions& options, const SystemRoot& root) {
+  if (options.path) require_local(*options.path, kExaminesLocal);
   Facts facts = {build_fact(options)};
   add_kernel_facts(root, &facts);
   add_memory_facts(options, root, &facts);

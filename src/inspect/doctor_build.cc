@@ -27,6 +27,7 @@ Fact build_fact(const DoctorOptions& options) {
   std::vector<std::string> with;
   std::vector<std::string> without;
   (found.io_uring ? with : without).emplace_back("io_uring");
+  (found.http ? with : without).emplace_back("http");
   (found.command ? with : without).emplace_back("the command");
   (found.guard ? with : without).emplace_back("the library of guard");
   Fact fact{"build", without.empty() ? FactState::good : FactState::note,
@@ -34,8 +35,14 @@ Fact build_fact(const DoctorOptions& options) {
   if (!with.empty()) fact.value += " with " + listed(with);
   if (!without.empty()) fact.value += (with.empty() ? " without " : ", without ") + listed(without);
   fact.detail = found.compiler + " for " + found.target + "; " + vector_text(found);
+  if (found.http && !found.why_no_http.empty()) {
+    fact.state = FactState::note;
+    fact.detail += "; objects cannot be read here: " + found.why_no_http;
+  }
   if (!found.io_uring) {
     fact.advice = "build with LOWTIDE_URING=ON, the default";
+  } else if (!found.http) {
+    fact.advice = "to read http:// and s3://, install libcurl4-openssl-dev and build again";
   } else if (!found.command) {
     fact.advice = "for the command, build with LOWTIDE_COMMAND=ON";
   }

@@ -9,6 +9,7 @@
 #include "format/array_header.h"
 #include "format/descr.h"
 #include "format/registry.h"
+#include "http/local_path.h"
 #include "inspect/info.h"
 #include "lowtide/array.h"
 #include "lowtide/error.h"
@@ -188,6 +189,7 @@ std::string dtype_name(const DType& dtype) {
 
 FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOptions& options) {
   if (paths.empty()) throw std::invalid_argument("info: the list of files is empty");
+  for (const std::string& path : paths) require_local(path, kExaminesLocal);
   if (const auto asked = kind_asked(options)) return *asked;
   if (!expand) return kind_of_file(paths, options);
   const std::string& path = paths.front();

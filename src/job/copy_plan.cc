@@ -10,6 +10,7 @@
 #include "format/array_header.h"
 #include "format/descr.h"
 #include "format/registry.h"
+#include "http/local_path.h"
 #include "job/copy.h"
 #include "job/plan.h"
 #include "lowtide/token_writer.h"
@@ -191,6 +192,7 @@ std::shared_ptr<const Plan::Impl> copy_of(Facts facts) {
 }
 
 Plan plan_convert(const JobSource& source, const std::string& path, const ConvertOptions& options) {
+  require_local(path, kWritesLocal);
   CopyPlanner planner("convert", options.memory_bytes);
   Copy& copy = planner.copy;
   copy.format = options.format;
@@ -236,6 +238,7 @@ Plan plan_convert(const JobSource& source, const std::string& path, const Conver
 Plan plan_merge(std::span<const JobSource> sources, const std::string& path,
                 const MergeOptions& options) {
   if (sources.empty()) throw std::invalid_argument("merge: the list of sources is empty");
+  require_local(path, kWritesLocal);
   CopyPlanner planner("merge", options.memory_bytes);
   Copy& copy = planner.copy;
   std::uint64_t tokens = 0;

@@ -6,6 +6,7 @@
 #include "core/quote.h"
 #include "engine/engine.h"
 #include "format/array_header.h"
+#include "http/local_path.h"
 #include "job/plan.h"
 #include "job/shuffle.h"
 #include "os/paths.h"
@@ -189,6 +190,7 @@ std::shared_ptr<const Plan::Impl> shuffle_of(Facts facts) {
 }
 
 Plan plan_shuffle(const JobSource& given, const std::string& path, const ShuffleOptions& options) {
+  require_local(path, kWritesLocal);
   if (options.block_size != 0 && options.unit != Unit::window)
     throw std::invalid_argument("block_size is for windows, not for " +
                                 std::string(unit_word(options.unit)) + "s");

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/hash.h"
+#include "http/local_path.h"
 #include "os/paths.h"
 #include "token_format/token_names.h"
 
@@ -57,6 +58,7 @@ OpenOptions array_of(const Facts& facts, const std::string& prefix) {
 }  // namespace
 
 OpenSource open_source(const JobSource& source, std::uint64_t memory_bytes) {
+  for (const std::string& path : given_paths(source)) require_local(path, kJobsReadLocal);
   OpenSource opened;
   if (source.tokens) {
     TokensOptions options = source.token_options;

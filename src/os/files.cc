@@ -24,7 +24,9 @@ std::size_t default_max_open() {
 }
 
 std::shared_ptr<const Shards> with_whole_paths(std::vector<Shard> shards) {
-  for (Shard& shard : shards) shard.path = whole_path(shard.path);
+  for (Shard& shard : shards) {
+    if (shard.remote == nullptr) shard.path = whole_path(shard.path);
+  }
   return std::make_shared<const Shards>(shards);
 }
 
@@ -118,7 +120,7 @@ void Files::verify_open() const {
                         std::to_string(expected.size_bytes) + " bytes, found " +
                         std::to_string(now.size_bytes));
     }
-    if (now.version != expected.version) throw_stale(expected);
+    if (now.version != expected.version && expected.version != kAnyVersion) throw_stale(expected);
   }
 }
 

@@ -1,6 +1,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "http/local_path.h"
 #include "lowtide/writer.h"
 #include "os/per_process.h"
 #include "writer/array_file.h"
@@ -37,6 +38,7 @@ ArrayWriter& ArrayWriter::operator=(ArrayWriter&&) noexcept = default;
 ArrayWriter::~ArrayWriter() = default;
 
 ArrayWriter ArrayWriter::create(const std::string& path, const CreateOptions& options) {
+  require_local(path, kWritesLocal);
   return ArrayWriter(std::make_unique<Impl>(path, std::make_unique<ArrayFile>(path, options)));
 }
 

@@ -6,6 +6,7 @@
 #include "core/checked.h"
 #include "core/quote.h"
 #include "format/descr.h"
+#include "http/local_path.h"
 #include "lowtide/bytes.h"
 #include "lowtide/options.h"
 #include "os/paths.h"
@@ -256,6 +257,7 @@ std::vector<std::string_view> token_writer_formats() {
 TokenWriter::TokenWriter(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 TokenWriter TokenWriter::create(const std::string& path, const TokenWriterOptions& options) {
+  require_local(path, kWritesLocal);
   return TokenWriter(std::make_shared<Impl>(path, options));
 }
 

@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "http/transport.h"
 #include "support/data_file.h"
+#include "support/http_rig.h"
+#include "support/http_server.h"
 #include "support/read_rig.h"
 
 namespace lowtide::engine_suite_test {
@@ -28,16 +31,27 @@ class EngineSuite : public testing::TestWithParam<Case> {
     folder_ = std::make_unique<TempFolder>();
     held_ = pattern(kFileBytes);
     path_ = folder_->write("data.bin", held_);
+    server_ = std::make_unique<HttpServer>(
+        [](const ServedRequest& request) { return whole_answer(request, held_); });
   }
-  static void TearDownTestSuite() { folder_.reset(); }
+  static void TearDownTestSuite() {
+    folder_.reset();
+    server_.reset();
+  }
 
   void SetUp() override {
     std::tie(which_, header_bytes_) = GetParam();
     if (const std::string why = why_not(which_.kind); !why.empty()) GTEST_SKIP() << why;
+    const std::string no_http = which_.remote ? Transport::probe() : "";
+    if (!no_http.empty()) GTEST_SKIP() << "no http: " << no_http;
   }
 
   [[nodiscard]] EngineRig rig(std::uint64_t budget_bytes = kPlenty) const {
-    return {files_of({path_}), which_, budget_bytes};
+    if (!which_.remote) return {files_of({path_}), which_, budget_bytes};
+    const std::string url = server_->url("/data.bin");
+    return {std::make_shared<Files>(
+                std::vector<Shard>{{url, held_.size(), /*version=*/1, remote_at(url)}}),
+            which_, budget_bytes};
   }
   [[nodiscard]] std::uint64_t rows_of(std::uint64_t row_bytes) const {
     return (kFileBytes - header_bytes_) / row_bytes;
@@ -70,6 +84,7 @@ class EngineSuite : public testing::TestWithParam<Case> {
   }
 
   static inline std::unique_ptr<TempFolder> folder_;
+  static inline std::unique_ptr<HttpServer> server_;
   static inline std::string held_, path_;
   EngineCase which_;
   std::uint64_t header_bytes_ = 0;
@@ -184,8 +199,15 @@ TEST_P(EngineSuite, EndsACancelledSetOnceAndSoon) {
   for (const auto& set : sets) EXPECT_EQ(set->times(), 1);
 }
 
+std::vector<EngineCase> every_engine_and_server() {
+  std::vector<EngineCase> cases = every_engine();
+  cases.push_back({EngineKind::automatic, CacheMode::keep, /*remote=*/true});
+  cases.push_back({EngineKind::memory, CacheMode::keep, /*remote=*/true});
+  return cases;
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryEngine, EngineSuite,
-                         testing::Combine(testing::ValuesIn(every_engine()),
+                         testing::Combine(testing::ValuesIn(every_engine_and_server()),
                                           testing::Values(std::uint64_t{0}, std::uint64_t{1},
                                                           std::uint64_t{128}, std::uint64_t{511},
                                                           std::uint64_t{4097})),

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/cpu.h"
+#include "http/transport.h"
 #include "lowtide/version.h"
 #include "os/ring.h"
 #include "os/temp_folder.h"
@@ -21,6 +22,11 @@ TEST(Build, NamesItsVersionAndCompiler) {
   EXPECT_EQ(std::ranges::count(found.compiler, ' '), 1) << found.compiler;
   EXPECT_NE(found.target.find(", "), std::string::npos) << found.target;
   EXPECT_EQ(found.io_uring, Ring::probe() != "built without liburing");
+  EXPECT_EQ(found.http, Transport::built_in());
+  EXPECT_EQ(found.why_no_http, Transport::probe());
+  if (!found.http) {
+    EXPECT_NE(found.why_no_http.find("without http"), std::string::npos);
+  }
 }
 
 TEST(Build, RunsTheVectorCodeThatItHasAndTheProcessorKnows) {

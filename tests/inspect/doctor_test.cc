@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "http/transport.h"
 #include "inspect/storage.h"
 #include "lowtide/command/build.h"
 #include "lowtide/error.h"
@@ -77,9 +78,13 @@ TEST_F(DoctorTest, NamesItsFactsInAFixedOrder) {
 
 TEST_F(DoctorTest, NamesWhatThisBuildLacks) {
   const DoctorOptions here{.folder = folder_.path() + "/bin"};
-  const std::string ring = Ring::built_in() ? " with io_uring, without " : " without io_uring, ";
-  EXPECT_EQ(fact("build", here).value,
-            "Lowtide " + std::string(version()) + ring + "the command and the library of guard");
+  std::string text = "Lowtide " + std::string(version());
+  if (Ring::built_in()) text += " with io_uring";
+  if (Transport::built_in()) text += Ring::built_in() ? " and http" : " with http";
+  text += Ring::built_in() || Transport::built_in() ? ", without " : " without ";
+  if (!Ring::built_in()) text += "io_uring, ";
+  if (!Transport::built_in()) text += "http, ";
+  EXPECT_EQ(fact("build", here).value, text + "the command and the library of guard");
   EXPECT_EQ(fact("build", here).state, FactState::note);
   EXPECT_NE(fact("build", here).advice, "");
 
@@ -87,8 +92,9 @@ TEST_F(DoctorTest, NamesWhatThisBuildLacks) {
   folder_.write("lib/lowtide/liblowtide_guard.so", "");
   const Fact found = fact("build", here);
   if (!Ring::built_in()) GTEST_SKIP() << "built without liburing";
+  if (!Transport::probe().empty()) GTEST_SKIP() << "no http: " << Transport::probe();
   EXPECT_EQ(found.value, "Lowtide " + std::string(version()) +
-                             " with io_uring, the command and the library of guard");
+                             " with io_uring, http, the command and the library of guard");
   EXPECT_EQ(found.state, FactState::good);
   EXPECT_EQ(found.advice, "");
 }

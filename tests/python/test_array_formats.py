@@ -14,6 +14,8 @@ import lowtide as lt
 import numpy as np
 import pytest
 from command import lowtide as run_command
+from lowtide import _core
+from range_server import RangeServer
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "arrays"
 EXPECTED = [
@@ -145,6 +147,18 @@ def test_files_are_joined_along_the_first_axis(opened, tmp_path):
     if key is None:
         with lt.open([path, tmp_path / "last.npy", again]) as a:
             np.testing.assert_array_equal(a[...], np.concatenate([DATA, DATA[:3], DATA]))
+
+
+def test_they_are_read_from_a_server(opened):
+    if why := _core.why_no_http():
+        pytest.skip(f"no http: {why}")
+    path, key = opened
+    with RangeServer(path.parent) as server, lt.open(server.url(path.name), key=key) as a:
+        assert a.shape == DATA.shape and a.format == path.suffix[1:]
+        rows = np.random.default_rng(0).integers(0, ROWS, 50)
+        np.testing.assert_array_equal(a[rows], DATA[rows])
+        for idx, batch in a.batches(1000, seed=1):
+            np.testing.assert_array_equal(batch, DATA[idx])
 
 
 def test_jobs_read_them(opened, tmp_path):

@@ -120,13 +120,16 @@ def test_a_build_that_cannot_download_fails_and_says_what_to_do(tmp_path, missin
     assert f"pip install --config-settings=cmake.define.{option}=OFF ." in told
 
 
-def test_options_leave_both_out_without_a_network(tmp_path):
-    done = offline(tmp_path, "-DLOWTIDE_COMMAND=OFF", "-DLOWTIDE_URING=OFF")
+def test_options_leave_all_out_without_a_network(tmp_path):
+    options = ["-DLOWTIDE_COMMAND=OFF", "-DLOWTIDE_URING=OFF", "-DLOWTIDE_HTTP=OFF"]
+    done = offline(tmp_path, *options)
     assert done.returncode == 0, done.stderr
     assert "built without io_uring, as LOWTIDE_URING=OFF asks" in done.stdout
+    assert "built without http, as LOWTIDE_HTTP=OFF asks" in done.stdout
     sources = sources_of(tmp_path)
     assert "ring_absent.cc" in sources
-    assert not sources & {"ring.cc", "setup.c", "main.cc"}
+    assert "transport_absent.cc" in sources
+    assert not sources & {"ring.cc", "setup.c", "main.cc", "transport.cc", "curl.cc"}
 
 
 def test_sources_that_are_at_hand_need_no_network(tmp_path):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import threading
+import time
 import warnings
 
 import lowtide as lt
@@ -219,6 +222,30 @@ def test_every_byte_is_read_once(tmp_path, monkeypatch, shape, order, axis):
         with lt.open(tmp_path / "m.npy", memory="1MiB", engine="pread") as a:
             getattr(a, name)(axis=axis)
             assert a.stats()["bytes_read"] == data.nbytes, name
+
+
+def test_more_blocks_are_read_at_once_if_reading_takes_long(tmp_path, monkeypatch):
+    data = sample((1000, 25), "f4")
+    np.save(tmp_path / "m.npy", data)
+    with lt.open(tmp_path / "m.npy") as a:
+        expected = a.mean(axis=0)
+        reading, most, lock = 0, 0, threading.Lock()
+        read = blocks.BlockReader.read
+
+        def slow_read(self, index, buffer):
+            nonlocal reading, most
+            with lock:
+                reading += 1
+                most = max(most, reading)
+            time.sleep(random.uniform(0.002, 0.006))
+            block = read(self, index, buffer)
+            with lock:
+                reading -= 1
+            return block
+
+        monkeypatch.setattr(blocks.BlockReader, "read", slow_read)
+        assert a.mean(axis=0).tobytes() == expected.tobytes()
+        assert most == 4
 
 
 def test_any_stops_at_the_first_true_element(tmp_path):

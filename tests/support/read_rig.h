@@ -95,11 +95,13 @@ inline std::vector<Extent> rows_apart(std::uint64_t count, std::uint32_t row_byt
 struct EngineCase {
   EngineKind kind = EngineKind::automatic;
   CacheMode cache = CacheMode::keep;
+  bool remote = false;  // the file is an object on a server
 
   [[nodiscard]] std::string name() const {
     const char* words[] = {"auto", "pread", "uring", "memory"};
-    return std::string(words[static_cast<int>(kind)]) +
-           (cache == CacheMode::keep ? "_keep" : "_drop");
+    return std::string(words[static_cast<int>(kind)]) + (remote                     ? "_http"
+                                                         : cache == CacheMode::keep ? "_keep"
+                                                                                    : "_drop");
   }
 };
 

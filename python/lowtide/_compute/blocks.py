@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 # Elements of a block: 2 MiB of float32, which stay in the cache of a processor.
 BLOCK_ITEMS = 1 << 19
-# A block has at most this share of `memory`: two threads and a few temporary float64 arrays each
+# A block has at most this share of `memory`: four threads and a few temporary float64 arrays each
 # stay within the budget.
-_SHARE = 16
+_SHARE = 32
 _ITEM_BYTES = 4  # shorter elements count as much, because of these arrays
 
 READ_ONLY = "a lowtide.Array only reads its files: results go to an ndarray of your own"

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowtide._compute.blocks import blocks, is_array, load
+from lowtide._compute.blocks import BlockReader, is_array, load
+from lowtide._compute.parallel import results
 from lowtide._index.window import empty
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from lowtide._compute.blocks import Index
     from lowtide._data.array import Array
 
     AnyArray = npt.NDArray[Any]
@@ -29,10 +31,13 @@ def histogram(
     if weights is not None and weights.shape != a.shape:
         raise ValueError("weights should have the same shape as a.")
     bins, range, edges = _bins(a, bins, range)
-    counts: AnyArray | None = None
-    for index, block in blocks(a) if a.size else ():
+
+    def count(block: AnyArray, index: Index) -> AnyArray:
         own = None if weights is None else weights[index]
-        part = np.histogram(_numbers(block), bins, range, weights=own)[0]
+        return np.histogram(_numbers(block), bins, range, weights=own)[0]
+
+    counts: AnyArray | None = None
+    for _, part in results(BlockReader(a), count) if a.size else ():
         counts = part if counts is None else counts + part
     if counts is None:
         own = None if weights is None else np.empty(0, weights.dtype)
@@ -71,8 +76,7 @@ def _ends(a: Array) -> AnyArray:
     """Returns the smallest and the largest element."""
     low: Any = None
     high: Any = None
-    for _, block in blocks(a):
-        first, last = block.min(), block.max()
+    for _, (first, last) in results(BlockReader(a), lambda block, _: (block.min(), block.max())):
         low = first if low is None else np.minimum(low, first)
         high = last if high is None else np.maximum(high, last)
     return np.array([low, high], a.dtype)

@@ -1,12 +1,15 @@
-"""Work on blocks by two threads: reading one block and reducing another both take a processor."""
+"""Work on blocks by several threads, which read some blocks while others are worked on."""
 
 from __future__ import annotations
 
 import contextvars
-import itertools
 import os
 import queue
 import threading
+import time
+from collections import deque
+from contextlib import ExitStack
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,39 +22,73 @@ if TYPE_CHECKING:
     from lowtide._compute.blocks import BlockReader, Index
 
     T = TypeVar("T")
-    Work = Callable[[npt.NDArray[Any], Index], T]
+    AnyArray = npt.NDArray[Any]
+    Work = Callable[[AnyArray, Index], T]
 
 # Fewer blocks are not worth a thread.
 _MIN_BLOCKS = 8
-# So many blocks may wait for the other thread.
+# So many blocks may wait for each other thread.
 _AHEAD = 2
+# Cached blocks are best read and worked on by two threads. If reading takes many times as long as
+# the work, it waits for a disk, and more threads keep more reads in flight.
+_MOST_HELPERS = 3
+_WAITS = 8
 
 
 def results(reader: BlockReader, work: Work[T]) -> Iterator[tuple[Index, T]]:
     """Yields pairs (index, work(block, index)) in the order of the blocks.
 
-    The caller's thread works on every second block, and a thread that lives as long as this
-    iterator on the others. The results and their order do not depend on the threads. `work` must
-    not keep the block.
+    The caller's thread and others, which live as long as this iterator, take blocks in turn. The
+    results and their order do not depend on the threads. `work` must not keep the block.
     """
     indices = reader.indices()
     buffer = reader.buffer()
-    if len(reader) < _MIN_BLOCKS or len(os.sched_getaffinity(0)) < 2:
+    if len(reader) < _MIN_BLOCKS:
         for index in indices:
             yield index, work(reader.read(index, buffer), index)
         return
-    with _Helper(reader, work) as helper:
-        waiting: list[tuple[Index, ...]] = []  # pairs: a block of this thread, one of the helper
+    with ExitStack() as stack:
+        helpers: list[_Helper] = []
+        groups: deque[tuple[Index, ...]] = deque()  # a block of this thread, and one of each helper
+        pace = _Pace()
         while True:
-            while len(waiting) < _AHEAD and (pair := tuple(itertools.islice(indices, 2))):
-                waiting.append(pair)
-                helper.todo.put(pair[-1])
-            if not waiting:
+            wanted = len(helpers) < _MOST_HELPERS and pace.waits()
+            if wanted or (not helpers and len(os.sched_getaffinity(0)) > 1):
+                helpers.append(stack.enter_context(_Helper(reader, work)))
+                pace = _Pace()
+            while len(groups) < _AHEAD and (group := tuple(islice(indices, 1 + len(helpers)))):
+                groups.append(group)
+                for helper, index in zip(helpers, group[1:]):
+                    helper.todo.put(index)
+            if not groups:
                 return
-            pair = waiting.pop(0)
-            if len(pair) == 2:
-                yield pair[0], work(reader.read(pair[0], buffer), pair[0])
-            yield pair[-1], helper.next()
+            own, *others = groups.popleft()
+            yield own, pace.run(reader, own, buffer, work)
+            for helper, index in zip(helpers, others):
+                yield index, helper.next()
+
+
+class _Pace:
+    """How long a thread reads, and how long it works."""
+
+    def __init__(self) -> None:
+        self._blocks = 0
+        self._read_s = self._work_s = 0.0
+
+    def run(self, reader: BlockReader, index: Index, buffer: AnyArray, work: Work[T]) -> T:
+        """Returns what `work` returns for this block."""
+        begin_s = time.perf_counter()
+        block = reader.read(index, buffer)
+        read_s = time.perf_counter()
+        found = work(block, index)
+        self._work_s += time.perf_counter() - read_s
+        self._read_s += read_s - begin_s
+        self._blocks += 1
+        return found
+
+    def waits(self) -> bool:
+        """Returns whether the thread mostly waits for reads."""
+        return self._blocks >= _MIN_BLOCKS and self._read_s > _WAITS * self._work_s
 
 
 class _Helper:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lowtide._arguments import require_local
 from lowtide._compute.blocks import blocks, is_array, load
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def save(file: Any, arr: Any, *args: Any, **kwargs: Any) -> None:
     if hasattr(file, "write"):
         _write(file, header, arr)
         return
+    require_local(file)
     path = os.fsencode(file)
     with _replaced(path if path.endswith(_SUFFIX) else path + _SUFFIX) as target:
         _write(target, header, arr)

@@ -13,6 +13,7 @@ from lowtide._data.array_facts import ArrayFacts
 from lowtide._data.array_methods import ArrayMethods
 from lowtide._data.batches import Batches
 from lowtide._data.source import CoreSource, FileColumns
+from lowtide._data.store import signer
 from lowtide._index import indexing
 from lowtide._index.take import take_along
 
@@ -46,7 +47,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
 
     __slots__ = (
         "__weakref__", "_asked", "_columns", "_core", "_dtype", "_key", "_paths", "_shape",
-        "_source",
+        "_source", "_where",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +61,10 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         engine: str = "auto",
         cache: str = "auto",
         gap: int | str | None = None,
+        requests: int | None = None,
+        store: Any = None,
+        cache_dir: Path | None = None,
+        cache_bytes: int | str | None = None,
         key: str | None = None,
     ) -> None:
         names, expand = _arguments.path_list(path)
@@ -71,6 +76,8 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         budget = _arguments.memory_bytes(memory)
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
         most = _arguments.gap_bytes(gap)
+        flying = _arguments.requests(requests)
+        kept, most_kept = _arguments.tier(cache_dir, cache_bytes)
         if key is not None:
             key = _arguments.word(key, "key")
         core = _core.Array.open(
@@ -84,6 +91,10 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             engine=engine,
             cache=cache,
             gap_bytes=most,
+            requests=flying,
+            store=signer(store),
+            cache_dir=kept,
+            cache_bytes=most_kept,
             key=key,
         )
         self._core = core
@@ -93,10 +104,16 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         self._dtype = given if given is not None and given.itemsize == found.itemsize else found
         self._source = CoreSource(core, self._shape, self._dtype, not core.fortran_order)
         self._columns: FileColumns | None = None
-        self._paths = [os.path.abspath(os.fsdecode(name)) for name in core.paths]
+        self._paths = [_arguments.whole_path(os.fsdecode(name)) for name in core.paths]
+        # To open it again; the paths that are shown lack the secrets of addresses.
+        secret = any(map(_core.has_secret, names))
+        self._where = [os.fsdecode(name) for name in names] if secret else self._paths
         asked = None if dtype is None else np.dtype(dtype)
         self._key = key
-        self._asked = (asked, axes, offset, order, memory, engine, cache, gap, key)
+        self._asked = (
+            asked, axes, offset, order, memory, engine, cache, gap, requests, store, kept or None,
+            cache_bytes, key,
+        )  # fmt: skip
         if core.fortran_order and self.nbytes:
             flat = core.flat(min(core.memory_bytes, _COLUMNS_BYTES))
             self._columns = FileColumns(flat, core.file_rows(), self._shape, self._dtype)
@@ -296,10 +313,11 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         asked = list(self._asked)
         if memory is not None:
             asked[_MEMORY] = memory
-        return _reopen(self._paths, tuple(asked), self._shape, self._core.descr)
+        return _reopen(self._where, tuple(asked), self._shape, self._core.descr)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self._paths, self._asked, self._shape, self._core.descr)
+        _arguments.check_picklable(self._where)
+        return _reopen, (self._where, self._asked, self._shape, self._core.descr)
 
 
 def _chunks(batches: Batches) -> Iterator[AnyArray]:
@@ -316,6 +334,6 @@ def _reopen(
     if array.shape != shape or array._core.descr != descr:
         found = f"shape {array.shape}, dtype {array.dtype}"
         raise _core.FormatError(
-            f"{paths[0]}: was pickled with shape {shape}, dtype {descr}, but now has {found}"
+            f"{array._paths[0]}: was pickled with shape {shape}, dtype {descr}, but now has {found}"
         )
     return array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lowtide import _arguments
 from lowtide._data.array import Array
@@ -26,6 +26,10 @@ def open(
     cache: str = "auto",
     gap: int | str | None = None,
     mode: str = "r",
+    requests: int | None = None,
+    store: Any = None,
+    cache_dir: Path | None = None,
+    cache_bytes: int | str | None = None,
     key: str | None = None,
 ) -> Array:
     """Opens an array on disk for reading; reads only the headers.
@@ -34,7 +38,8 @@ def open(
         path: A `.npy`, `.npz` or safetensors file, a file of vectors (fbin, fvecs and the like), a
             file without a header (which needs `dtype`, as with `np.memmap`), or a list of files, a
             glob or a folder of `.npy` files, which are joined along the first axis. A path that
-            exists is never treated as a pattern.
+            exists is never treated as a pattern. Instead of a path, the address of an object on a
+            server: `http://`, `https://` or `s3://bucket/key`.
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
             `shape`, `offset` and `order` may be omitted; if given, they must match the header. In
             other files with a header, a `dtype` without a `key` means that the bytes are raw data.
@@ -54,6 +59,16 @@ def open(
             disk; 0 merges only reads that touch.
         mode: Must be "r"; accepted for code written for `np.memmap`. To write, use
             `lowtide.create` or `lowtide.memmap`.
+        requests: Most requests to servers that are in flight at a time. Default: 128.
+        store: What signs requests for objects: a store of obstore, or a callable that takes an
+            address and returns `(url, headers, expires)`; `headers` is a dict or None, `expires`
+            the seconds since 1970 or None. It is called from any thread, again a minute before
+            `expires`, and once after a server has refused. Default: `s3://` is signed with the
+            keys of the environment or of the credentials file.
+        cache_dir: Folder on a local disk in which objects are kept as they are read, in blocks of
+            1 MiB. Later epochs and other processes read them there. Only for addresses.
+        cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
+            such as "200GiB". Default: as much as leaves a tenth of the file system free.
         key: Name of the array in a file that contains several: a tensor of a safetensors file, a
             member of an `.npz` (with or without ".npy"). It may be omitted if there is only one;
             otherwise FormatError lists the keys. `lowtide.info` lists them all.
@@ -62,8 +77,8 @@ def open(
         The open array. It reads from the files on demand.
 
     Raises:
-        OSError: A file cannot be opened (FileNotFoundError if it is missing), or the named engine
-            is not available.
+        OSError: A file cannot be opened (FileNotFoundError if it is missing), the named engine is
+            not available, or a server does not do what it should.
         FormatError: The bytes contradict the header or the arguments.
         ValueError: An argument is invalid, `key` was given for a file with one array that has no
             name, or `memory` is too small for one row.
@@ -79,4 +94,7 @@ def open(
             f"the second argument is dtype, but {dtype!r} is a mode: lowtide.open only reads, so "
             "leave the mode out"
         )
-    return Array(path, dtype, shape, offset, order, memory, engine, cache, gap, key)
+    return Array(
+        path, dtype, shape, offset, order, memory, engine, cache, gap, requests, store, cache_dir,
+        cache_bytes, key,
+    )  # fmt: skip

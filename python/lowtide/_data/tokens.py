@@ -11,6 +11,7 @@ from lowtide import _arguments, _core
 from lowtide._closing import Closing
 from lowtide._data.documents import Documents
 from lowtide._data.source import CoreSource
+from lowtide._data.store import signer
 from lowtide._index import indexing
 from lowtide._operators import NoOperators, NoTruth
 
@@ -37,12 +38,18 @@ def tokens(
     engine: str = "auto",
     cache: str = "auto",
     gap: int | str | None = None,
+    requests: int | None = None,
+    store: Any = None,
+    cache_dir: Path | None = None,
+    cache_bytes: int | str | None = None,
 ) -> Tokens:
     """Opens token files as one stream; reads only the headers, and a Megatron index once.
 
     Args:
         path: A file, a list of files, a folder (all files of one known format in it), a glob, or
             the common prefix of a Megatron pair. A path that exists is never treated as a pattern.
+            Instead of a path, the address of an object on a server: `http://`, `https://` or
+            `s3://bucket/key`.
         dtype: Type of tokens without a header. Default: uint16. If the files have headers, it must
             match them.
         format: "nanogpt", "llmc", "megatron", "olmo", "datatrove" or "npy". Default: detected from
@@ -59,6 +66,12 @@ def tokens(
         gap: Largest distance between two disk reads that may share one request, in bytes or as
             text such as "4KiB". The bytes in between are read and discarded. None adapts it to the
             disk; 0 merges only reads that touch.
+        requests: Most requests to servers that are in flight at a time. Default: 128.
+        store: What signs requests for objects, as for `lowtide.open`.
+        cache_dir: Folder on a local disk in which objects are kept as they are read, in blocks of
+            1 MiB. Later epochs and other processes read them there. Only for addresses.
+        cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
+            such as "200GiB". Default: as much as leaves a tenth of the file system free.
 
     Returns:
         The open stream. It reads from the files on demand.
@@ -70,7 +83,10 @@ def tokens(
         ValueError: An argument is invalid, or `memory` is too small.
         TypeError: An argument has the wrong type.
     """
-    return Tokens(path, dtype, format, eot, memory, engine, cache, gap)
+    return Tokens(
+        path, dtype, format, eot, memory, engine, cache, gap, requests, store, cache_dir,
+        cache_bytes,
+    )  # fmt: skip
 
 
 class Tokens(NoOperators, NoTruth, Closing):
@@ -94,6 +110,10 @@ class Tokens(NoOperators, NoTruth, Closing):
         engine: str = "auto",
         cache: str = "auto",
         gap: int | str | None = None,
+        requests: int | None = None,
+        store: Any = None,
+        cache_dir: Path | None = None,
+        cache_bytes: int | str | None = None,
     ) -> None:
         given, expand = _arguments.path_list(path)
         # A pickle may be opened by a process with another working directory.
@@ -106,6 +126,8 @@ class Tokens(NoOperators, NoTruth, Closing):
         budget = _arguments.memory_bytes(memory)
         engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
         most = _arguments.gap_bytes(gap)
+        flying = _arguments.requests(requests)
+        kept, most_kept = _arguments.tier(cache_dir, cache_bytes)
         self._core = _core.Tokens.open(
             names,
             expand=expand,
@@ -116,6 +138,10 @@ class Tokens(NoOperators, NoTruth, Closing):
             engine=engine,
             cache=cache,
             gap_bytes=most,
+            requests=flying,
+            store=signer(store),
+            cache_dir=kept,
+            cache_bytes=most_kept,
         )
         self._dtype = _arguments.dtype_of(self._core.descr)
         self._source = CoreSource(self._core, self.shape, self._dtype, has_parts=False)
@@ -124,7 +150,10 @@ class Tokens(NoOperators, NoTruth, Closing):
         where = [os.fsdecode(name) for name in names]
         self._where: str | list[str] = where[0] if expand else where
         asked = None if dtype is None else np.dtype(dtype)
-        self._asked = (asked, format, eot, memory, engine, cache, gap)
+        self._asked = (
+            asked, format, eot, memory, engine, cache, gap, requests, store, kept or None,
+            cache_bytes,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         """Number of tokens."""
@@ -323,10 +352,13 @@ class Tokens(NoOperators, NoTruth, Closing):
         self._core.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
+        _arguments.check_picklable(self._where)
         return _reopen, (self._where, self._asked, len(self), self._core.descr)
 
     def __repr__(self) -> str:
         named = [self._where] if isinstance(self._where, str) else self._where
+        if any(_core.has_secret(os.fsencode(name)) for name in named):
+            named = self.paths
         more = f" and {len(named) - 1} more" if len(named) > 1 else ""
         about = (
             f"<lowtide.Tokens {len(self)} tokens dtype={self._dtype} format={self.format} "
@@ -361,7 +393,7 @@ def _too_large(rows: int, block_size: int, word: str) -> MemoryError:
 
 def absolute(path: str, may_be_glob: bool) -> str:
     """Makes `path` absolute; escapes the working directory if `path` is a pattern."""
-    if not path or os.path.isabs(path):
+    if not path or os.path.isabs(path) or _core.is_address(os.fsencode(path)):
         return path
     folder = os.getcwd()
     if may_be_glob and not os.path.lexists(path) and any(sign in path for sign in "*?["):
@@ -374,7 +406,7 @@ def _reopen(where: str | list[str], arguments: tuple[Any, ...], size: int, descr
     found = Tokens(where, *arguments)
     if len(found) != size or found._core.descr != descr:
         raise _core.FormatError(
-            f"{where if isinstance(where, str) else where[0]}: was pickled with {size} tokens, "
+            f"{found.paths[0]}: was pickled with {size} tokens, "
             f"dtype {descr}, but now has {len(found)} tokens, dtype {found._core.descr}"
         )
     return found

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from lowtide import _core
 
-_FACTS = ("step", "epoch", "index", "positions", "cu_seqlens")
+_FACTS = ("step", "epoch", "index", "sources", "positions", "cu_seqlens")
 
 
 class Batch(NoOperators, tuple[Any, ...]):
@@ -56,6 +56,14 @@ class Batch(NoOperators, tuple[Any, ...]):
     def samples(self) -> Any:
         """The same as `index`."""
         return self.index
+
+    @cached_property
+    def sources(self) -> Any:
+        """Which source of a mixture each sample is from, int64: its place in the list, from 0.
+
+        None if the loader has only one source.
+        """
+        return self._fact("sources")
 
     @cached_property
     def positions(self) -> Any:

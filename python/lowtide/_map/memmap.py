@@ -75,6 +75,7 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
                 whatever `np.memmap` raises it for.
             OSError: The file cannot be opened, as with `np.memmap`.
         """
+        _arguments.require_local(filename)
         mode = _WORDS.get(mode, mode)
         memory_bytes = _checked(dtype, mode, memory, cache)
         if mode not in _WORDS.values() or (mode == "w+" and shape is None):

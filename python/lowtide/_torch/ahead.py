@@ -22,17 +22,21 @@ _AHEAD = 2  # batches on the device or on their way there, beside the one that i
 class _Arrived:
     """What a batch on the device asks instead of the lease, which has gone back."""
 
-    __slots__ = ("_index", "_offsets", "_places", "epoch", "step")
+    __slots__ = ("_index", "_offsets", "_places", "_sources", "epoch", "step")
 
     def __init__(self, lease: Any, offsets: list[torch.Tensor], places: list[torch.Tensor]) -> None:
         self.step: int = lease.step
         self.epoch: int = lease.epoch
         self._index = lease.index()
+        self._sources = lease.sources()
         self._offsets = offsets
         self._places = places  # positions and cu_seqlens, or nothing
 
     def index(self) -> Any:
         return self._index
+
+    def sources(self) -> Any:
+        return self._sources
 
     def offsets(self, table: int) -> torch.Tensor:
         return self._offsets[table]

@@ -1,4 +1,4 @@
-#include "engine/plan.h"
+#include "span/plan.h"
 
 #include <algorithm>
 #include <cstring>
@@ -106,6 +106,25 @@ void Plan::place(const Span& span, const std::byte* from) const {
     const std::uint64_t begin = std::max(read.from.offset_bytes, span.offset_bytes);
     const std::uint64_t end = std::min(read.from.end_bytes(), span.end_bytes());
     std::memcpy(read.into + (begin - read.from.offset_bytes), from + (begin - span.offset_bytes),
+                end - begin);
+  }
+}
+
+void Plan::place_part(const Span& span, std::uint64_t offset_bytes, std::span<const std::byte> part,
+                      std::uint32_t* cursor) const {
+  const std::uint64_t part_end = offset_bytes + part.size();
+  // Reads that ended before this part are skipped for good.
+  while (span.first + *cursor < span.last &&
+         at(span.first + *cursor).from.end_bytes() <= offset_bytes) {
+    ++*cursor;
+  }
+  for (std::uint32_t i = span.first + *cursor; i < span.last; ++i) {
+    const Read& read = at(i);
+    if (read.from.offset_bytes >= part_end) return;
+    const std::uint64_t begin = std::max(read.from.offset_bytes, offset_bytes);
+    const std::uint64_t end = std::min(read.from.end_bytes(), part_end);
+    if (begin >= end) continue;
+    std::memcpy(read.into + (begin - read.from.offset_bytes), part.data() + (begin - offset_bytes),
                 end - begin);
   }
 }

@@ -1,4 +1,4 @@
-#include "engine/gap.h"
+#include "span/gap.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/arena.h"
+#include "span/arena.h"
 
 #include <gtest/gtest.h>
 

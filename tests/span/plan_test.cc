@@ -1,4 +1,4 @@
-#include "engine/plan.h"
+#include "span/plan.h"
 
 #include <gtest/gtest.h>
 
@@ -226,6 +226,36 @@ TEST(Plan, KnowsTheAverageDistanceOfSortedReads) {
   EXPECT_EQ(distance({{.offset_bytes = 0, .size_bytes = 10, .shard = 1},
                       {.offset_bytes = 900, .size_bytes = 10, .shard = 0}}),
             std::nullopt);
+}
+
+TEST(Plan, PlacesPartsOfASpanLikeTheWhole) {
+  Dice random(7);
+  std::vector<std::byte> file(50'000);
+  for (std::byte& byte : file) byte = static_cast<std::byte>(random());
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::vector<std::byte>> targets;
+    std::vector<Read> reads;
+    for (std::uint32_t i = 0; i < 1 + random() % 30; ++i) {
+      const std::uint32_t size = 1 + random() % (i % 5 == 0 ? 20'000 : 300);
+      targets.emplace_back(size);
+      reads.push_back(make_read(random() % (file.size() - size), size, 0, targets.back().data()));
+    }
+    Plan plan;
+    const PlanLimits limits{.gap_bytes = random() % 5000, .max_span_bytes = 8192};
+    for (const Span& span : spans_of(plan, reads, limits)) {
+      std::uint32_t cursor = 0;
+      for (std::uint64_t at = span.offset_bytes; at < span.end_bytes();) {
+        const std::uint64_t size =
+            std::min<std::uint64_t>(1 + random() % 700, span.end_bytes() - at);
+        plan.place_part(span, at, std::span(file).subspan(at, size), &cursor);
+        at += size;
+      }
+    }
+    for (const Read& read : reads) {
+      ASSERT_EQ(std::memcmp(read.into, file.data() + read.from.offset_bytes, read.from.size_bytes),
+                0);
+    }
+  }
 }
 
 }  // namespace

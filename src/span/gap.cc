@@ -1,4 +1,4 @@
-#include "engine/gap.h"
+#include "span/gap.h"
 
 #include <algorithm>
 
@@ -7,8 +7,7 @@
 namespace lowtide {
 namespace {
 
-constexpr double kFade = 0.98;                 // about the last 50 sets count
-constexpr std::uint64_t kLeastRequests = 256;  // fewer are mostly latency
+constexpr double kFade = 0.98;  // about the last 50 sets count
 constexpr std::uint32_t kLeastObservations = 8;
 constexpr double kLeastDeterminant =
     1e-3;                      // of the scaled equations; below this the sets were too similar
@@ -33,7 +32,7 @@ std::uint32_t GapModel::next() {
 }
 
 void GapModel::observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_t busy_ns) {
-  if (requests < kLeastRequests || busy_ns == 0) return;
+  if (requests < bounds_.least_requests || busy_ns == 0) return;
   // Weighted by 1 / busy: a set that took long because other programs used the disk counts less.
   const double weight = 1.0 / static_cast<double>(busy_ns);
   const double r = static_cast<double>(requests), b = static_cast<double>(bytes);
@@ -53,8 +52,8 @@ void GapModel::observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_
   const double byte_ns =
       (bytes_busy_ * requests_requests_ - requests_busy_ * requests_bytes_) / determinant;
   if (request_ns <= 0 || byte_ns <= 0) return;
-  const double estimate = std::clamp(request_ns / byte_ns, static_cast<double>(kLeastBytes),
-                                     static_cast<double>(kMostBytes));
+  const double estimate = std::clamp(request_ns / byte_ns, static_cast<double>(bounds_.least_bytes),
+                                     static_cast<double>(bounds_.most_bytes));
   best_bytes_ = static_cast<std::uint32_t>((1 - kStep) * best_bytes_ + kStep * estimate);
 }
 

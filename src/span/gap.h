@@ -11,11 +11,29 @@
 
 namespace lowtide {
 
+// The gap before anything was measured, and its bounds.
+struct GapBounds {
+  std::uint32_t start_bytes = 16 * 1024;
+  std::uint32_t least_bytes = 4 * 1024;
+  std::uint32_t most_bytes = 128 * 1024;
+  std::uint64_t least_requests = 256;  // sets with fewer are mostly latency: they do not count
+};
+inline constexpr GapBounds kDiskGap{};
+// A request to a server takes milliseconds, in which many bytes arrive. The start is 100 ms at
+// 400 MB/s, shared by 128 requests in flight.
+inline constexpr GapBounds kRemoteGap{.start_bytes = 256 * 1024,
+                                      .least_bytes = 4 * 1024,
+                                      .most_bytes = 4 * 1024 * 1024,
+                                      .least_requests = 16};
+
 class GapModel {
  public:
-  static constexpr std::uint32_t kStartBytes = 16 * 1024;
-  static constexpr std::uint32_t kLeastBytes = 4 * 1024;
-  static constexpr std::uint32_t kMostBytes = 128 * 1024;
+  static constexpr std::uint32_t kStartBytes = kDiskGap.start_bytes;
+  static constexpr std::uint32_t kLeastBytes = kDiskGap.least_bytes;
+  static constexpr std::uint32_t kMostBytes = kDiskGap.most_bytes;
+
+  explicit GapModel(const GapBounds& bounds = kDiskGap)
+      : bounds_(bounds), best_bytes_(bounds.start_bytes) {}
 
   // The gap for the next set: alternately a little less and a little more than the best one known,
   // because two costs cannot be fitted to requests that are all alike.
@@ -26,12 +44,13 @@ class GapModel {
   void observe(std::uint64_t requests, std::uint64_t bytes, std::uint64_t busy_ns);
 
  private:
+  const GapBounds bounds_;
   // Sums of the normal equations of busy_ns = request_ns * requests + byte_ns * bytes.
   double requests_requests_ = 0, requests_bytes_ = 0, bytes_bytes_ = 0;
   double requests_busy_ = 0, bytes_busy_ = 0;
   std::uint32_t observations_ = 0;
   std::uint32_t turn_ = 0;
-  std::uint32_t best_bytes_ = kStartBytes;
+  std::uint32_t best_bytes_;
 };
 
 // For sorted reads from the page cache: at which average distance it is cheaper to read everything
@@ -75,10 +94,11 @@ struct Tally {
 class LaneGap {
  public:
   // A lane that does not `merge` has a gap of 0; `most_bytes` is the caller's bound.
-  LaneGap(bool merge, std::uint32_t most_bytes)
+  LaneGap(bool merge, std::uint32_t most_bytes, const GapBounds& bounds = kDiskGap)
       : merge_(merge),
         most_bytes_(merge ? most_bytes : 0),
-        best_(std::min(GapModel::kStartBytes, most_bytes_)) {}
+        model_(bounds),
+        best_(std::min(bounds.start_bytes, most_bytes_)) {}
 
   [[nodiscard]] std::uint32_t next() { return std::min(model_.next(), most_bytes_); }
   [[nodiscard]] std::uint32_t best() const noexcept {
