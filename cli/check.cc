@@ -26,8 +26,12 @@ struct CheckWords {
 std::string text_of(const CheckResult& result) {
   const Info& found = result.info;
   Fields fields;
-  fields.add(found.kind == FileKind::tokens ? "tokens" : "shape", shape_text(found));
-  fields.add("dtype", shown(found.dtype));
+  const bool several = has_several_arrays(found);
+  fields.add(found.kind == FileKind::tokens ? "tokens"
+             : several                      ? "contains"
+                                            : "shape",
+             shape_text(found));
+  if (!several) fields.add("dtype", shown(found.dtype));
   fields.add("format", found.format);
   if (found.documents) fields.add("documents", grouped(*found.documents));
   if (result.highest_token) fields.add("highest", grouped(*result.highest_token));
@@ -45,7 +49,9 @@ std::string line_of(const CheckResult& result) {
   const Info& found = result.info;
   const bool tokens = found.kind == FileKind::tokens;
   return paint("good", Tone::good) + "  " + shown(found.path) + ": " +
-         (tokens ? shape_text(found) + " tokens" : shown(found.dtype) + " " + shape_text(found)) +
+         (tokens                      ? shape_text(found) + " tokens"
+          : has_several_arrays(found) ? shape_text(found)
+                                      : shown(found.dtype) + " " + shape_text(found)) +
          ", " + format_bytes(result.read_bytes) + " in " + format_fixed(result.seconds, 2) + " s\n";
 }
 

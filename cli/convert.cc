@@ -19,7 +19,7 @@ struct ConvertWords {
 Action add_convert(CLI::App& app) {
   const auto words = add_in_and_out(app);
   const auto more = std::make_shared<ConvertWords>();
-  app.add_option("--format", more->format, "Format of OUT: " + either(format_words()))
+  app.add_option("--format", more->format, "Format of OUT: " + either(output_format_words()))
       ->required()
       ->type_name("WORD");
   app.add_option("--to-dtype", more->dtype, "Integer type of OUT, if not that of IN: uint32")

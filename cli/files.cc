@@ -30,6 +30,23 @@ std::vector<std::uint64_t> parse_shape(std::string_view text) {
   return shape;
 }
 
+void write_arrays(JsonWriter* json, const std::vector<ArrayInfo>& arrays) {
+  json->key("arrays").begin_array();
+  for (const ArrayInfo& one : arrays) {
+    json->begin_object().field("key", one.key);
+    if (one.fault.empty()) {
+      json->field("dtype", one.dtype)
+          .field("shape", one.shape)
+          .field("order", one.fortran_order ? "F" : "C")
+          .field("bytes", one.bytes);
+    } else {
+      json->field("error", one.fault);
+    }
+    json->end_object();
+  }
+  json->end_array();
+}
+
 }  // namespace
 
 std::uint64_t parse_count(std::string_view text, const std::string& option) {
@@ -64,6 +81,8 @@ void add_layout_words(CLI::App& app, FileWords* words, const char* format_option
   app.add_option("--offset", words->offset, "Byte at which the data starts")->type_name("BYTES");
   app.add_option("--order", words->order, "Memory order: C (by rows) or F (by columns)")
       ->type_name("C|F");
+  app.add_option("--key", words->key, "Which array of a file that contains several")
+      ->type_name("NAME");
   app.add_option(format_option, words->format, either(format_words()))->type_name("WORD");
   app.add_flag("--tokens", words->tokens, "Read the file as tokens, not as an array");
 }
@@ -92,6 +111,7 @@ InfoOptions info_options(const FileWords& words) {
   if (!words.shape.empty()) options.shape = parse_shape(words.shape);
   if (!words.offset.empty()) options.offset_bytes = parse_count(words.offset, "--offset");
   if (!words.format.empty()) options.format = words.format;
+  if (!words.key.empty()) options.key = words.key;
   if (!words.order.empty()) {
     if (words.order != "C" && words.order != "F") {
       throw std::invalid_argument("--order: expected C or F, found \"" + words.order + "\"");
@@ -105,13 +125,19 @@ void write_info(JsonWriter* json, const Info& found) {
   json->begin_object()
       .field("path", found.path)
       .field("kind", file_kind_word(found.kind))
-      .field("format", found.format)
-      .field("dtype", found.dtype);
+      .field("format", found.format);
   if (found.kind == FileKind::tokens) {
-    json->field("tokens", found.shape.at(0)).field("documents", found.documents);
+    json->field("dtype", found.dtype)
+        .field("tokens", found.shape.at(0))
+        .field("documents", found.documents);
+  } else if (has_several_arrays(found)) {
+    json->key("dtype").null().key("shape").null().key("order").null();
   } else {
-    json->field("shape", found.shape).field("order", found.fortran_order ? "F" : "C");
+    json->field("dtype", found.dtype)
+        .field("shape", found.shape)
+        .field("order", found.fortran_order ? "F" : "C");
   }
+  if (!found.arrays.empty()) write_arrays(json, found.arrays);
   json->field("bytes", found.bytes)
       .field("shards", found.shards)
       .field("cached", found.cached_bytes);
@@ -128,15 +154,20 @@ void write_info(JsonWriter* json, const Info& found) {
   json->end_array().end_object();
 }
 
-std::string shape_text(const Info& found) {
-  if (found.kind == FileKind::tokens) return grouped(found.shape.at(0));
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
   std::string text = "(";
-  for (const std::uint64_t axis : found.shape) {
+  for (const std::uint64_t axis : shape) {
     if (text.size() > 1) text += " ";
     text += std::to_string(axis) + ",";
   }
-  if (found.shape.size() > 1) text.pop_back();
+  if (shape.size() > 1) text.pop_back();
   return text + ")";
+}
+
+std::string shape_text(const Info& found) {
+  if (found.kind == FileKind::tokens) return grouped(found.shape.at(0));
+  if (has_several_arrays(found)) return grouped(found.arrays.size()) + " arrays";
+  return shape_text(found.shape);
 }
 
 }  // namespace lowtide::cli

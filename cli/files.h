@@ -20,13 +20,15 @@ struct FileWords {
   std::vector<std::string> files;
   std::string dtype, shape, format, order;
   std::string offset;
+  std::string key;
   bool tokens = false;
   bool json = false;
 };
 
-// FILE... and --dtype, --shape, --offset, --order, --format, --tokens, --json.
+// FILE... and --dtype, --shape, --offset, --order, --key, --format, --tokens, --json.
 [[nodiscard]] std::shared_ptr<FileWords> add_file_words(CLI::App& app, bool several);
-// --dtype, --shape, --offset, --order, --tokens, and the format under the name `format_option`.
+// --dtype, --shape, --offset, --order, --key, --tokens, and the format under the name
+// `format_option`.
 void add_layout_words(CLI::App& app, FileWords* words, const char* format_option);
 // Throws a std::invalid_argument that names the option.
 [[nodiscard]] InfoOptions info_options(const FileWords& words);
@@ -43,7 +45,9 @@ void add_layout_words(CLI::App& app, FileWords* words, const char* format_option
 // Writes the object that `lowtide info --json` prints for a file.
 void write_info(JsonWriter* json, const Info& found);
 
-// "(1000, 162)"; for tokens "1,000,000".
+// "(1000, 162)"; for tokens "1,000,000"; for several arrays "3 arrays".
 [[nodiscard]] std::string shape_text(const Info& found);
+// "(1000, 162)".
+[[nodiscard]] std::string shape_text(const std::vector<std::uint64_t>& shape);
 
 }  // namespace lowtide::cli

@@ -27,13 +27,32 @@ std::string cached_words(const Info& found) {
   return percent_text(*found.cached_bytes, found.bytes);
 }
 
+std::string arrays_of(const Info& found) {
+  using enum Table::Align;
+  Table table({{"key"}, {"dtype"}, {"shape", right}, {"size", right}});
+  for (const ArrayInfo& one : found.arrays) {
+    if (one.fault.empty()) {
+      table.add_row(
+          {shown(one.key), shown(one.dtype), shape_text(one.shape), format_bytes(one.bytes)});
+    } else {
+      table.add_row({shown(one.key), "cannot be read", "", ""});
+    }
+  }
+  std::string text = table.text();
+  for (const ArrayInfo& one : found.arrays) {
+    if (!one.fault.empty()) text += shown(one.fault) + "\n";
+  }
+  return text;
+}
+
 std::string facts_of(const Info& found) {
   Fields fields;
   const bool tokens = found.kind == FileKind::tokens;
   fields.add("kind", file_kind_word(found.kind));
   fields.add("format", found.format);
-  fields.add("dtype", shown(found.dtype));
-  fields.add(tokens ? "tokens" : "shape", shape_text(found));
+  const bool several = has_several_arrays(found);
+  if (!several) fields.add("dtype", shown(found.dtype));
+  fields.add(tokens ? "tokens" : several ? "contains" : "shape", shape_text(found));
   if (found.fortran_order) fields.add("order", "F (column by column)");
   if (found.documents) fields.add("documents", grouped(*found.documents));
   fields.add("size", format_bytes(found.bytes) + " (" + grouped(found.bytes) + " bytes)");
@@ -41,7 +60,8 @@ std::string facts_of(const Info& found) {
   fields.add("cached", found.cached_bytes
                            ? format_bytes(*found.cached_bytes) + " (" + cached_words(found) + ")"
                            : "unknown: " + found.cached_unknown);
-  return paint(shown(found.path), Tone::bold) + "\n" + fields.text();
+  return paint(shown(found.path), Tone::bold) + "\n" + fields.text() +
+         (found.arrays.empty() ? "" : arrays_of(found));
 }
 
 std::string table_of(const std::vector<Info>& all) {

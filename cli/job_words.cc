@@ -54,7 +54,8 @@ JobSource job_source(const std::string& path, const JobWords& words) {
   source.array = {.dtype = given.dtype,
                   .shape = given.shape,
                   .offset_bytes = given.offset_bytes,
-                  .fortran_order = given.fortran_order};
+                  .fortran_order = given.fortran_order,
+                  .key = given.key};
   source.token_options = {.dtype = given.dtype, .format = given.format};
   if (!words.eot.empty()) source.token_options.eot = parse_count(words.eot, "--eot");
   if (source.token_options.eot && !source.tokens) {

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "format/tokens.h"
 #include "lowtide/error.h"
+#include "token_format/tokens.h"
 
 namespace lowtide {
 namespace {

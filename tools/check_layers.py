@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fails if an include breaks the tables of rooms and of public headers in ARCHITECTURE.md, if a
-file outside src/format names a format, or if a room is crowded.
+file outside the two rooms of formats names a format, or if a room is crowded.
 
 It reads the tables from that file, so that document and check cannot differ, and the formats' words
-and suffixes from src/format. Usage: check_layers.py [ROOT]
+and suffixes from these rooms. Usage: check_layers.py [ROOT]
 """
 
 import ast
@@ -31,6 +31,7 @@ FACES = {  # folders that see only the public headers, and what else they may in
 COMMAND = "lowtide/command/"  # headers that are not installed
 COMMAND_USERS = {"cli", "python/bindings"}
 MOST_FILES = 30
+FORMAT_ROOMS = ("format", "token_format")
 FORMAT_WORD = re.compile(r'(?:kWord|\.word|\.alias) = "(\w+)"')
 FORMAT_SUFFIX = re.compile(r'(?:k\w*Suffix|\.suffix|\.index_suffix) = "(\.\w+)"')
 FORMAT_DECLARED = re.compile(r"^(?:extern|constinit) const TokenFormat kFormat", re.MULTILINE)
@@ -109,15 +110,15 @@ def sources(folder: Path) -> list[Path]:
 
 
 def format_words(root: Path) -> tuple[set[str], set[str]]:
-    """Returns what only src/format may say: words and suffixes, and headers of single formats."""
+    """Returns what only rooms of formats may say: words and suffixes, and headers of formats."""
     words: set[str] = set()
     headers: set[str] = set()
-    for file in sources(root / "src" / "format"):
+    for file in (file for room in FORMAT_ROOMS for file in sources(root / "src" / room)):
         text = file.read_text(encoding="utf-8")
         named = FORMAT_WORD.findall(text)
         words.update(named, FORMAT_SUFFIX.findall(text))
         if named or FORMAT_DECLARED.search(text):
-            headers.add(f"format/{file.stem}.h")
+            headers.add(f"{file.parent.name}/{file.stem}.h")
     return words, headers
 
 
@@ -137,17 +138,17 @@ def literals(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def told_formats(root: Path) -> Iterator[str]:
-    """Yields every place outside src/format that names a format, so that adding one needs no other
+    """Yields every place outside these rooms that names a format, so that adding one needs no other
     change than its files and its line in the registry."""
     words, headers = format_words(root)
-    files = [file for file in sources(root / "src") if file.parent.name != "format"]
+    files = [file for file in sources(root / "src") if file.parent.name not in FORMAT_ROOMS]
     files += [file for face in FACES if face != "examples" for file in sources(root / face)]
     files += sorted((root / "python" / "lowtide").rglob("*.py"))
     for file in files:
         path = file.relative_to(root)
         for number, text in literals(file):
             if text in words:
-                yield f'{path}:{number}: error: "{text}": only src/format knows formats by name'
+                yield f'{path}:{number}: error: "{text}": only rooms of formats name it'
         if file.suffix != ".py":
             for number, _, name in includes(file):
                 if name in headers:
@@ -203,7 +204,7 @@ def broken(root: Path) -> Iterator[str]:
 def main() -> int:
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent)
     complaints = list(broken(root))
-    print("\n".join(complaints) or "every file keeps the tables; only src/format names formats")
+    print("\n".join(complaints) or "every file keeps the tables; only rooms of formats name them")
     return 1 if complaints else 0
 
 

@@ -44,6 +44,10 @@ struct OpenOptions {
   std::optional<bool> fortran_order = std::nullopt;
   // Reads the bytes as raw data even if they begin like a header. Requires dtype.
   bool headerless = false;
+  // Which array of a file that contains several: a tensor of a safetensors file, a member of an
+  // .npz. A file with one array needs none. In these files, and in those of vectors (.fbin,
+  // .fvecs), a dtype without a key means that the bytes are raw data.
+  std::optional<std::string> key = std::nullopt;
 
   ReadOptions read = {};
   // Signs the requests for objects. Default: s3:// with the keys of the environment, others not.
@@ -144,7 +148,7 @@ class Array {
 
   [[nodiscard]] const DType& dtype() const;
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const;
-  // "npy" or "raw".
+  // "npy", "safetensors", "raw": a word of the table in docs/formats.md.
   [[nodiscard]] const std::string& format() const;
   [[nodiscard]] bool fortran_order() const;
   // shape()[0], or 1 for a 0-d array.

@@ -22,6 +22,9 @@ struct DType {
   char byte_order = '|';  // '<', '>', or '|' if order has no meaning; parse() resolves '='
   std::uint64_t itemsize_bytes = 0;  // of the whole, with fields and sub-array shape
   std::string unit;                  // "[ns]", "[25s]" for m and M; empty for the generic unit
+  // Of plain void: the name of a type that NumPy lacks, as ml_dtypes and torch spell it
+  // ("bfloat16"); otherwise empty. A descr does not contain it.
+  std::string extension;
 
   std::vector<Field> fields;            // structured: in file order, padding as unnamed V
   std::vector<std::uint64_t> subshape;  // sub-array: its shape; then `element` holds one DType

@@ -20,8 +20,9 @@ struct InfoOptions {
   // Default: determined by these rules, in this order.
   // - A token format (nanogpt, llmc, megatron, olmo) or the prefix of a Megatron pair means tokens.
   //   So does a folder, unless its .npy files have NumPy's magic and are not one axis of integers.
-  // - A shape, an offset or an order means an array.
-  // - NumPy's magic means an array, even if it has one axis of integers and could be tokens.
+  // - A shape, an offset, an order or a key means an array.
+  // - The header or the name of an array format means an array, even if it has one axis of integers
+  //   and could be tokens.
   // - The magic of Megatron or llm.c means tokens.
   // - A file without a header is tokens if its name ends in .bin or .npy (OLMo) and its dtype, if
   //   given, is an integer. Otherwise it is an array, which needs a dtype.
@@ -33,6 +34,17 @@ struct InfoOptions {
   std::optional<std::uint64_t> offset_bytes = std::nullopt;
   std::optional<bool> fortran_order = std::nullopt;
   std::optional<std::string> format = std::nullopt;
+  std::optional<std::string> key = std::nullopt;
+};
+
+// One array of a file that may contain several.
+struct ArrayInfo {
+  std::string key;
+  std::string dtype;                 // as in Info
+  std::vector<std::uint64_t> shape;  // likewise
+  bool fortran_order = false;
+  std::uint64_t bytes = 0;  // of its elements
+  std::string fault;        // why Lowtide cannot read it: then the rest, except the key, is empty
 };
 
 // One file of an array or a stream.
@@ -47,7 +59,9 @@ struct Info {
   std::string path;  // as given; with several, the first
   FileKind kind = FileKind::array;
   std::string format;
-  std::string dtype;                          // "float32", ">i2", or NumPy's descr
+  // "float32", ">i2", "bfloat16", or NumPy's descr. Empty, as the shape, if there are several
+  // arrays and no key.
+  std::string dtype;
   std::vector<std::uint64_t> shape;           // of tokens: how many there are
   bool fortran_order = false;                 // of an array
   std::optional<std::uint64_t> documents;     // if the format records them
@@ -56,7 +70,14 @@ struct Info {
   std::optional<std::uint64_t> cached_bytes;  // of all files; nullopt: unknown for at least one
   std::string cached_unknown;                 // why cached_bytes is unknown
   std::vector<FileInfo> files;                // data first, then indexes
+  // All arrays of the first file, if its format gives them names: safetensors, npz.
+  std::vector<ArrayInfo> arrays;
 };
+
+// Whether it describes several arrays, of which none was chosen by a key.
+[[nodiscard]] inline bool has_several_arrays(const Info& found) {
+  return found.arrays.size() > 1 && found.dtype.empty();
+}
 
 // Describes the files that a path stands for; Array::open and Tokens::open say which. Reads only
 // headers, and a Megatron index once. Throws IoError, FormatError, and std::invalid_argument for a
@@ -92,7 +113,8 @@ struct CheckResult {
 
 // Reads everything that can be wrong, in file order, and leaves the page cache as it was. It checks
 // that sizes agree with headers, that indexes never decrease and stay inside the data, that every
-// byte can be read, that booleans are 0 or 1, and that values are as the options require.
+// byte can be read, that booleans are 0 or 1, and that values are as the options require. Without a
+// key, all arrays of a file that contains several are checked; one that cannot be read is a note.
 // Throws at the first fault: FormatError, which names the path, the byte, what was expected and
 // what was found, or IoError for a byte that cannot be read. Any thread.
 [[nodiscard]] CheckResult check(const std::string& path, const CheckOptions& options = {});

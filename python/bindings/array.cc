@@ -87,13 +87,14 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                 std::uint64_t memory_bytes, const std::string& engine, const std::string& cache,
                 bool headerless, std::optional<std::uint64_t> gap_bytes, unsigned requests,
                 const nb::object& store, const nb::object& lister, const nb::bytes& cache_dir,
-                std::uint64_t cache_bytes) {
+                std::uint64_t cache_bytes, std::optional<std::string> key) {
   const std::vector<std::string> names = from_python(paths);
   const OpenOptions options{.dtype = std::move(dtype),
                             .shape = std::move(shape),
                             .offset_bytes = offset_bytes,
                             .fortran_order = fortran_order,
                             .headerless = headerless,
+                            .key = std::move(key),
                             .read = with_tier({.memory_bytes = memory_bytes,
                                                .engine = parse_engine(engine),
                                                .cache = parse_cache(cache),
@@ -167,11 +168,13 @@ void bind_array(nb::module_& module) {
                   "fortran_order"_a = nb::none(), "memory_bytes"_a = 0, "engine"_a = "auto",
                   "cache"_a = "auto", "headerless"_a = false, "gap_bytes"_a = nb::none(),
                   "requests"_a = ReadOptions{}.requests, "store"_a = nb::none(),
-                  "lister"_a = nb::none(), "cache_dir"_a = nb::bytes("", 0), "cache_bytes"_a = 0)
+                  "lister"_a = nb::none(), "cache_dir"_a = nb::bytes("", 0), "cache_bytes"_a = 0,
+                  "key"_a = nb::none())
       .def_prop_ro("descr", [](const OwnedArray& array) { return array.dtype().descr(); })
       .def_prop_ro(
           "shape", [](const OwnedArray& array) { return nb::tuple(nb::cast(array.shape())); },
           nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("extension", [](const OwnedArray& array) { return array.dtype().extension; })
       .def_prop_ro("format", [](const OwnedArray& array) { return array.format(); })
       .def_prop_ro("fortran_order", &Array::fortran_order)
       .def_prop_ro("rows", &Array::rows)

@@ -45,19 +45,41 @@ InfoOptions options_of(std::optional<bool> tokens, std::optional<std::string> dt
   return options;
 }
 
+nb::list array_dicts(const std::vector<ArrayInfo>& arrays) {
+  nb::list all;
+  for (const ArrayInfo& one : arrays) {
+    nb::dict facts;
+    facts["key"] = text_of(one.key);
+    if (one.fault.empty()) {
+      facts["dtype"] = one.dtype;
+      facts["shape"] = nb::tuple(nb::cast(one.shape));
+      facts["order"] = one.fortran_order ? "F" : "C";
+      facts["bytes"] = one.bytes;
+    } else {
+      facts["error"] = text_of(one.fault);
+    }
+    all.append(facts);
+  }
+  return all;
+}
+
 FactDict info_dict(const Info& found) {
   FactDict out;
   out["path"] = to_bytes(found.path);
   out["kind"] = file_kind_word(found.kind);
   out["format"] = found.format;
-  out["dtype"] = found.dtype;
   if (found.kind == FileKind::tokens) {
+    out["dtype"] = found.dtype;
     out["tokens"] = found.shape.at(0);
     out["documents"] = found.documents;
+  } else if (has_several_arrays(found)) {
+    for (const char* const none : {"dtype", "shape", "order"}) out[none] = nb::none();
   } else {
+    out["dtype"] = found.dtype;
     out["shape"] = nb::tuple(nb::cast(found.shape));
     out["order"] = found.fortran_order ? "F" : "C";
   }
+  if (!found.arrays.empty()) out["arrays"] = array_dicts(found.arrays);
   out["bytes"] = found.bytes;
   out["shards"] = found.shards;
   out["cached"] = found.cached_bytes;

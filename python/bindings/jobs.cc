@@ -32,7 +32,8 @@ JobSource source_of(const std::vector<nb::bytes>& paths, bool tokens,
                     std::optional<std::string> dtype, std::optional<Shape> shape,
                     std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
                     bool headerless, std::optional<std::string> format,
-                    std::optional<std::uint64_t> eot, const std::vector<nb::bytes>& offsets) {
+                    std::optional<std::uint64_t> eot, const std::vector<nb::bytes>& offsets,
+                    std::optional<std::string> key) {
   JobSource source;
   source.paths = from_python(paths);
   source.tokens = tokens;
@@ -46,7 +47,8 @@ JobSource source_of(const std::vector<nb::bytes>& paths, bool tokens,
                     .shape = std::move(shape),
                     .offset_bytes = offset_bytes,
                     .fortran_order = fortran_order,
-                    .headerless = headerless};
+                    .headerless = headerless,
+                    .key = std::move(key)};
   }
   return source;
 }
@@ -130,15 +132,15 @@ void bind_jobs(nb::module_& module) {
              std::optional<std::string> dtype, std::optional<Shape> shape,
              std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
              bool headerless, std::optional<std::string> format, std::optional<std::uint64_t> eot,
-             const std::vector<nb::bytes>& offsets) {
-            new (self)
-                JobSource(source_of(paths, tokens, std::move(dtype), std::move(shape), offset_bytes,
-                                    fortran_order, headerless, std::move(format), eot, offsets));
+             const std::vector<nb::bytes>& offsets, std::optional<std::string> key) {
+            new (self) JobSource(source_of(paths, tokens, std::move(dtype), std::move(shape),
+                                           offset_bytes, fortran_order, headerless,
+                                           std::move(format), eot, offsets, std::move(key)));
           },
           "paths"_a, nb::kw_only(), "tokens"_a = false, "dtype"_a = nb::none(),
           "shape"_a = nb::none(), "offset_bytes"_a = nb::none(), "fortran_order"_a = nb::none(),
           "headerless"_a = false, "format"_a = nb::none(), "eot"_a = nb::none(),
-          "offsets"_a = std::vector<nb::bytes>{});
+          "offsets"_a = std::vector<nb::bytes>{}, "key"_a = nb::none());
   nb::class_<Plan>(module, "Plan")
       .def_prop_ro("verb", [](const Plan& plan) { return std::string(plan.verb()); })
       .def_prop_ro("destination", [](const Plan& plan) { return bytes_of(plan.destination()); })

@@ -236,6 +236,23 @@ def dtype_of(text: str) -> np.dtype[Any]:
     return np.dtype(np.lib.format.descr_to_dtype(literal_eval(text)))
 
 
+def stored_dtype(text: str, extension: str) -> np.dtype[Any]:
+    """Returns the dtype of elements in a file.
+
+    NumPy lacks a type with an `extension` name such as "bfloat16": ml_dtypes has it. Without
+    ml_dtypes the elements are unsigned integers with the same bits.
+    """
+    found = dtype_of(text)
+    if not extension:
+        return found
+    try:
+        import ml_dtypes
+    except ImportError:
+        return np.dtype(f"u{found.itemsize}")
+    kind = getattr(ml_dtypes, extension, None)  # an old version may lack it
+    return np.dtype(f"u{found.itemsize}" if kind is None else kind)
+
+
 def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Raises TypeError or ValueError unless `out` can hold a result of this shape and dtype."""
     if not isinstance(out, np.ndarray):

@@ -46,9 +46,9 @@ def info(
         shape: Shape of an array without a header.
         offset: Byte at which the data of an array without a header starts. Default: 0.
         order: "C" or "F", the memory layout of an array without a header. Default: "C".
-        format: "npy", "raw", "nanogpt", "llmc", "megatron", "olmo" or "datatrove". Default:
+        format: A word such as "npy", "safetensors", "raw", "nanogpt" or "megatron". Default:
             detected from the bytes and the name.
-        tokens: True reads the file as tokens, False as an array. None: files with NumPy's magic
+        tokens: True reads the file as tokens, False as an array. None: files in an array format
             are arrays. Megatron and llm.c files, files without a header whose names end in .bin or
             .npy, and folders are tokens, except folders of arrays that could not be tokens.
 
@@ -59,7 +59,10 @@ def info(
         - `bytes`: size of all files. `shards`: number of files with data.
         - `cached`: bytes in the page cache, None if the kernel does not report them.
         - `files`: a list of dicts with `path`, `bytes` and `cached`.
-        - Arrays: `shape` and `order`.
+        - Arrays: `shape` and `order`. In a file that contains several arrays, `dtype`, `shape` and
+          `order` are None.
+        - safetensors and npz: `arrays`, a list of dicts with `key`, `dtype`, `shape`, `order` and
+          `bytes`, or with `key` and `error` for an array that Lowtide cannot read.
         - Tokens: `tokens` and `documents`, their numbers. None if the format lacks documents.
 
     Raises:
@@ -87,7 +90,8 @@ def check(
     """Reads everything in a file that can be wrong, and raises at the first fault.
 
     It compares sizes with headers, checks indexes, reads every byte, and checks that booleans are
-    0 or 1. It leaves the page cache as it was. Ctrl-C stops it.
+    0 or 1. In a file that contains several arrays, it checks all of them. It leaves the page cache
+    as it was. Ctrl-C stops it.
 
     Args:
         path: A file, a list of files, a glob or a folder, as for `lowtide.info`.

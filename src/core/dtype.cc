@@ -267,7 +267,8 @@ bool Field::is_padding() const {
 bool DType::operator==(const DType& other) const {
   return kind == other.kind && byte_order == other.byte_order &&
          itemsize_bytes == other.itemsize_bytes && unit == other.unit &&
-         subshape == other.subshape && element == other.element && fields == other.fields;
+         extension == other.extension && subshape == other.subshape && element == other.element &&
+         fields == other.fields;
 }
 
 }  // namespace lowtide

@@ -12,7 +12,7 @@
 #include "core/extent.h"
 #include "dataset/offsets.h"
 #include "dataset/token_stream.h"
-#include "format/tokens.h"
+#include "token_format/tokens.h"
 
 namespace lowtide {
 

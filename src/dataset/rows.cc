@@ -67,11 +67,16 @@ void Rows::add(const RowsFile& file) {
     dtype_ = layout.dtype;
     shape_ = layout.shape;
     fortran_order_ = layout.fortran_order;
+    checksum_ = layout.checksum;
   }
   check(file);
   const std::uint64_t rows = layout.shape.empty() ? 1 : layout.shape[0];
   shards_->add(file.shard);
-  files_.push_back({rows_, rows, layout.data_offset_bytes});
+  files_.push_back({rows_, rows, layout.data_offset_bytes, 1, layout.row_prefix.size()});
+  if (!layout.row_prefix.empty()) {
+    has_gaps_ = true;
+    row_prefix_ = layout.row_prefix;
+  }
   rows_ += rows;
   if (!shape_.empty()) shape_[0] = rows_;
   std::uint64_t elements = 1;
@@ -157,6 +162,7 @@ std::vector<std::uint64_t> Rows::file_rows() const {
 }
 
 std::uint64_t Rows::most_reads(std::uint64_t count) const {
+  if (has_gaps_) return count * (row_bytes_ / kJoinBytes + 1);
   const std::uint64_t crossed = std::min<std::uint64_t>(count, files_.size());
   return crossed + count * row_bytes_ / kJoinBytes + 1;
 }
@@ -169,6 +175,9 @@ Rows Rows::from_shard(std::uint32_t first_shard) const {
 
 Rows Rows::flat() const {
   Rows all;
+  const std::uint64_t elements =
+      dtype_.itemsize_bytes == 0 ? 1
+                                 : std::max<std::uint64_t>(1, row_bytes_ / dtype_.itemsize_bytes);
   for (std::size_t i = 0; i < files_.size(); ++i) {
     Layout layout;
     layout.dtype = dtype_;
@@ -176,7 +185,11 @@ Rows Rows::flat() const {
     layout.shape = {dtype_.itemsize_bytes == 0 ? 0 : layout.data_bytes / dtype_.itemsize_bytes};
     layout.data_offset_bytes = files_[i].data_offset_bytes;
     all.add({std::move(layout), (*shards_)[i]});
+    all.files_.back().gap_bytes = files_[i].gap_bytes;
+    all.files_.back().run_rows = files_[i].run_rows * elements;
   }
+  all.has_gaps_ = has_gaps_;
+  all.row_prefix_ = row_prefix_;
   return all;
 }
 
@@ -212,8 +225,10 @@ void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* targe
   while (count > 0) {
     const std::uint32_t shard = file_of(first);
     const FileRows& file = files_[shard];
-    const std::uint64_t here = std::min(count, file.first_row + file.rows - first);
-    std::uint64_t offset = file.data_offset_bytes + (first - file.first_row) * row_bytes_;
+    const std::uint64_t row = first - file.first_row;
+    std::uint64_t here = std::min(count, file.rows - row);
+    if (file.gap_bytes > 0) here = std::min(here, file.run_rows - row % file.run_rows);
+    std::uint64_t offset = offset_of(file, row);
     for (std::uint64_t left = here * row_bytes_; left > 0;) {
       const std::uint64_t now = std::min(left, kJoinBytes);
       append(first_shard_ + shard, offset, now, target, out);
@@ -235,9 +250,8 @@ void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
     // and fails the test too.
     if (samples[i] - files_[shard].first_row >= files_[shard].rows) shard = file_of(samples[i]);
     const FileRows& file = files_[shard];
-    const std::uint64_t row_offset = (samples[i] - file.first_row) * row_bytes_;
-    append(first_shard_ + shard, file.data_offset_bytes + row_offset + offset_bytes, size_bytes,
-           targets[i], out);
+    append(first_shard_ + shard, offset_of(file, samples[i] - file.first_row) + offset_bytes,
+           size_bytes, targets[i], out);
   }
 }
 

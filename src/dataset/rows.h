@@ -60,6 +60,16 @@ class Rows final : public Dataset {
   // A hash of the dtype, the shape, the order of elements and the rows of each file.
   [[nodiscard]] std::uint64_t layout_hash() const;
 
+  // Where the first row is in the first file. C order only.
+  [[nodiscard]] std::uint64_t first_offset_bytes() const { return files_[0].data_offset_bytes; }
+  // Whether there are bytes between the rows of a file that belong to none of them.
+  [[nodiscard]] bool has_gaps() const { return has_gaps_; }
+  // Layout::row_prefix of the files that have one.
+  [[nodiscard]] const std::string& row_prefix() const { return row_prefix_; }
+
+  // Layout::checksum of the first file.
+  [[nodiscard]] const std::optional<Checksum>& checksum() const { return checksum_; }
+
   // How many rows each file has.
   [[nodiscard]] std::vector<std::uint64_t> file_rows() const;
   // The same rows as one of several arrays whose files are numbered together.
@@ -77,7 +87,14 @@ class Rows final : public Dataset {
  private:
   struct FileRows {
     std::uint64_t first_row, rows, data_offset_bytes;
+    std::uint64_t run_rows;   // that touch, before a gap
+    std::uint64_t gap_bytes;  // after them; 0: all rows touch
   };
+  // Where row `row` of this file starts. Requires that it has such a row.
+  [[nodiscard]] std::uint64_t offset_of(const FileRows& file, std::uint64_t row) const {
+    const std::uint64_t packed = file.data_offset_bytes + row * row_bytes_;
+    return file.gap_bytes == 0 ? packed : packed + row / file.run_rows * file.gap_bytes;
+  }
   void check(const RowsFile& file);
   [[nodiscard]] std::uint32_t file_of(std::uint64_t row) const;
   [[nodiscard]] std::uint64_t column_target_bytes(std::uint64_t column) const;
@@ -89,6 +106,9 @@ class Rows final : public Dataset {
   std::uint64_t row_bytes_ = 0;
   std::uint64_t columns_ = 1;  // parts of a row: 1 in C order
   std::vector<FileRows> files_;
+  bool has_gaps_ = false;
+  std::string row_prefix_;
+  std::optional<Checksum> checksum_;
   std::shared_ptr<Shards> shards_ = std::make_shared<Shards>();
   std::uint32_t first_shard_ = 0;       // the number of the first file
   std::optional<std::size_t> ordered_;  // the first file whose order matters

@@ -11,7 +11,7 @@
 #include "core/extent.h"
 #include "core/shards.h"
 #include "dataset/widen.h"
-#include "format/tokens.h"
+#include "token_format/tokens.h"
 
 namespace lowtide {
 

@@ -89,9 +89,15 @@ void Array::read(std::uint64_t first, std::uint64_t count, std::span<std::byte> 
   check_out(out, count, rows.sample_bytes());
   if (rows.sample_bytes() == 0) return;
   if (rows.parts() == 1) {
+    // Rows that do not touch need a read each, so not too many of them are planned at a time.
+    const std::uint64_t most = rows.has_gaps() ? kTakeRows : count;
     std::vector<Read> reads;
-    rows.locate_run(first, count, out.data(), reads);
-    store->read(reads);
+    for (std::uint64_t done = 0; done < count; done += most) {
+      reads.clear();
+      rows.locate_run(first + done, std::min(most, count - done),
+                      out.data() + done * rows.sample_bytes(), reads);
+      store->read(reads);
+    }
     return;
   }
   std::vector<std::uint64_t> samples;

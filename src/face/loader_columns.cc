@@ -23,6 +23,7 @@ namespace {
 // while half of the look-ahead costs a part of what merging gains.
 constexpr std::uint64_t kHeldShare = 2;
 constexpr std::uint64_t kHeldRunBytes = 8 * 1024 * 1024;  // that are read together
+constexpr std::uint64_t kHeldRunRows = 4096;              // likewise, if they do not touch
 
 std::string count_text(std::uint64_t value) {
   return std::to_string(value);
@@ -158,7 +159,9 @@ struct HeldColumns {
     std::vector<Read> reads;
     for (const One& one : columns) {
       const std::uint64_t each = one.rows->sample_bytes();
-      const std::uint64_t together = std::max<std::uint64_t>(1, kHeldRunBytes / each);
+      // Rows that do not touch need a read each.
+      const std::uint64_t most = one.rows->has_gaps() ? kHeldRunRows : kHeldRunBytes;
+      const std::uint64_t together = std::clamp<std::uint64_t>(kHeldRunBytes / each, 1, most);
       for (std::uint64_t first = 0; first < one.rows->size(); first += together) {
         reads.clear();
         one.rows->locate_run(first, std::min(together, one.rows->size() - first),

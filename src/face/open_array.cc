@@ -42,6 +42,7 @@ Layout layout_of(const SourceFile& file, const std::string& path, const OpenOpti
   given.offset_bytes = options.offset_bytes;
   given.fortran_order = options.fortran_order;
   given.headerless = options.headerless;
+  given.key = options.key;
   Layout layout = open_layout(
       path, file.shard().size_bytes,
       [&](std::uint64_t offset, std::span<std::byte> out) { file.read_exact(offset, out); }, given);

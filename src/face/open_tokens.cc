@@ -8,10 +8,10 @@
 #include "face/source_file.h"
 #include "face/tokens_impl.h"
 #include "format/descr.h"
-#include "format/token_names.h"
 #include "http/listing.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
+#include "token_format/token_names.h"
 
 namespace lowtide {
 namespace {

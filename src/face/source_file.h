@@ -10,12 +10,12 @@
 #include <string>
 
 #include "core/extent.h"
-#include "format/tokens.h"
 #include "http/asked_signer.h"
 #include "http/remote_file.h"
 #include "http/transport.h"
 #include "lowtide/address.h"
 #include "os/file.h"
+#include "token_format/tokens.h"
 
 namespace lowtide {
 

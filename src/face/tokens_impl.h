@@ -15,10 +15,10 @@
 #include "dataset/token_stream.h"
 #include "dataset/windows.h"
 #include "face/store.h"
-#include "format/tokens.h"
 #include "loader/pool.h"
 #include "lowtide/tokens.h"
 #include "os/per_process.h"
+#include "token_format/tokens.h"
 
 namespace lowtide {
 

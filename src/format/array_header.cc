@@ -120,6 +120,10 @@ std::string_view array_header_word() {
   return npy::kWord;
 }
 
+bool can_write_arrays(std::string_view format) {
+  return format == npy::kWord || format == raw::kWord;
+}
+
 std::string_view array_suffix() {
   return kArraySuffix;
 }

@@ -45,6 +45,8 @@ class ArrayHeader {
 // The word of the format that has such a header, and how the names of its files end.
 [[nodiscard]] std::string_view array_header_word();
 [[nodiscard]] std::string_view array_suffix();
+// Whether arrays can be written in this format, with or without a header.
+[[nodiscard]] bool can_write_arrays(std::string_view format);
 // Throws std::invalid_argument unless the name ends as that of a file with such a header.
 void check_array_name(const std::string& path);
 

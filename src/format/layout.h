@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,13 @@
 namespace lowtide {
 
 constexpr std::size_t kMaxAxes = 64;  // NumPy's own limit
+
+// What a file says about some of its bytes; `check` compares it.
+struct Checksum {
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t size_bytes = 0;
+  std::uint32_t crc32 = 0;
+};
 
 // Made by make_layout only, which guarantees: `dtype` is not a sub-array (its axes are the last of
 // `shape`, as in an ndarray); `shape` has at most kMaxAxes entries; the product of all entries that
@@ -23,6 +31,10 @@ struct Layout {
   bool fortran_order = false;  // only with two axes or more: with fewer, both orders are the same
   std::uint64_t data_offset_bytes = 0;
   std::uint64_t data_bytes = 0;  // product of shape times item size; 0 if the item size is 0
+  // Bytes before each row that are no data, equal for all rows; data_offset_bytes is after the
+  // first of them. Only in C order. Empty: the rows touch.
+  std::string row_prefix;
+  std::optional<Checksum> checksum;  // of bytes that include all of the data
 };
 
 // Checks and completes a layout: moves sub-array axes into the shape and computes data_bytes.

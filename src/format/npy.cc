@@ -1,9 +1,12 @@
 #include "format/npy.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/quote.h"
+#include "format/array_format.h"
 #include "format/descr.h"
 #include "format/python_literal.h"
 #include "lowtide/bytes.h"
@@ -105,7 +108,25 @@ Layout layout_of(std::string_view text, Dialect dialect) {
   return layout;
 }
 
+bool matches(const ArrayFormat&, const ArraySource& source) {
+  return has_magic(source.start);
+}
+
+Layout open(const ArrayFormat&, const ArraySource& source) {
+  // A truncated file is read as far as it goes: parse() then names the byte where it ends.
+  std::vector<std::byte> header(
+      std::min(header_bytes(source.start, source.path), source.file_bytes));
+  source.read(0, header);
+  return parse(header, source.file_bytes, source.path);
+}
+
+constexpr ArrayFormat kEntries[] = {
+    {.word = kWord, .binding = true, .matches = matches, .open = open}};
+
 }  // namespace
+
+extern const std::span<const ArrayFormat> kFormats;  // for the list of registry.cc
+constinit const std::span<const ArrayFormat> kFormats = kEntries;
 
 bool has_magic(std::span<const std::byte> start) {
   return as_text(start).starts_with(kMagic);

@@ -20,7 +20,8 @@ struct Description {
   std::optional<std::vector<std::uint64_t>> shape;  // absent: one axis, all elements of the file
   std::optional<std::uint64_t> offset_bytes;        // absent: 0
   std::optional<bool> fortran_order;                // absent: false
-  bool headerless = false;  // raw data even if the first bytes look like a header
+  bool headerless = false;         // raw data even if the first bytes look like a header
+  std::optional<std::string> key;  // of one array in a file that contains several
 };
 
 // Throws FormatError for a missing dtype, an empty file, an offset beyond the end, a size that is

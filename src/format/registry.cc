@@ -1,32 +1,54 @@
 #include "format/registry.h"
 
 #include <algorithm>
-#include <vector>
+#include <array>
+#include <optional>
+#include <stdexcept>
 
+#include "core/quote.h"
+#include "format/array_format.h"
 #include "format/foreign.h"
 #include "format/npy.h"
 #include "lowtide/error.h"
 
+// Every array format with a header, one word per file of this room. The first one that matches
+// opens the file, so those with a magic come before those with only a name. Any other file is raw.
+#define LOWTIDE_ARRAY_FORMATS(format) \
+  format(npy) format(safetensors) format(npz) format(bins) format(vecs)
+
 namespace lowtide {
+
+#define LOWTIDE_DECLARE(name)                         \
+  namespace name {                                    \
+  extern const std::span<const ArrayFormat> kFormats; \
+  }
+LOWTIDE_ARRAY_FORMATS(LOWTIDE_DECLARE)
+#undef LOWTIDE_DECLARE
+
 namespace {
 
-struct Source {
-  const std::string& path;
-  std::uint64_t file_bytes;
-  const ReadStart& read;
-  std::span<const std::byte> start;  // the first kStartBytes, or all of a shorter file
-};
+#define LOWTIDE_ADDRESS(name) &name::kFormats,
+constexpr const std::span<const ArrayFormat>* kFamilies[] = {
+    LOWTIDE_ARRAY_FORMATS(LOWTIDE_ADDRESS)};
+#undef LOWTIDE_ADDRESS
+#undef LOWTIDE_ARRAY_FORMATS
 
-constexpr std::uint64_t kStartBytes = npy::kPreambleBytes;  // enough for every format's magic
+constexpr std::size_t kShownKeys = 8;
 
 [[noreturn]] void fail_given(const std::string& path, const std::string& what,
                              const std::string& given, const std::string& header) {
   throw FormatError(path + ": " + what + " " + given + " was given, but the header says " + header);
 }
 
+// NumPy has only plain void for a type from outside of it.
+bool same_dtype(const DType& given, DType stored) {
+  if (given.extension.empty()) stored.extension.clear();
+  return given == stored;
+}
+
 void check_agrees(const Layout& layout, const raw::Description& given, const std::string& path) {
   const auto order = [](bool fortran) { return std::string(fortran ? "'F'" : "'C'"); };
-  if (given.dtype && *given.dtype != layout.dtype) {
+  if (given.dtype && !same_dtype(*given.dtype, layout.dtype)) {
     fail_given(path, "dtype", given.dtype->descr(), layout.dtype.descr());
   }
   if (given.shape && *given.shape != layout.shape) {
@@ -43,67 +65,152 @@ void check_agrees(const Layout& layout, const raw::Description& given, const std
   }
 }
 
-Layout open_npy(const Source& source, const raw::Description& given) {
-  const std::uint64_t header_bytes = npy::header_bytes(source.start, source.path);
-  // A truncated file is read as far as it goes: npy::parse then names the byte where it ends.
-  std::vector<std::byte> header(std::min(header_bytes, source.file_bytes));
-  source.read(0, header);
-  Layout layout = npy::parse(header, source.file_bytes, source.path);
-  check_agrees(layout, given, source.path);
-  return layout;
+[[noreturn]] void fail_key(const std::string& path, const std::string& key) {
+  throw std::invalid_argument(path + ": key " + excerpt(key) +
+                              " was given, but the file contains one array without a name; leave " +
+                              "the key out");
 }
 
-Layout open_raw(const Source& source, const raw::Description& given) {
+Layout open_raw(const ArraySource& source, const raw::Description& given) {
   // A dtype is the caller's statement that the bytes are raw data, whatever they look like.
   if (!given.dtype) refuse_foreign(source.path, source.file_bytes, source.read, "an array");
+  if (given.key) fail_key(source.path, *given.key);
   return raw::describe(given, source.file_bytes, source.path);
 }
 
-bool always(std::span<const std::byte>) {
-  return true;
+std::string shown_keys(const std::vector<ArrayMember>& members) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(members.size(), kShownKeys); ++i) {
+    text += (i == 0 ? "" : ", ") + excerpt(members[i].key);
+  }
+  if (members.size() > kShownKeys) {
+    text += " and " + std::to_string(members.size() - kShownKeys) + " more";
+  }
+  return text;
 }
 
-struct ArrayFormat {
-  std::string_view word;
-  bool has_header;  // otherwise the caller describes the file
-  bool (*matches)(std::span<const std::byte> start);
-  Layout (*open)(const Source& source, const raw::Description& given);
+// The one member that the caller means.
+const ArrayMember& chosen(const std::vector<ArrayMember>& members, const ArrayFormat& format,
+                          const std::optional<std::string>& key, const std::string& path) {
+  if (members.empty()) throw FormatError(path + ": expected an array, found none in the file");
+  if (!key && members.size() == 1) return members.front();
+  if (!key) {
+    throw FormatError(path + ": expected a key, because the file contains " +
+                      std::to_string(members.size()) + " arrays: " + shown_keys(members));
+  }
+  const auto is_named = [&](const std::string& name) {
+    return [&name](const ArrayMember& member) { return member.key == name; };
+  };
+  // As np.load does, with the suffix first: "a.npy" is the file "a.npy" rather than "a.npy.npy".
+  auto found = members.end();
+  if (!format.key_suffix.empty() && key->ends_with(format.key_suffix)) {
+    const std::string short_key = key->substr(0, key->size() - format.key_suffix.size());
+    found = std::ranges::find_if(members, is_named(short_key));
+  }
+  if (found == members.end()) found = std::ranges::find_if(members, is_named(*key));
+  if (found != members.end()) return *found;
+  throw FormatError(path + ": expected one of the keys " + shown_keys(members) +
+                    ", found the key " + excerpt(*key));
+}
+
+// The source of a file, with the bytes that every format looks at.
+struct Opened {
+  Opened(const std::string& path, std::uint64_t file_bytes, const ReadStart& read)
+      : source{path, file_bytes, read,
+               std::span(start).first(std::min<std::uint64_t>(file_bytes, kArrayStartBytes))} {
+    if (file_bytes == 0) throw FormatError(path + ": expected data, found an empty file");
+    read(0, std::span(start).first(source.start.size()));
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+  std::array<std::byte, kArrayStartBytes> start{};
+  ArraySource source;
 };
 
-// The first format that matches opens the file. raw accepts every file, so it must stay last.
-constexpr ArrayFormat kArrayFormats[] = {
-    {npy::kWord, true, npy::has_magic, open_npy},
-    {raw::kWord, false, always, open_raw},
-};
+const ArrayFormat* recognise(const ArraySource& source) {
+  for (const auto* const family : kFamilies) {
+    for (const ArrayFormat& format : *family) {
+      if (format.matches(format, source)) return &format;
+    }
+  }
+  return nullptr;
+}
 
 }  // namespace
 
+bool has_key(const ArrayFormat& format, std::string_view name, std::string_view key) {
+  return name == key || (key.size() == name.size() + format.key_suffix.size() &&
+                         key.starts_with(name) && key.ends_with(format.key_suffix));
+}
+
+std::string read_text(const ArraySource& source, std::uint64_t offset_bytes,
+                      std::uint64_t size_bytes) {
+  std::string text(size_bytes, '\0');
+  for (std::uint64_t done = 0; done < size_bytes;) {
+    const std::uint64_t now = std::min(size_bytes - done, npy::kMaxHeaderBytes);
+    source.read(offset_bytes + done, std::as_writable_bytes(std::span(text).subspan(done, now)));
+    done += now;
+  }
+  return text;
+}
+
+std::uint64_t little_at(std::string_view text, std::size_t at, std::size_t bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes; i-- > 0;) {
+    value = value << 8 | static_cast<unsigned char>(text[at + i]);
+  }
+  return value;
+}
+
 Layout open_layout(const std::string& path, std::uint64_t file_bytes, const ReadStart& read,
                    const raw::Description& given) {
-  if (file_bytes == 0) throw FormatError(path + ": expected data, found an empty file");
-  std::vector<std::byte> start(std::min(file_bytes, kStartBytes));
-  read(0, start);
-  const Source source{path, file_bytes, read, start};
-  if (given.headerless) return open_raw(source, given);
-  const auto* const format =
-      std::ranges::find_if(kArrayFormats, [&](const ArrayFormat& f) { return f.matches(start); });
-  return format->open(source, given);
+  const Opened opened(path, file_bytes, read);
+  const ArrayFormat* format = given.headerless ? nullptr : recognise(opened.source);
+  const bool raw_bytes = format != nullptr && !format->binding && given.dtype && !given.key;
+  if (format == nullptr || raw_bytes) return open_raw(opened.source, given);
+  Layout layout;
+  if (format->members == nullptr) {
+    layout = format->open(*format, opened.source);
+    if (given.key) fail_key(path, *given.key);
+  } else {
+    const std::vector<ArrayMember> members = format->members(*format, opened.source, given.key);
+    const ArrayMember& member = chosen(members, *format, given.key, path);
+    if (!member.fault.empty()) throw FormatError(member.fault);
+    layout = member.layout;
+  }
+  // Not by the format itself, so that no layout can differ from the entry in the list.
+  layout.format = format->word;
+  check_agrees(layout, given, path);
+  return layout;
+}
+
+std::vector<ArrayMember> array_members(const std::string& path, std::uint64_t file_bytes,
+                                       const ReadStart& read) {
+  const Opened opened(path, file_bytes, read);
+  const ArrayFormat* const format = recognise(opened.source);
+  if (format == nullptr || format->members == nullptr) return {};
+  std::vector<ArrayMember> members = format->members(*format, opened.source, std::nullopt);
+  for (ArrayMember& member : members) member.layout.format = format->word;
+  return members;
 }
 
 std::vector<std::string_view> array_words() {
   std::vector<std::string_view> words;
-  for (const ArrayFormat& format : kArrayFormats) words.push_back(format.word);
+  for (const auto* const family : kFamilies) {
+    for (const ArrayFormat& format : *family) words.push_back(format.word);
+  }
+  words.push_back(raw::kWord);
   return words;
 }
 
-bool has_array_header(std::span<const std::byte> start) {
-  return std::ranges::any_of(
-      kArrayFormats, [&](const ArrayFormat& f) { return f.has_header && f.matches(start); });
+bool is_array_file(const std::string& path, std::uint64_t file_bytes, const ReadStart& read) {
+  return recognise(Opened(path, file_bytes, read).source) != nullptr;
 }
 
 bool has_header(std::string_view format) {
-  const auto* const known = std::ranges::find(kArrayFormats, format, &ArrayFormat::word);
-  return known != std::end(kArrayFormats) && known->has_header;
+  const std::vector<std::string_view> words = array_words();
+  return format != raw::kWord && std::ranges::find(words, format) != words.end();
 }
 
 }  // namespace lowtide

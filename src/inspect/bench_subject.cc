@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "face/array_impl.h"
 #include "format/registry.h"
 #include "http/local_path.h"
 #include "inspect/bench_reading.h"
@@ -61,10 +62,10 @@ std::unique_ptr<Subject> of_array(const Array& array, const InfoOptions& given) 
   subject->given.shape = given.shape;
   subject->given.offset_bytes = given.offset_bytes;
   subject->given.fortran_order = given.fortran_order;
-  const std::uint64_t data_bytes = array.rows() * array.row_bytes();
-  const std::uint64_t file_bytes = File(subject->data_path).shard().size_bytes;
-  const std::uint64_t first = file_bytes - std::min(file_bytes, data_bytes);
-  subject->grid = {given.offset_bytes.value_or(first), array.row_bytes(), array.row_bytes(),
+  subject->given.key = given.key;
+  const Rows& rows = *Array::Impl::of(array)->rows;
+  const std::uint64_t gap_bytes = rows.row_prefix().size();
+  subject->grid = {rows.first_offset_bytes(), array.row_bytes() + gap_bytes, array.row_bytes(),
                    array.rows()};
   return subject;
 }
@@ -101,7 +102,7 @@ std::unique_ptr<Subject> of_bytes(const Shard& file, std::uint64_t row_bytes, st
 
 bool says_what_it_is(const InfoOptions& given) {
   return given.kind || given.dtype || given.shape || given.offset_bytes || given.fortran_order ||
-         given.format;
+         given.format || given.key;
 }
 
 std::unique_ptr<Subject> of_file(const Shard& file, const InfoOptions& given) try {

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "core/cpu.h"
+#include "format/array_header.h"
 #include "format/registry.h"
-#include "format/tokens.h"
 #include "http/transport.h"
 #include "lowtide/version.h"
 #include "os/paths.h"
 #include "os/ring.h"
 #include "system/program.h"
+#include "token_format/token_source.h"
 
 namespace lowtide {
 namespace {
@@ -73,6 +74,17 @@ std::vector<std::string> format_words() {
     for (const std::string_view word : some) {
       if (std::ranges::find(words, word) == words.end()) words.emplace_back(word);
     }
+  }
+  return words;
+}
+
+std::vector<std::string> output_format_words() {
+  std::vector<std::string> words;
+  for (const std::string_view word : array_words()) {
+    if (can_write_arrays(word)) words.emplace_back(word);
+  }
+  for (const TokenFormat* const format : token_formats()) {
+    if (format->output != nullptr) words.emplace_back(format->word);
   }
   return words;
 }

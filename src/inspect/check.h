@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "lowtide/array.h"
 #include "lowtide/info.h"
@@ -14,6 +16,9 @@ inline constexpr std::uint64_t kCheckBlockBytes = 4 << 20;
 
 // Both complete `result`, whose info is already set. They throw what check() throws.
 void check_array(const Array& array, const CheckOptions& options, CheckResult* result);
+// All arrays of the files that `paths` stands for, which the info lists.
+void check_arrays(std::span<const std::string> paths, bool expand, const CheckOptions& options,
+                  CheckResult* result);
 void check_tokens(const Tokens& tokens, const CheckOptions& options, CheckResult* result);
 
 }  // namespace lowtide

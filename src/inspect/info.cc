@@ -4,16 +4,18 @@
 #include <memory>
 #include <stdexcept>
 
+#include "face/array_impl.h"
 #include "face/tokens_impl.h"
 #include "format/array_header.h"
 #include "format/descr.h"
-#include "format/token_names.h"
+#include "format/registry.h"
 #include "http/local_path.h"
 #include "inspect/info.h"
 #include "lowtide/array.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
 #include "os/residency.h"
+#include "token_format/token_names.h"
 
 namespace lowtide {
 namespace {
@@ -55,13 +57,14 @@ bool holds_arrays(const std::string& folder, const InfoOptions& options) {
 
 // Options that rule a kind out decide before anything is opened.
 std::optional<FileKind> kind_asked(const InfoOptions& options) {
-  const bool of_array = options.shape || options.offset_bytes || options.fortran_order;
+  const bool of_array =
+      options.shape || options.offset_bytes || options.fortran_order || options.key;
   const bool array_word = has_word(array_words(), options.format);
   const bool token_word = has_word(token_words(), options.format);
   const bool of_tokens = token_word && !array_word;
   if (of_array && (of_tokens || options.kind == FileKind::tokens)) {
     throw std::invalid_argument(
-        "shape, offset and order describe an array: tokens have none of them");
+        "shape, offset, order and key describe an array: tokens have none of them");
   }
   if (options.kind) return options.kind;
   if (of_tokens) return FileKind::tokens;
@@ -81,6 +84,25 @@ void check_format(const Info& found, const InfoOptions& options) {
   }
   throw FormatError(found.path + ": expected format " + *options.format + ", found " +
                     found.format);
+}
+
+std::vector<ArrayInfo> arrays_in(const File& file, std::string* format) {
+  const auto read = [&](std::uint64_t offset_bytes, std::span<std::byte> out) {
+    file.read_exact(offset_bytes, out);
+  };
+  std::vector<ArrayInfo> arrays;
+  for (ArrayMember& member : array_members(file.shard().path, file.shard().size_bytes, read)) {
+    *format = member.layout.format;
+    ArrayInfo& one = arrays.emplace_back();
+    one.key = std::move(member.key);
+    one.fault = std::move(member.fault);
+    if (!one.fault.empty()) continue;
+    one.dtype = dtype_name(member.layout.dtype);
+    one.shape = std::move(member.layout.shape);
+    one.fortran_order = member.layout.fortran_order;
+    one.bytes = member.layout.data_bytes;
+  }
+  return arrays;
 }
 
 void add_files(Info* found, const std::vector<std::string>& paths) {
@@ -112,6 +134,8 @@ Info info_of(const Array& array) {
   found.shape = array.shape();
   found.fortran_order = array.fortran_order();
   add_files(&found, array.paths());
+  std::string format;
+  if (has_header(found.format)) found.arrays = arrays_in(File(array.paths().front()), &format);
   return found;
 }
 
@@ -134,6 +158,14 @@ Info info_of(const Tokens& tokens) {
   return found;
 }
 
+void finish_info(Info* found, const InfoOptions& options) {
+  if (found->kind == FileKind::array) {
+    found->shards = found->files.size();
+    check_format(*found, options);
+  }
+  sum_cached(found);
+}
+
 }  // namespace
 
 const char* file_kind_word(FileKind kind) noexcept {
@@ -141,6 +173,7 @@ const char* file_kind_word(FileKind kind) noexcept {
 }
 
 std::string dtype_name(const DType& dtype) {
+  if (!dtype.extension.empty()) return dtype.extension;
   const bool here = dtype.byte_order != '>';
   const bool numbers = std::string_view("iufc").find(dtype.kind) != std::string_view::npos;
   if (dtype.kind == 'b') return "bool";
@@ -169,11 +202,26 @@ FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOpti
 Info info_of_opened(const OpenedFile& opened, const std::string& path, const InfoOptions& options) {
   Info found = std::visit([](const auto& open) { return info_of(open); }, opened);
   found.path = path;
-  if (found.kind == FileKind::array) {
-    found.shards = found.files.size();
-    check_format(found, options);
-  }
-  sum_cached(&found);
+  finish_info(&found, options);
+  return found;
+}
+
+std::optional<Info> info_of_several(std::span<const std::string> paths, bool expand,
+                                    const InfoOptions& options) {
+  // A dtype means raw data here.
+  if (options.key || options.dtype) return std::nullopt;
+  if (kind_of(paths, expand, options) != FileKind::array) return std::nullopt;
+  const std::vector<std::string> files =
+      expand ? array_paths(paths.front()) : std::vector(paths.begin(), paths.end());
+  const std::shared_ptr<File> first = first_file(files);
+  if (first == nullptr || first->shard().size_bytes == 0) return std::nullopt;
+  Info found;
+  found.arrays = arrays_in(*first, &found.format);
+  if (found.arrays.size() < 2) return std::nullopt;
+  found.kind = FileKind::array;
+  found.path = paths.front();
+  add_files(&found, files);
+  finish_info(&found, options);
   return found;
 }
 
@@ -184,6 +232,7 @@ OpenedFile open_file(std::span<const std::string> paths, bool expand, const Info
                             .shape = options.shape,
                             .offset_bytes = options.offset_bytes,
                             .fortran_order = options.fortran_order,
+                            .key = options.key,
                             .read = read};
     return expand ? Array::open(paths.front(), given) : Array::open(paths, given);
   }
@@ -192,10 +241,12 @@ OpenedFile open_file(std::span<const std::string> paths, bool expand, const Info
 }
 
 Info info(const std::string& path, const InfoOptions& options) {
+  if (auto several = info_of_several({&path, 1}, true, options)) return *std::move(several);
   return info_of_opened(open_file({&path, 1}, true, options, kNoReads), path, options);
 }
 
 Info info(std::span<const std::string> paths, const InfoOptions& options) {
+  if (auto several = info_of_several(paths, false, options)) return *std::move(several);
   const OpenedFile opened = open_file(paths, false, options, kNoReads);  // refuses an empty list
   return info_of_opened(opened, paths.front(), options);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -29,6 +30,11 @@ inline const ReadOptions kNoReads{.memory_bytes = std::uint64_t{1} << 62,
 
 [[nodiscard]] Info info_of_opened(const OpenedFile& opened, const std::string& path,
                                   const InfoOptions& options);
+
+// Of a file that contains several arrays, of which the options choose none; nullopt for any other
+// file. Throws as open_file.
+[[nodiscard]] std::optional<Info> info_of_several(std::span<const std::string> paths, bool expand,
+                                                  const InfoOptions& options);
 
 // NumPy's name if it has one ("float32"), otherwise its descr without quotes.
 [[nodiscard]] std::string dtype_name(const DType& dtype);

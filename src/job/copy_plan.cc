@@ -10,22 +10,17 @@
 #include "format/array_header.h"
 #include "format/descr.h"
 #include "format/registry.h"
-#include "format/token_output.h"
 #include "http/local_path.h"
 #include "job/copy.h"
 #include "job/plan.h"
 #include "lowtide/token_writer.h"
+#include "token_format/token_output.h"
 
 namespace lowtide {
 namespace {
 
 constexpr std::uint64_t kCopyKiB = 1024;
 constexpr std::uint64_t kCopyMiB = 1024 * kCopyKiB;
-
-bool is_array_word(std::string_view format) {
-  const std::vector<std::string_view> words = array_words();
-  return std::ranges::find(words, format) != words.end();
-}
 
 std::uint64_t block_of(std::uint64_t bytes, std::uint64_t least, std::uint64_t most) {
   return round_down(std::clamp(bytes, least, most), 4096);
@@ -199,7 +194,7 @@ Plan plan_convert(const JobSource& source, const std::string& path, const Conver
   CopyPlanner planner("convert", options.memory_bytes);
   Copy& copy = planner.copy;
   copy.format = options.format;
-  const bool to_array = is_array_word(options.format);
+  const bool to_array = can_write_arrays(options.format);
   std::uint64_t items = 0;
   planner.open_all({&source, 1}, [&](const OpenSource& opened) {
     const DType from = opened.tokens ? opened.tokens->dtype() : opened.array->dtype();
@@ -259,9 +254,9 @@ Plan plan_merge(std::span<const JobSource> sources, const std::string& path,
       copy.format = opened.tokens->format();
       copy.dtype = opened.tokens->dtype();
       const bool recorded = opened.tokens->documents().has_value();
-      const CopyKind kind = is_array_word(copy.format) ? CopyKind::integers
-                            : recorded                 ? CopyKind::sequences
-                                                       : CopyKind::tokens;
+      const CopyKind kind = can_write_arrays(copy.format) ? CopyKind::integers
+                            : recorded                    ? CopyKind::sequences
+                                                          : CopyKind::tokens;
       expect(copy.kind == kind, "way to record documents", opened);
       copy.kind = kind;
       tokens += opened.tokens->size();

@@ -6,10 +6,10 @@
 #include <functional>
 
 #include "face/tokens_impl.h"
-#include "format/token_output.h"
 #include "job/copy.h"
 #include "os/file.h"
 #include "os/memory.h"
+#include "token_format/token_output.h"
 #include "writer/published_pair.h"
 #include "writer/sequential_output.h"
 

@@ -9,6 +9,7 @@
 #include "job/copy.h"
 #include "job/cuts.h"
 #include "os/memory.h"
+#include "token_format/tokens.h"
 #include "writer/store_tokens.h"
 #include "writer/token_writer.h"
 

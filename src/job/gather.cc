@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include "core/checked.h"
-#include "format/token_source.h"
 #include "job/bucket.h"
 #include "job/unit_output.h"
 #include "os/memory.h"
+#include "token_format/token_source.h"
 
 namespace lowtide {
 namespace {

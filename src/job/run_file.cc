@@ -4,8 +4,8 @@
 #include <cerrno>
 
 #include "core/checked.h"
-#include "format/token_source.h"
 #include "lowtide/error.h"
+#include "token_format/token_source.h"
 
 namespace lowtide {
 namespace {

@@ -2,10 +2,10 @@
 #include <array>
 #include <stdexcept>
 
-#include "format/token_source.h"
 #include "job/run_file.h"
 #include "job/shuffle.h"
 #include "os/memory.h"
+#include "token_format/token_source.h"
 
 namespace lowtide {
 namespace {

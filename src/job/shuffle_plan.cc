@@ -6,12 +6,12 @@
 #include "core/quote.h"
 #include "engine/engine.h"
 #include "format/array_header.h"
-#include "format/token_output.h"
-#include "format/tokens.h"
 #include "http/local_path.h"
 #include "job/plan.h"
 #include "job/shuffle.h"
 #include "os/paths.h"
+#include "token_format/token_output.h"
+#include "token_format/tokens.h"
 
 namespace lowtide {
 namespace {

@@ -4,9 +4,9 @@
 #include <span>
 
 #include "core/hash.h"
-#include "format/token_names.h"
 #include "http/local_path.h"
 #include "os/paths.h"
+#include "token_format/token_names.h"
 
 namespace lowtide {
 namespace {
@@ -30,6 +30,7 @@ void add_array(const OpenOptions& options, const std::string& prefix, Facts* fac
   facts->add(prefix + "offset", options.offset_bytes);
   if (options.fortran_order) facts->add(prefix + "fortran", *options.fortran_order ? 1 : 0);
   if (options.headerless) facts->add(prefix + "headerless", 1);
+  facts->add(prefix + "key", options.key);
 }
 
 std::optional<std::string> text_of(const Facts& facts, const std::string& name) {
@@ -50,6 +51,7 @@ OpenOptions array_of(const Facts& facts, const std::string& prefix) {
   if (const auto fortran = facts.find_number(prefix + "fortran"))
     options.fortran_order = *fortran != 0;
   options.headerless = facts.find(prefix + "headerless") != nullptr;
+  options.key = text_of(facts, prefix + "key");
   return options;
 }
 

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "format/token_source.h"
 #include "job/array_output.h"
+#include "token_format/token_source.h"
 #include "writer/token_writer.h"
 
 namespace lowtide {

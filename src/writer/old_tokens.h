@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "format/token_output.h"
 #include "os/file.h"
+#include "token_format/token_output.h"
 
 namespace lowtide {
 

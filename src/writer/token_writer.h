@@ -13,10 +13,10 @@
 
 #include "core/budget.h"
 #include "core/mutex.h"
-#include "format/token_output.h"
 #include "lowtide/token_writer.h"
 #include "os/memory.h"
 #include "os/per_process.h"
+#include "token_format/token_output.h"
 #include "writer/old_tokens.h"
 #include "writer/published_file.h"
 #include "writer/sequential_output.h"

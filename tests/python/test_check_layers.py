@@ -101,19 +101,19 @@ def test_a_wrong_include_is_named_with_its_line_and_rule(
 @pytest.mark.parametrize(
     ("path", "line", "error"),
     [
-        ("src/dataset/windows.cc", 'bool b = f == "llmc";', '"llmc": only src/format knows'),
-        ("src/face/open_tokens.cc", 'return ".idx"; // index', '".idx": only src/format knows'),
-        ("src/inspect/info.cc", '#include "format/llmc.h"', "ask the registry of formats"),
-        ("cli/files.cc", 'check("old");', '"old": only src/format knows'),
-        ("python/lowtide/_data/open.py", 'FORMATS = ["llmc"]', '"llmc": only src/format knows'),
+        ("src/dataset/windows.cc", 'bool b = f == "llmc";', '"llmc": only rooms of formats'),
+        ("src/face/open_tokens.cc", 'return ".idx"; // index', '".idx": only rooms of formats'),
+        ("src/inspect/info.cc", '#include "token_format/llmc.h"', "ask the registry of formats"),
+        ("cli/files.cc", 'check("old");', '"old": only rooms of formats'),
+        ("python/lowtide/_data/open.py", 'FORMATS = ["llmc"]', '"llmc": only rooms of formats'),
     ],
 )
 def test_a_format_is_known_by_name_in_its_room_only(
     project: Path, path: str, line: str, error: str
 ) -> None:
-    write(project, "src/format/llmc.h", "extern const TokenFormat kFormat;")
+    write(project, "src/token_format/llmc.h", "extern const TokenFormat kFormat;")
     words = '{.word = "llmc", .alias = "old", .index_suffix = ".idx"};'
-    write(project, "src/format/llmc.cc", words)
+    write(project, "src/token_format/llmc.cc", words)
     write(project, "src/face/open_array.cc", '// "llmc"\nfail("llmc.idx is missing");')
     assert check(project).returncode == 0
     write(project, path, line)

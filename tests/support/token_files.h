@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "format/tokens.h"
 #include "lowtide/error.h"
 #include "support/thrown.h"
+#include "token_format/tokens.h"
 
 namespace lowtide {
 

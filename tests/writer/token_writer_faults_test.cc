@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "format/token_output.h"
 #include "lowtide/token_writer.h"
 #include "os/temp_folder.h"
+#include "token_format/token_output.h"
 #include "writer/faulty_calls.h"
 #include "writer/published_pair.h"
 

@@ -26,5 +26,7 @@ struct Build {
 
 // The words of all formats: of arrays, then of tokens.
 [[nodiscard]] std::vector<std::string> format_words();
+// Those of them in which Lowtide writes.
+[[nodiscard]] std::vector<std::string> output_format_words();
 
 }  // namespace lowtide

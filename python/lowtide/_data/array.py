@@ -46,8 +46,8 @@ class Array(ArrayMethods, ArrayFacts, Closing):
     """
 
     __slots__ = (
-        "__weakref__", "_asked", "_columns", "_core", "_dtype", "_paths", "_shape", "_source",
-        "_where",
+        "__weakref__", "_asked", "_columns", "_core", "_dtype", "_key", "_paths", "_shape",
+        "_source", "_where",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +65,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         store: Any = None,
         cache_dir: Path | None = None,
         cache_bytes: int | str | None = None,
+        key: str | None = None,
     ) -> None:
         names, expand = _arguments.path_list(path)
         descr, given = _arguments.descr(dtype)
@@ -77,6 +78,8 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         most = _arguments.gap_bytes(gap)
         flying = _arguments.requests(requests)
         kept, most_kept = _arguments.tier(cache_dir, cache_bytes)
+        if key is not None:
+            key = _arguments.word(key, "key")
         core = _core.Array.open(
             names,
             expand=expand,
@@ -93,10 +96,11 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             lister=lister(store),
             cache_dir=kept,
             cache_bytes=most_kept,
+            key=key,
         )
         self._core = core
         self._shape = core.shape
-        found = _arguments.dtype_of(core.descr)
+        found = _arguments.stored_dtype(core.descr, core.extension)
         # A header stores a type from outside NumPy as void; the caller's dtype is more exact.
         self._dtype = given if given is not None and given.itemsize == found.itemsize else found
         self._source = CoreSource(core, self._shape, self._dtype, not core.fortran_order)
@@ -106,9 +110,10 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         secret = any(map(_core.has_secret, names))
         self._where = [os.fsdecode(name) for name in names] if secret else self._paths
         asked = None if dtype is None else np.dtype(dtype)
+        self._key = key
         self._asked = (
             asked, axes, offset, order, memory, engine, cache, gap, requests, store, kept or None,
-            cache_bytes,
+            cache_bytes, key,
         )  # fmt: skip
         if core.fortran_order and self.nbytes:
             flat = core.flat(min(core.memory_bytes, _COLUMNS_BYTES))

@@ -22,6 +22,7 @@ class ArrayFacts:
         _columns: FileColumns | None
         _core: _core.Array
         _dtype: np.dtype[Any]
+        _key: str | None
         _paths: list[str]
         _shape: tuple[int, ...]
 
@@ -62,7 +63,7 @@ class ArrayFacts:
 
     @property
     def format(self) -> str:
-        """Format of the files: "npy" or "raw"."""
+        """Format of the files, such as "npy", "safetensors" or "raw"."""
         return self._core.format
 
     @property
@@ -118,7 +119,12 @@ class ArrayFacts:
         files = repr(self._paths[0])
         if len(self._paths) > 1:
             files += f" and {len(self._paths) - 1} more"
-        about = f"<lowtide.Array shape={self._shape} dtype={self._dtype} order={self.order} {files}"
+        if self._key is not None:
+            files += f" key={self._key!r}"
+        dtype = str(self._dtype)
+        if self._core.extension not in ("", dtype):  # ml_dtypes is missing
+            dtype += f" ({self._core.extension})"
+        about = f"<lowtide.Array shape={self._shape} dtype={dtype} order={self.order} {files}"
         if self.closed:
             return about + " closed>"
         now = self.stats()

@@ -30,17 +30,20 @@ def open(
     store: Any = None,
     cache_dir: Path | None = None,
     cache_bytes: int | str | None = None,
+    key: str | None = None,
 ) -> Array:
     """Opens an array on disk for reading; reads only the headers.
 
     Args:
-        path: A `.npy` file, a file without a header (which needs `dtype`, as with `np.memmap`), or
-            a list of files, a glob or a folder of `.npy` files, which are joined along the first
-            axis. A path that exists is never treated as a pattern. Instead of a path, the address
-            of an object on a server: `http://`, `https://` or `s3://bucket/key`; with `s3://` or a
-            `store` that lists, also a pattern, or a folder, which ends with "/".
+        path: A `.npy`, `.npz` or safetensors file, a file of vectors (fbin, fvecs and the like), a
+            file without a header (which needs `dtype`, as with `np.memmap`), or a list of files, a
+            glob or a folder of `.npy` files, which are joined along the first axis. A path that
+            exists is never treated as a pattern. Instead of a path, the address of an object on a
+            server: `http://`, `https://` or `s3://bucket/key`; with `s3://` or a `store` that
+            lists, also a pattern, or a folder, which ends with "/".
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
-            `shape`, `offset` and `order` may be omitted; if given, they must match the header.
+            `shape`, `offset` and `order` may be omitted; if given, they must match the header. In
+            other files with a header, a `dtype` without a `key` means that the bytes are raw data.
         shape: Shape of a file without a header; of all files together if there are several.
             Default: one axis that holds every element.
         offset: Byte at which the data of a file without a header starts. Default: 0.
@@ -69,6 +72,9 @@ def open(
             1 MiB. Later epochs and other processes read them there. Only for addresses.
         cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
             such as "200GiB". Default: as much as leaves a tenth of the file system free.
+        key: Name of the array in a file that contains several: a tensor of a safetensors file, a
+            member of an `.npz` (with or without ".npy"). It may be omitted if there is only one;
+            otherwise FormatError lists the keys. `lowtide.info` lists them all.
 
     Returns:
         The open array. It reads from the files on demand.
@@ -77,7 +83,8 @@ def open(
         OSError: A file cannot be opened (FileNotFoundError if it is missing), the named engine is
             not available, or a server does not do what it should.
         FormatError: The bytes contradict the header or the arguments.
-        ValueError: An argument is invalid, or `memory` is too small for one row.
+        ValueError: An argument is invalid, `key` was given for a file with one array that has no
+            name, or `memory` is too small for one row.
         TypeError: An argument has the wrong type.
     """
     if _arguments.word(mode, "mode") not in ("r", "readonly"):
@@ -92,5 +99,5 @@ def open(
         )
     return Array(
         path, dtype, shape, offset, order, memory, engine, cache, gap, requests, store, cache_dir,
-        cache_bytes,
+        cache_bytes, key,
     )  # fmt: skip

@@ -50,6 +50,7 @@ def _of_array(array: Array, offsets: Sequence[bytes] = ()) -> _core.JobSource:
         shape=axes,
         offset_bytes=offset,
         fortran_order=_arguments.is_fortran(order),
+        key=array._key,
         offsets=list(offsets),
     )
 
@@ -75,9 +76,10 @@ def _of_ragged(ragged: Ragged) -> _core.JobSource:
             "a job needs the offsets of ragged data in a file: np.save('offsets.npy', offsets), "
             "then lowtide.ragged(values, lowtide.open('offsets.npy'))"
         )
-    if any(given is not None for given in ragged._given._asked[:4]):
+    given = ragged._given
+    if given._key is not None or any(said is not None for said in given._asked[:4]):
         raise ValueError(
             "a job needs the offsets of ragged data in a .npy file, opened without dtype, shape, "
-            "offset and order"
+            "offset, order and key"
         )
-    return _of_array(ragged.values, [os.fsencode(path) for path in ragged._given._paths])
+    return _of_array(ragged.values, [os.fsencode(path) for path in given._paths])

@@ -1,10 +1,10 @@
-#include "format/token_names.h"
+#include "token_format/token_names.h"
 
 #include <gtest/gtest.h>
 
-#include "format/token_source.h"
 #include "lowtide/error.h"
 #include "support/thrown.h"
+#include "token_format/token_source.h"
 
 namespace lowtide::token_names_test {
 namespace {

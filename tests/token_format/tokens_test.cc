@@ -1,4 +1,4 @@
-#include "format/tokens.h"
+#include "token_format/tokens.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/tokens.h"
+#include "token_format/tokens.h"
 
 namespace lowtide {
 

@@ -1,12 +1,12 @@
-#include "format/token_names.h"
+#include "token_format/token_names.h"
 
 #include <algorithm>
 #include <string_view>
 #include <unordered_set>
 
 #include "format/foreign.h"
-#include "format/token_source.h"
 #include "lowtide/error.h"
+#include "token_format/token_source.h"
 
 namespace lowtide {
 namespace {

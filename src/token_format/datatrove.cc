@@ -9,8 +9,8 @@
 #include <array>
 #include <vector>
 
-#include "format/token_output.h"
 #include "lowtide/error.h"
+#include "token_format/token_output.h"
 
 namespace lowtide::datatrove {
 namespace {

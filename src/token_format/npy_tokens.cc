@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "format/npy.h"
-#include "format/token_source.h"
 #include "lowtide/error.h"
+#include "token_format/token_source.h"
 
 namespace lowtide::npy_tokens {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/token_type.h"
-#include "format/token_source.h"
+#include "token_format/token_source.h"
 
 namespace lowtide {
 

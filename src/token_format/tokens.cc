@@ -1,4 +1,4 @@
-#include "format/tokens.h"
+#include "token_format/tokens.h"
 
 #include <array>
 #include <span>
@@ -9,8 +9,8 @@
 #include "core/quote.h"
 #include "core/token_type.h"
 #include "format/foreign.h"
-#include "format/token_source.h"
 #include "lowtide/error.h"
+#include "token_format/token_source.h"
 
 // Every token format, one line per format. The first one that matches opens the file, so headers
 // come before names, and nanogpt, which accepts every file, comes last.
@@ -134,7 +134,7 @@ bool looks_like_tokens(const TokenFile& file, const OpenBeside& beside, const To
   std::array<std::byte, kTokenStartBytes> room;
   const TokenSource source{file, read_token_start(file, &room), beside, given};
   // An array of integers on one axis could be tokens, but its header says more than that.
-  if (has_array_header(source.start)) return false;
+  if (is_array_file(file.path, file.file_bytes, file.read)) return false;
   for (const TokenFormat* const format : token_formats()) {
     if (format->has_header && format->matches(source)) return true;
   }

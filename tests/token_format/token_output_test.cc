@@ -1,4 +1,4 @@
-#include "format/token_output.h"
+#include "token_format/token_output.h"
 
 #include <gtest/gtest.h>
 

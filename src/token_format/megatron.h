@@ -6,7 +6,7 @@
 // are not aligned. The data has no header.
 #pragma once
 
-#include "format/token_output.h"
+#include "token_format/token_output.h"
 
 namespace lowtide::megatron {
 

@@ -1,7 +1,7 @@
 #include <array>
 #include <limits>
 
-#include "format/megatron.h"
+#include "token_format/megatron.h"
 
 namespace lowtide::megatron {
 namespace {

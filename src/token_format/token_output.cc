@@ -1,10 +1,10 @@
-#include "format/token_output.h"
+#include "token_format/token_output.h"
 
 #include <stdexcept>
 
 #include "core/quote.h"
-#include "format/token_names.h"
 #include "lowtide/error.h"
+#include "token_format/token_names.h"
 
 namespace lowtide {
 namespace {

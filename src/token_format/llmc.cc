@@ -7,8 +7,8 @@
 #include <array>
 #include <limits>
 
-#include "format/token_output.h"
 #include "lowtide/error.h"
+#include "token_format/token_output.h"
 
 namespace lowtide::llmc {
 namespace {

@@ -1,4 +1,4 @@
-#include "format/megatron.h"
+#include "token_format/megatron.h"
 
 #include <gtest/gtest.h>
 
