@@ -180,8 +180,12 @@ def headers_without_a_room(root: Path, known: Tables) -> Iterator[str]:
 
 
 def crowded(root: Path) -> Iterator[str]:
-    for room in sorted(path for path in (root / "src").glob("*") if path.is_dir()):
-        count = sum(path.is_file() for path in room.rglob("*"))
+    package = root / "python" / "lowtide"
+    rooms = sorted(path for path in (root / "src").glob("*") if path.is_dir())
+    counts = {room: sum(path.is_file() for path in room.rglob("*")) for room in rooms}
+    for file in [*package.glob("*.py"), *package.glob("*/*.py")]:
+        counts[file.parent] = counts.get(file.parent, 0) + 1
+    for room, count in counts.items():
         if count > MOST_FILES:
             path = room.relative_to(root)
             yield f"{path}:1: error: {count} files; a room has at most {MOST_FILES}"

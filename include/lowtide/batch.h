@@ -52,9 +52,12 @@ class Batch {
     return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
 
-  // The number of each sample: row, or window; in random order, the first token of each window.
-  // Empty if the caller chose the samples (Tokens::windows).
+  // The number of each sample: row, or window; in random order, the first token of each window. In
+  // a mixture, that of its own source. Empty if the caller chose the samples (Tokens::windows).
   [[nodiscard]] std::span<const std::uint64_t> index() const noexcept;
+  // Which source of a mixture each sample is from: its place among the sources, from 0. Empty if
+  // there is only one source.
+  [[nodiscard]] std::span<const std::uint64_t> sources() const noexcept;
   // Where each sample starts if samples differ in length, and the end: rows() + 1 elements, from 0.
   // Otherwise empty. Columns with lengths of their own have a table each, in the order of columns.
   [[nodiscard]] std::span<const std::uint64_t> offsets(std::size_t table = 0) const noexcept;

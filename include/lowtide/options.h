@@ -53,6 +53,11 @@ struct ReadOptions {
   std::optional<std::uint64_t> gap_bytes = std::nullopt;
   // The most requests that are in flight at a time, for objects on servers.
   unsigned requests = 128;
+  // A folder on a local disk in which objects on servers are kept, block by block, as they are
+  // read. Later epochs and other processes read them there. Empty: nothing is kept.
+  std::string cache_dir = {};
+  // The most that all processes keep in cache_dir. 0: a tenth of its file system stays free.
+  std::uint64_t cache_bytes = 0;
   // For measuring the disk: cached pages are neither used nor dropped. This requires a file system
   // with direct I/O.
   bool past_cache = false;

@@ -40,6 +40,12 @@ std::vector<std::string> from_python(const std::vector<nb::bytes>& paths) {
   return names;
 }
 
+ReadOptions with_tier(ReadOptions options, const nb::bytes& cache_dir, std::uint64_t cache_bytes) {
+  options.cache_dir.assign(cache_dir.c_str(), cache_dir.size());
+  options.cache_bytes = cache_bytes;
+  return options;
+}
+
 std::vector<nb::bytes> to_python(const std::vector<std::string>& paths) {
   std::vector<nb::bytes> names;
   names.reserve(paths.size());
@@ -80,18 +86,20 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                 std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,
                 std::uint64_t memory_bytes, const std::string& engine, const std::string& cache,
                 bool headerless, std::optional<std::uint64_t> gap_bytes, unsigned requests,
-                const nb::object& store, const nb::object& lister) {
+                const nb::object& store, const nb::object& lister, const nb::bytes& cache_dir,
+                std::uint64_t cache_bytes) {
   const std::vector<std::string> names = from_python(paths);
   const OpenOptions options{.dtype = std::move(dtype),
                             .shape = std::move(shape),
                             .offset_bytes = offset_bytes,
                             .fortran_order = fortran_order,
                             .headerless = headerless,
-                            .read = {.memory_bytes = memory_bytes,
-                                     .engine = parse_engine(engine),
-                                     .cache = parse_cache(cache),
-                                     .gap_bytes = gap_bytes,
-                                     .requests = requests},
+                            .read = with_tier({.memory_bytes = memory_bytes,
+                                               .engine = parse_engine(engine),
+                                               .cache = parse_cache(cache),
+                                               .gap_bytes = gap_bytes,
+                                               .requests = requests},
+                                              cache_dir, cache_bytes),
                             .sign = sign_request(store),
                             .list = list_objects(lister)};
   const Unlocked unlocked;
@@ -159,7 +167,7 @@ void bind_array(nb::module_& module) {
                   "fortran_order"_a = nb::none(), "memory_bytes"_a = 0, "engine"_a = "auto",
                   "cache"_a = "auto", "headerless"_a = false, "gap_bytes"_a = nb::none(),
                   "requests"_a = ReadOptions{}.requests, "store"_a = nb::none(),
-                  "lister"_a = nb::none())
+                  "lister"_a = nb::none(), "cache_dir"_a = nb::bytes("", 0), "cache_bytes"_a = 0)
       .def_prop_ro("descr", [](const OwnedArray& array) { return array.dtype().descr(); })
       .def_prop_ro(
           "shape", [](const OwnedArray& array) { return nb::tuple(nb::cast(array.shape())); },

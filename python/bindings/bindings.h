@@ -56,6 +56,10 @@ using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 [[nodiscard]] std::vector<std::string> from_python(const std::vector<nb::bytes>& paths);
 [[nodiscard]] std::vector<nb::bytes> to_python(const std::vector<std::string>& paths);
 
+// `cache_dir` and `cache_bytes` of an object on a server, as options of reading.
+[[nodiscard]] ReadOptions with_tier(ReadOptions options, const nb::bytes& cache_dir,
+                                    std::uint64_t cache_bytes);
+
 void bind_errors(nb::module_& module);
 void bind_array(nb::module_& module);
 void bind_batch(nb::module_& module);

@@ -183,6 +183,12 @@ void bind_batch(nb::module_& module) {
       .def_prop_ro("epoch", &Batch::epoch)
       .def("index", &new_index, nb::sig("def index(self) -> NDArray[numpy.int64]"))
       .def(
+          "sources",
+          [](const Batch& batch) {
+            return batch.sources().empty() ? nb::none() : new_numbers(batch.sources());
+          },
+          nb::sig("def sources(self) -> NDArray[numpy.int64] | None"))
+      .def(
           "offsets",
           [](const Batch& batch, std::size_t table) { return new_numbers(batch.offsets(table)); },
           nb::arg("table"), nb::sig("def offsets(self, table: int) -> NDArray[numpy.int64]"))

@@ -26,24 +26,24 @@ from __future__ import annotations
 from typing import Any
 
 from lowtide import _core
-from lowtide._array import Array
-from lowtide._batch import Batch
-from lowtide._batches import Batches
 from lowtide._core import FormatError
-from lowtide._create import create
-from lowtide._documents import Documents
+from lowtide._data.array import Array
+from lowtide._data.batches import Batches
+from lowtide._data.documents import Documents
+from lowtide._data.open import open
+from lowtide._data.ragged import Ragged, ragged
+from lowtide._data.tokens import Tokens, tokens
 from lowtide._inspect import check, doctor, info
-from lowtide._loader import Loader, When
-from lowtide._memmap import memmap
-from lowtide._open import open
-from lowtide._part import Part
+from lowtide._job.run import convert, merge, shuffle
+from lowtide._loader.batch import Batch
+from lowtide._loader.loader import Loader, When
+from lowtide._map.memmap import memmap
+from lowtide._map.release import release
 from lowtide._profile import Profile, Verdict, profile
-from lowtide._ragged import Ragged, ragged
-from lowtide._release import release
-from lowtide._run_jobs import convert, merge, shuffle
-from lowtide._token_writer import TokenWriter
-from lowtide._tokens import Tokens, tokens
-from lowtide._writer import Writer
+from lowtide._writer.create import create
+from lowtide._writer.part import Part
+from lowtide._writer.token_writer import TokenWriter
+from lowtide._writer.writer import Writer
 
 __version__ = _core.version()
 FormatError.__module__ = "lowtide"

@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 MAX = 2**63 - 1  # largest number of bytes, tokens, rows or steps
 
 
-def memory_bytes(memory: int | str | None) -> int:
-    """Returns `memory` in bytes, 0 for None (the default budget). Raises ValueError, TypeError."""
+def memory_bytes(memory: int | str | None, name: str = "memory") -> int:
+    """Returns `memory` in bytes, 0 for None (the default). Raises ValueError, TypeError."""
     if memory is None:
         return 0
     if isinstance(memory, str):
         return _core.parse_bytes(memory)
     if isinstance(memory, (bool, np.bool_, float, np.floating)):
-        raise ValueError(f"memory must be an int in bytes or a str such as '64MiB', not {memory!r}")
+        raise ValueError(f"{name} must be an int in bytes or a str such as '64MiB', not {memory!r}")
     try:
         size = operator.index(memory)
     except TypeError:
         kind = type(memory).__name__
         raise TypeError(
-            f"memory must be an int in bytes or a str such as '64MiB', not {kind}"
+            f"{name} must be an int in bytes or a str such as '64MiB', not {kind}"
         ) from None
     if not 0 < size < 2**63:
-        raise ValueError(f"memory must be from 1 to 2**63 - 1 bytes, not {size}")
+        raise ValueError(f"{name} must be from 1 to 2**63 - 1 bytes, not {size}")
     return size
 
 
@@ -131,6 +131,23 @@ def _encoded(path: Any) -> bytes:
         shown = "an address" if _core.is_address(name) else repr(path)
         raise ValueError(f"a path cannot contain a null byte: {shown}")
     return name
+
+
+def tier(folder: Any, most: int | str | None) -> tuple[bytes, int]:
+    """Returns `cache_dir` as an absolute path, empty for None, and `cache_bytes` in bytes.
+
+    Raises TypeError, ValueError.
+    """
+    most_bytes = memory_bytes(most, "cache_bytes")
+    if folder is None:
+        if most is not None:
+            raise ValueError("cache_bytes needs cache_dir: name the folder that it bounds")
+        return b"", 0
+    if not isinstance(folder, (str, bytes, os.PathLike)):
+        raise TypeError(f"cache_dir must be a str or an os.PathLike, not {told(folder)}")
+    if not os.fspath(folder):
+        raise ValueError("cache_dir is empty: name a folder")
+    return os.fsencode(os.path.abspath(os.fsdecode(folder))), most_bytes
 
 
 def whole_path(path: str) -> str:

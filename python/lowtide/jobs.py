@@ -18,17 +18,17 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from lowtide import _arguments, _core
-from lowtide._documents import Documents
-from lowtide._job_source import job_source
-from lowtide._plan import Plan, Task
-from lowtide._ragged import Ragged
+from lowtide._data.documents import Documents
+from lowtide._data.ragged import Ragged
+from lowtide._job.plan import Plan, Task
+from lowtide._job.source import job_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from lowtide._job_source import Path, Source
+    from lowtide._job.source import Path, Source
 
 __all__ = ["Plan", "Task", "check", "convert", "merge", "shuffle"]
 

@@ -19,9 +19,9 @@ from ray.data import Dataset, Datasource, ReadTask, read_datasource
 from ray.data.block import Block, BlockAccessor, BlockMetadata
 
 from lowtide import _arguments
-from lowtide._array import Array
-from lowtide._open import open as open_array
-from lowtide._tokens import Tokens
+from lowtide._data.array import Array
+from lowtide._data.open import open as open_array
+from lowtide._data.tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

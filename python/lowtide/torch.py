@@ -25,11 +25,11 @@ import torch.distributed
 import torch.utils.data
 
 import lowtide
-from lowtide._batch import Batch
-from lowtide._torch_ahead import Ahead
-from lowtide._torch_dataset import Dataset
-from lowtide._torch_device import current, narrow_type, open_copier, pinned, pinning
-from lowtide._torch_tensors import INTEGERS, as_array, from_dlpack, tensor_word, windows
+from lowtide._loader.batch import Batch
+from lowtide._torch.ahead import Ahead
+from lowtide._torch.dataset import Dataset
+from lowtide._torch.device import current, narrow_type, open_copier, pinned, pinning
+from lowtide._torch.tensors import INTEGERS, as_array, from_dlpack, tensor_word, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from lowtide import _core
-    from lowtide._columns import Lent
+    from lowtide._loader.columns import Lent
 
 __all__ = ["Batch", "Dataset", "Loader", "windows"]
 

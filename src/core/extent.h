@@ -20,6 +20,9 @@ struct Shard {
   std::shared_ptr<const Remote> remote = nullptr;  // nullptr: a local file
 };
 
+// The version of a file of ours that others write to: opening it again does not compare.
+inline constexpr std::uint64_t kAnyVersion = 0;
+
 struct Extent {
   std::uint64_t offset_bytes = 0;
   std::uint32_t size_bytes = 0;

@@ -45,11 +45,6 @@ Columns::Columns(std::vector<Source> sources) : sources_(std::move(sources)) {
   }
 }
 
-std::size_t Columns::source_of(std::uint64_t sample) const {
-  return static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), sample) -
-                                  first_.begin() - 1);
-}
-
 // Calls `each` for every stretch of samples of one source, with that source, the place of the
 // stretch in `samples` and its samples in the numbering of the source.
 template <class Each>
@@ -57,7 +52,7 @@ void Columns::by_source(std::span<const std::uint64_t> samples, Each each) const
   if (sources_.size() == 1) return each(sources_.front(), 0, samples);
   std::vector<std::uint64_t> inside;
   for (std::size_t at = 0; at < samples.size(); at += inside.size()) {
-    const std::size_t source = source_of(samples[at]);
+    const std::size_t source = source_of(first_, samples[at]);
     inside.clear();
     for (std::size_t i = at; i < samples.size(); ++i) {
       if (samples[i] < first_[source] || samples[i] >= first_[source + 1]) break;
@@ -98,11 +93,6 @@ void Columns::lengths(std::uint32_t table, std::span<const std::uint64_t> sample
       samples, [&](const Source& source, std::size_t at, std::span<const std::uint64_t> inside) {
         source[columns_of_tables_[table]].data->lengths(0, inside, out.subspan(at, inside.size()));
       });
-}
-
-void Columns::number(std::span<std::uint64_t> samples) const {
-  if (sources_.size() == 1) return;
-  for (std::uint64_t& sample : samples) sample -= first_[source_of(sample)];
 }
 
 }  // namespace lowtide

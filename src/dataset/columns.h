@@ -52,11 +52,13 @@ class Columns final : public Dataset {
   }
   void lengths(std::uint32_t table, std::span<const std::uint64_t> samples,
                std::span<std::uint64_t> out) const override;
-  // In the numbering of their source.
-  void number(std::span<std::uint64_t> samples) const override;
+  [[nodiscard]] std::size_t sources() const noexcept override { return sources_.size(); }
+  void number(std::span<std::uint64_t> samples,
+              std::vector<std::uint64_t>* sources) const override {
+    number_in_sources(first_, samples, sources);
+  }
 
  private:
-  [[nodiscard]] std::size_t source_of(std::uint64_t sample) const;
   template <class Each>
   void by_source(std::span<const std::uint64_t> samples, Each each) const;
 

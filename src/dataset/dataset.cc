@@ -56,4 +56,19 @@ void Dataset::describe(std::uint64_t samples, std::span<const std::uint64_t> off
   }
 }
 
+std::size_t source_of(std::span<const std::uint64_t> first, std::uint64_t sample) {
+  return static_cast<std::size_t>(std::ranges::upper_bound(first, sample) - first.begin() - 1);
+}
+
+void number_in_sources(std::span<const std::uint64_t> first, std::span<std::uint64_t> samples,
+                       std::vector<std::uint64_t>* sources) {
+  sources->clear();
+  if (first.size() == 2) return;
+  for (std::uint64_t& sample : samples) {
+    const std::size_t source = source_of(first, sample);
+    sources->push_back(source);
+    sample -= first[source];
+  }
+}
+
 }  // namespace lowtide

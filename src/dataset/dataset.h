@@ -84,8 +84,18 @@ class Dataset {
   virtual void describe(std::uint64_t samples, std::span<const std::uint64_t> offsets,
                         std::span<const std::byte> batch, std::vector<Column>* columns) const;
 
-  // Replaces samples by the numbers by which users know them.
-  virtual void number(std::span<std::uint64_t> /*samples*/) const {}
+  // How many sources are mixed. Their samples follow each other.
+  [[nodiscard]] virtual std::size_t sources() const noexcept { return 1; }
+  // Replaces samples by the numbers by which users know them: those in their own source. With
+  // several sources, also sets `sources` to the source of each.
+  virtual void number(std::span<std::uint64_t> /*samples*/,
+                      std::vector<std::uint64_t>* /*sources*/) const {}
 };
+
+// Where a sample of a mixture is. `first` has the first sample of each source, and the end.
+[[nodiscard]] std::size_t source_of(std::span<const std::uint64_t> first, std::uint64_t sample);
+// Dataset::number for a mixture.
+void number_in_sources(std::span<const std::uint64_t> first, std::span<std::uint64_t> samples,
+                       std::vector<std::uint64_t>* sources);
 
 }  // namespace lowtide

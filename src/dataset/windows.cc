@@ -67,11 +67,8 @@ std::string Windows::path(std::uint32_t shard) const {
 }
 
 Windows::Window Windows::window_of(std::uint64_t sample) const {
-  std::size_t at = 0;
-  if (sources_.size() > 1) {  // the usual single source needs no search per window
-    at = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), sample) -
-                                  first_.begin() - 1);
-  }
+  // The usual single source needs no search per window.
+  const std::size_t at = sources_.size() > 1 ? source_of(first_, sample) : 0;
   const std::uint64_t inside = sample - first_[at];
   return {sources_[at], options_.anywhere ? inside : inside * options_.block_size};
 }

@@ -72,6 +72,12 @@ class Windows final : public Dataset {
   void describe(std::uint64_t samples, std::span<const std::uint64_t> offsets,
                 std::span<const std::byte> batch, std::vector<Column>* columns) const override;
 
+  [[nodiscard]] std::size_t sources() const noexcept override { return sources_.size(); }
+  void number(std::span<std::uint64_t> samples,
+              std::vector<std::uint64_t>* sources) const override {
+    number_in_sources(first_, samples, sources);
+  }
+
   // Makes only x and y, for consecutive rows that need not be a whole batch.
   void widen_rows(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,
                   std::byte* x, std::byte* y) const;

@@ -32,6 +32,11 @@ constexpr unsigned kMostColdThreads = 64;
 constexpr unsigned kMostHotThreads = 4;
 // Under a small budget too: one at a time would take an age.
 constexpr std::uint64_t kLeastRequestsInFlight = 4;
+// Blocks on their way into a cache_dir: a sixteenth of the budget, but enough to keep a server busy
+// while one of them is written.
+constexpr std::uint64_t kBlockShare = 16;
+constexpr std::uint64_t kLeastBlocks = 2;
+constexpr std::uint64_t kMostBlocks = 32;
 
 unsigned hot_threads() {
   return std::clamp(std::thread::hardware_concurrency(), 2U, kMostHotThreads);
@@ -147,6 +152,24 @@ std::unique_ptr<Engine> remote_engine(const std::shared_ptr<Files>& files,
   return make_remote_engine(files, make_http_lane(files, lane), std::move(local), std::move(claim));
 }
 
+// The same with copies in options.cache_dir, which an engine for local files reads.
+std::unique_ptr<Engine> tiered_engine(const Files& files, const ReadOptions& options,
+                                      std::unique_ptr<Engine> source, Budget& budget,
+                                      const Budget::Entry& buffers) {
+  const std::uint64_t blocks = std::clamp(
+      budget.limit_bytes() / (kBlockShare * KeptObject::kBlockBytes), kLeastBlocks, kMostBlocks);
+  std::vector<Claim> claims =
+      budget.claim_all({buffers,
+                        {.what = "blocks of objects",
+                         .bytes = blocks * KeptObject::kBlockBytes,
+                         .divisor = kBlockShare,
+                         .most_bytes = kMostBlocks * KeptObject::kBlockBytes}});
+  Tier tier = open_tier(*files.shards(), options.cache_dir, options.cache_bytes);
+  auto copies = local_engine(tier.copies, options, std::move(claims[0]), buffers.bytes);
+  return make_tiered_engine(std::move(tier), std::move(source), std::move(copies),
+                            std::move(claims[1]), blocks);
+}
+
 }  // namespace
 
 std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const ReadOptions& options,
@@ -163,6 +186,8 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const ReadOpti
   if (remote > 0) {
     engine = remote_engine(files, options, std::move(engine),
                            std::move(budget.claim_all({entry}).front()), entry.bytes);
+    if (!options.cache_dir.empty())
+      engine = tiered_engine(*files, options, std::move(engine), budget, entry);
   }
 
   const std::uint64_t total = files->total_bytes();

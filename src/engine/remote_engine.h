@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/block_fetcher.h"
 #include "engine/engine.h"
 #include "engine/lane.h"
 
@@ -15,5 +16,20 @@ namespace lowtide {
                                                          std::unique_ptr<Lane> objects,
                                                          std::unique_ptr<Engine> local,
                                                          Claim claim);
+
+// Objects with copies on a local disk.
+struct Tier {
+  std::unique_ptr<TierFolder> folder;
+  KeptObjects objects;
+  std::shared_ptr<Files>
+      copies;  // for each shard, the copy or, if it is not kept, the shard itself
+};
+// `limit_bytes` as in TierFolder. Throws IoError.
+[[nodiscard]] Tier open_tier(const Shards& shards, const std::string& folder,
+                             std::uint64_t limit_bytes);
+// `source` reads any shard, `copies` reads tier.copies. `claim` is for `buffers` blocks.
+[[nodiscard]] std::unique_ptr<Engine> make_tiered_engine(Tier tier, std::unique_ptr<Engine> source,
+                                                         std::unique_ptr<Engine> copies,
+                                                         Claim claim, std::size_t buffers);
 
 }  // namespace lowtide

@@ -29,6 +29,8 @@ Store::Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, B
       files_(std::make_shared<Files>(std::move(shards))),
       lender_(std::move(lender)),
       budget_(lender_ ? lender_->budget() : own_budget_.emplace(options.memory_bytes)) {
+  if (!options_.cache_dir.empty() && files_->shards()->remote_count() == 0)
+    throw std::invalid_argument("cache_dir keeps objects on servers; these files are local");
   if (lender_) lender_->release_idle_data();
   const std::size_t count = files_->shards()->size();
   if (count > 1) {
@@ -49,7 +51,7 @@ void Store::decide_cache() {
   cache_ = options_.cache;
   cache_reason_ = "asked for";
   if (cache_ != CacheMode::automatic) return;
-  if (files_->shards()->remote_count() == files_->shards()->size()) {
+  if (files_->shards()->remote_count() == files_->shards()->size() && options_.cache_dir.empty()) {
     cache_ = CacheMode::drop;
     cache_reason_ = "objects do not pass through the page cache";
     return;

@@ -15,8 +15,8 @@ namespace lowtide {
 using OpenedFile = std::variant<Array, Tokens>;
 
 // For files through which nothing is read: a row longer than the budget is not an error.
-inline constexpr ReadOptions kNoReads{.memory_bytes = std::uint64_t{1} << 62,
-                                      .engine = EngineKind::pread};
+inline const ReadOptions kNoReads{.memory_bytes = std::uint64_t{1} << 62,
+                                  .engine = EngineKind::pread};
 
 // Follows the rules of InfoOptions::kind. With `expand` there is one path: a file, a pattern, a
 // folder or a prefix. Throws IoError, FormatError (an empty file), std::invalid_argument.

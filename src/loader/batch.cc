@@ -63,6 +63,10 @@ std::span<const std::uint64_t> Batch::index() const noexcept {
   if (buffer_ == nullptr) return {};
   return buffer_->samples;
 }
+std::span<const std::uint64_t> Batch::sources() const noexcept {
+  if (buffer_ == nullptr) return {};
+  return buffer_->sources;
+}
 std::span<const std::uint64_t> Batch::offsets(std::size_t table) const noexcept {
   if (buffer_ == nullptr || (table + 1) * (rows() + 1) > buffer_->offsets.size()) return {};
   return std::span(buffer_->offsets).subspan(table * (rows() + 1), rows() + 1);

@@ -43,7 +43,7 @@ std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {
     if (!in_.dataset.as_read()) {
       in_.dataset.describe(buffer.rows, {}, buffer.memory.bytes(), &buffer.columns);
     }
-    in_.dataset.number(buffer.samples);
+    in_.dataset.number(buffer.samples, &buffer.sources);
     pool_->deliver(*batch);
   }
   return batch;

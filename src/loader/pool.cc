@@ -130,6 +130,7 @@ Batch Pool::take(bool prefault) {
     ++shelf.alive;
   }
   buffer->samples.clear();
+  buffer->sources.clear();
   buffer->offsets.clear();
   buffer->columns.clear();
   buffer->rows = buffer->step = buffer->epoch = 0;

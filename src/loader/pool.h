@@ -27,6 +27,7 @@ struct Batch::Buffer {
 
   Memory memory;
   std::vector<std::uint64_t> samples;
+  std::vector<std::uint64_t> sources;  // of each sample, once a mixture has delivered it
   std::vector<std::uint64_t> offsets;  // rows + 1 for each table of lengths
   std::vector<Column> columns;         // in `memory`
   std::uint64_t rows = 0;

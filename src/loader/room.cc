@@ -53,7 +53,8 @@ std::uint64_t raw_offset_bytes(const Dataset& dataset, const Schedule& schedule)
 }
 
 std::uint64_t batch_bytes(const Dataset& dataset, const Schedule& schedule) {
-  return buffer_bytes(dataset, schedule) + batch_rows(schedule) * sizeof(std::uint64_t);
+  const std::uint64_t numbers = dataset.sources() > 1 ? 2 : 1;  // a mixture also tells the source
+  return buffer_bytes(dataset, schedule) + batch_rows(schedule) * numbers * sizeof(std::uint64_t);
 }
 
 // Steps that a look-ahead can use. Clamped, because products with a saturated count would overflow.

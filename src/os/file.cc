@@ -145,7 +145,8 @@ File::File(const std::string& path) : shard_{path, 0, 0}, direct_fd_(kDirectUnkn
 
 File::File(const Shard& expected) : shard_{expected.path, 0, 0}, direct_fd_(kDirectUnknown) {
   open_buffered();
-  if (shard_.version == expected.version && shard_.size_bytes == expected.size_bytes) return;
+  const bool same = shard_.version == expected.version || expected.version == kAnyVersion;
+  if (same && shard_.size_bytes == expected.size_bytes) return;
   sys::table.close(fd_);  // the destructor does not run after a throw
   throw IoError(ESTALE, "open", expected.path, std::nullopt,
                 "the file was replaced or rewritten since it was first opened (then " +

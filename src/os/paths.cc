@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -134,6 +135,27 @@ std::optional<PathStamp> stamp_of(const std::string& path) {
                    .size_bytes = status.stx_size,
                    .mtime_ns = status.stx_mtime.tv_sec * 1'000'000'000 + status.stx_mtime.tv_nsec,
                    .inode = status.stx_ino};
+}
+
+std::uint64_t disk_bytes(const std::string& path) noexcept {
+  constexpr std::uint64_t kStatxBlock = 512;
+  struct statx status {};
+  const int done = repeated([&] {
+    return sys::table.statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BLOCKS, &status);
+  });
+  return done == 0 ? status.stx_blocks * kStatxBlock : 0;
+}
+
+std::optional<Space> space_at(const std::string& folder) noexcept {
+  const int fd =
+      repeated([&] { return sys::table.open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (fd < 0) return std::nullopt;
+  struct statfs known {};
+  const int done = repeated([&] { return sys::table.fstatfs(fd, &known); });
+  sys::table.close(fd);
+  if (done != 0) return std::nullopt;
+  const auto unit = static_cast<std::uint64_t>(known.f_bsize);
+  return Space{.free_bytes = known.f_bavail * unit, .total_bytes = known.f_blocks * unit};
 }
 
 void make_folder(const std::string& path) {

@@ -38,6 +38,15 @@ struct PathStamp {
 // nullopt if there is nothing. Follows links. Throws IoError.
 [[nodiscard]] std::optional<PathStamp> stamp_of(const std::string& path);
 
+// What a file takes on its disk, which is less than its size if it has holes. 0 if there is none.
+[[nodiscard]] std::uint64_t disk_bytes(const std::string& path) noexcept;
+struct Space {
+  std::uint64_t free_bytes = 0;  // for this user
+  std::uint64_t total_bytes = 0;
+};
+// Of the file system that a folder is on; nullopt if it does not say.
+[[nodiscard]] std::optional<Space> space_at(const std::string& folder) noexcept;
+
 // One that exists is not an error. Throws IoError.
 void make_folder(const std::string& path);
 // With all that is in it; links in it are removed, not followed. One that does not exist is not an

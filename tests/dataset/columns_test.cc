@@ -141,8 +141,10 @@ TEST(Columns, NumberTheSamplesOfAMixtureInTheirSource) {
   Numbers samples(12);
   std::iota(samples.begin(), samples.end(), 0);
   Numbers numbers = samples;
-  columns.number(numbers);
+  Numbers sources;
+  columns.number(numbers, &sources);
   EXPECT_EQ(numbers, (Numbers{0, 1, 2, 0, 1, 2, 3, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(sources, (Numbers{0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2}));
   EXPECT_EQ(read_field(disk, columns, 0, samples, 2),
             (Numbers{0,   1,   2,   3,   4,   5,   100, 101, 102, 103, 104, 105,
                      106, 107, 200, 201, 202, 203, 204, 205, 206, 207, 208, 209}));

@@ -154,7 +154,7 @@ TEST(LoaderPlace, AsksForNoDataToMove) {
 // Every token that batches of all ranks have as input, against when(); and what nobody has.
 void expect_when(const LoaderRig& rig, int kind, LoaderOptions options, const State& state,
                  std::uint64_t epoch) {
-  std::map<std::uint64_t, std::vector<Steps>> heard;  // by sample
+  std::map<std::uint64_t, std::vector<Steps>> heard;  // by window; of source 1, from 100 on
   for (options.rank = 0; options.rank < options.world_size; ++options.rank) {
     Loader loader = rig.any(kind, options);
     loader.restore(state);
@@ -162,7 +162,8 @@ void expect_when(const LoaderRig& rig, int kind, LoaderOptions options, const St
       const auto batch = loader.next();
       if (batch.epoch() != epoch) continue;
       for (std::uint64_t row = 0; row < batch.rows(); ++row) {
-        heard[batch.index()[row]].push_back({batch.step(), options.rank, row});
+        const bool second = !batch.sources().empty() && batch.sources()[row] == 1;
+        heard[batch.index()[row] + (second ? 100 : 0)].push_back({batch.step(), options.rank, row});
       }
     }
   }

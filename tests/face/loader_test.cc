@@ -141,8 +141,12 @@ TEST(Loader, DrawsEachSourceOfAMixtureByItsWeight) {
   for (std::uint64_t n = 1; n <= 400;) {
     const auto batch = loader.next();
     ASSERT_TRUE(batch);
-    for (const std::uint64_t sample : batch.index()) {
-      (sample < 100 ? ours : others).push_back(sample);
+    ASSERT_EQ(batch.sources().size(), batch.rows());
+    for (std::uint64_t row = 0; row < batch.rows(); ++row) {
+      ASSERT_LT(batch.sources()[row], 2U);
+      const bool first = batch.sources()[row] == 0;
+      ASSERT_LT(batch.index()[row], first ? 100U : 39U) << "in the numbering of its source";
+      (first ? ours : others).push_back(batch.index()[row]);
       EXPECT_LE(std::abs(static_cast<double>(ours.size()) - 0.7 * static_cast<double>(n)), 1.0);
       ++n;
     }

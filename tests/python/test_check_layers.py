@@ -105,7 +105,7 @@ def test_a_wrong_include_is_named_with_its_line_and_rule(
         ("src/face/open_tokens.cc", 'return ".idx"; // index', '".idx": only src/format knows'),
         ("src/inspect/info.cc", '#include "format/llmc.h"', "ask the registry of formats"),
         ("cli/files.cc", 'check("old");', '"old": only src/format knows'),
-        ("python/lowtide/_open.py", 'FORMATS = ["llmc"]', '"llmc": only src/format knows'),
+        ("python/lowtide/_data/open.py", 'FORMATS = ["llmc"]', '"llmc": only src/format knows'),
     ],
 )
 def test_a_format_is_known_by_name_in_its_room_only(
@@ -146,9 +146,18 @@ def test_a_header_without_a_row_is_refused(project: Path) -> None:
     assert result.stdout == "include/lowtide/other.h:1: error: it has no row in ARCHITECTURE.md\n"
 
 
-def test_a_crowded_room_is_refused(project: Path) -> None:
+@pytest.mark.parametrize(
+    ("room", "file"),
+    [
+        ("src/engine", "file_{}.cc"),
+        ("python/lowtide", "_file_{}.py"),
+        ("python/lowtide/_data", "file_{}.py"),
+    ],
+)
+def test_a_crowded_room_is_refused(project: Path, room: str, file: str) -> None:
+    (project / room).mkdir(parents=True, exist_ok=True)
     for number in range(31):
-        write(project, f"src/engine/file_{number}.cc", "#include <string>")
+        (project / room / file.format(number)).touch()
     result = check(project)
     assert result.returncode == 1
-    assert result.stdout == "src/engine:1: error: 31 files; a room has at most 30\n"
+    assert result.stdout == f"{room}:1: error: 31 files; a room has at most 30\n"

@@ -32,6 +32,7 @@ def check(batch, datas):
     """The rows are those of their sources; returns the source of each."""
     xs, ys = batch
     numbers = ys // 1000
+    np.testing.assert_array_equal(batch.sources, numbers)
     np.testing.assert_array_equal(batch.index, ys % 1000)
     for number, row, x in zip(numbers, batch.index, xs):
         assert x.tobytes() == datas[number][0][row].tobytes()

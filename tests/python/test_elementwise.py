@@ -9,7 +9,7 @@ import pickle
 import lowtide as lt
 import numpy as np
 import pytest
-from lowtide import _blocks
+from lowtide._compute import blocks
 
 COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
 ARITHMETIC = [
@@ -27,7 +27,7 @@ OTHERS = [
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_ITEMS", 64)
+    monkeypatch.setattr(blocks, "BLOCK_ITEMS", 64)
 
 
 @pytest.fixture(params=["i8", "u1", "f4", ">f8", "bool"])
@@ -266,7 +266,7 @@ def test_an_array_without_rows_or_axes(tmp_path):
 
 
 def test_every_byte_is_read_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_ITEMS", 1 << 12)
+    monkeypatch.setattr(blocks, "BLOCK_ITEMS", 1 << 12)
     data = np.random.default_rng(0).random((4000, 25))
     np.save(tmp_path / "m.npy", data)
     with lt.open(tmp_path / "m.npy", memory="4MiB", engine="pread") as a:

@@ -17,7 +17,7 @@ from index_cases import (
     outcome,
     outcome_of_numpy,
 )
-from lowtide import _index, _window
+from lowtide._index import indexing, window
 
 
 @settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
@@ -38,12 +38,12 @@ from lowtide import _index, _window
 def test_every_index_gives_what_numpy_gives(case, dtype, scratch):
     shape, index = case
     data = numbered(shape, dtype)
-    for long_row in (_window.LONG_ROW_BYTES, 4):
+    for long_row in (window.LONG_ROW_BYTES, 4):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_window, "LONG_ROW_BYTES", long_row)
-            for module in (_index, _window):
+            patch.setattr(window, "LONG_ROW_BYTES", long_row)
+            for module in (indexing, window):
                 patch.setattr(module, "STRIDE_BYTES", 3 * long_row)
-            got = outcome(lambda: _index.get(MemorySource(data, scratch), index))
+            got = outcome(lambda: indexing.get(MemorySource(data, scratch), index))
             compare(got, outcome_of_numpy(data, index))
 
 
@@ -67,34 +67,34 @@ def test_a_fortran_array_is_read_by_columns(data):
     rows, columns = MemorySource(values), MemoryColumns(values)
     expected = values[index]
     assert_same(
-        _index.get(rows, index, columns),
+        indexing.get(rows, index, columns),
         np.array(expected) if np.ndim(expected) or isinstance(expected, np.ndarray) else expected,
     )
 
 
 def test_one_column_passes_through_the_scratch_buffer():
     source = MemorySource(numbered((1000, 50), "<f4"), scratch_bytes=2000)
-    assert_same(_index.get(source, np.s_[:, 3]), source.data[:, 3].copy())
+    assert_same(indexing.get(source, np.s_[:, 3]), source.data[:, 3].copy())
     assert source.asked_bytes == source.data.nbytes
     assert source.largest_bytes <= 2000
 
 
 def test_a_part_of_a_long_row_is_all_that_is_read():
     source = MemorySource(numbered((20, 100_000), "<f4"), scratch_bytes=1 << 20)
-    assert_same(_index.get(source, np.s_[:, 70:90]), source.data[:, 70:90].copy())
+    assert_same(indexing.get(source, np.s_[:, 70:90]), source.data[:, 70:90].copy())
     assert source.asked_bytes == 20 * 20 * 4
 
 
 def test_a_row_longer_than_the_scratch_buffer_streams():
     source = MemorySource(numbered((3, 100_000), "<f4"), scratch_bytes=4096)
-    assert_same(_index.get(source, np.s_[1:, ::-7]), source.data[1:, ::-7].copy())
+    assert_same(indexing.get(source, np.s_[1:, ::-7]), source.data[1:, ::-7].copy())
     assert source.largest_bytes <= 4096
 
 
 def test_a_mask_over_all_axes_reads_every_row_once():
     source = MemorySource(numbered((100, 40), "<f4"), scratch_bytes=1000)
     mask = source.data > source.data.mean()
-    assert_same(_index.get(source, mask), source.data[mask])
+    assert_same(indexing.get(source, mask), source.data[mask])
     assert source.asked_bytes <= source.data.nbytes
     assert source.largest_bytes <= 1000
 
@@ -102,7 +102,7 @@ def test_a_mask_over_all_axes_reads_every_row_once():
 @pytest.mark.parametrize("index", ["x", "y", ["x"], ["y", "x"]])
 def test_a_field_streams(index):
     source = MemorySource(numbered((50, 3), [("x", "<f4"), ("y", "<i2", (2,))]))
-    got = _index.get(source, index)
+    got = indexing.get(source, index)
     assert got.dtype == source.data[index].dtype
     np.testing.assert_array_equal(got, source.data[index])
     assert source.largest_bytes <= 64
@@ -111,12 +111,12 @@ def test_a_field_streams(index):
 def test_a_field_that_is_not_there_is_named():
     source = MemorySource(numbered((5,), [("x", "<f4")]))
     with pytest.raises(ValueError, match="no field of name z"):
-        _index.get(source, "z")
+        indexing.get(source, "z")
 
 
 @pytest.mark.parametrize("index", [(), Ellipsis, None, (None, Ellipsis), True, False])
 def test_an_array_of_no_axes(index):
     data = np.array(5.0)
-    got, expected = _index.get(MemorySource(data), index), data[index]
+    got, expected = indexing.get(MemorySource(data), index), data[index]
     assert type(got) is type(expected)
     np.testing.assert_array_equal(got, expected)

@@ -110,7 +110,7 @@ def test_progress_true_prints_a_line_per_task(tmp_path: Path, capsys) -> None:
 def test_a_bar_shows_rate_bytes_and_time_left(monkeypatch) -> None:
     import io
 
-    from lowtide import _progress
+    from lowtide._job import progress
 
     class Screen(io.StringIO):
         encoding = "utf-8"
@@ -122,20 +122,20 @@ def test_a_bar_shows_rate_bytes_and_time_left(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
-    bar = _progress.shown(None, "shuffle")
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    bar = progress.shown(None, "shuffle")
     now[0] = 100.9
-    bar.show(_progress.Standing(1 << 20, 8 << 20, "scatter", 0, 4))
+    bar.show(progress.Standing(1 << 20, 8 << 20, "scatter", 0, 4))
     assert screen.getvalue() == ""  # a shorter job draws none
     now[0] = 102.0
-    bar.show(_progress.Standing(2 << 20, 8 << 20, "scatter", 1, 4))
+    bar.show(progress.Standing(2 << 20, 8 << 20, "scatter", 1, 4))
     (drawn,) = screen.getvalue().split("\r")[1:]
     assert drawn.startswith("shuffle: scatter  " + "█" * 10 + "░" * 30)
     assert drawn.endswith("  2 MiB of 8 MiB  1 MiB/s  6 s left\x1b[K")
     bar.close()
     assert screen.getvalue().endswith("\r\x1b[K")
     monkeypatch.setenv("TERM", "dumb")
-    assert type(_progress.shown(None, "shuffle")) is _progress._Nothing
+    assert type(progress.shown(None, "shuffle")) is progress._Nothing
 
 
 def test_jobs_are_loaded_when_first_used() -> None:

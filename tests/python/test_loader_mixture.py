@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import lowtide as lt
 import numpy as np
 import pytest
@@ -76,6 +78,23 @@ def test_x_and_y_come_from_one_source(sources):
                 expected = sources[source][window * BLOCK : (window + 1) * BLOCK + 1]
                 np.testing.assert_array_equal(x, expected[:-1])
                 np.testing.assert_array_equal(y, expected[1:])
+
+
+@pytest.mark.parametrize("order", ["shuffle", "random"])
+def test_a_batch_names_the_source_of_each_window(sources, order):
+    mixture = list(zip(sources, [3, 2, 1]))
+    with lt.Loader(mixture, 5, BLOCK, order) as loader:
+        for _ in range(2 * len(loader)):
+            batch = loader.next()
+            assert batch.sources.dtype == np.int64
+            for x, source, window in zip(batch.x, batch.sources, batch.index):
+                start = window * (1 if order == "random" else BLOCK)
+                np.testing.assert_array_equal(x, sources[source][start : start + BLOCK])
+        copied = pickle.loads(pickle.dumps(batch))
+        np.testing.assert_array_equal(copied.sources, batch.sources)
+    for single in (sources[0], mixture[:1]):
+        with lt.Loader(single, 5, BLOCK) as loader:
+            assert loader.next().sources is None
 
 
 def test_one_for_is_the_sum_of_windows(sources):

@@ -8,12 +8,12 @@ import os
 import lowtide as lt
 import numpy as np
 import pytest
-from lowtide import _blocks
+from lowtide._compute import blocks
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_ITEMS", 64)
+    monkeypatch.setattr(blocks, "BLOCK_ITEMS", 64)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
-from lowtide import _blocks
+from lowtide._compute import blocks
 
 SHAPE = (120_000, 9)
 
@@ -124,7 +124,7 @@ arrays = st_numpy.arrays(
 )
 @given(data=arrays, told=st.data())
 def test_any_shape_type_order_and_axis(tmp_path, monkeypatch, data, told):
-    monkeypatch.setattr(_blocks, "BLOCK_ITEMS", told.draw(st.sampled_from([1, 5, 16, 64])))
+    monkeypatch.setattr(blocks, "BLOCK_ITEMS", told.draw(st.sampled_from([1, 5, 16, 64])))
     order = told.draw(st.sampled_from("CF"))
     name = told.draw(st.sampled_from(["sum", "mean", "var", "min", "max", "any", "all"]))
     axes = st.lists(st.integers(0, data.ndim - 1), unique=True).map(tuple)

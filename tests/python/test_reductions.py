@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import threading
+import time
 import warnings
 
 import lowtide as lt
 import numpy as np
 import pytest
-from lowtide import _blocks
+from lowtide._compute import blocks
 
 METHODS = ["sum", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax"]
 FUNCTIONS = [
@@ -25,7 +28,7 @@ AXES = [None, 0, -1, 1, (0, 1), (-1, 0), (0, 2), (), 7, (0, 0), "x"]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of a few elements, so that small arrays have many of them."""
-    monkeypatch.setattr(_blocks, "BLOCK_ITEMS", 64)
+    monkeypatch.setattr(blocks, "BLOCK_ITEMS", 64)
 
 
 def sample(shape, dtype, seed=0):
@@ -212,13 +215,37 @@ def test_where_and_initial_need_the_whole_array(tmp_path):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(20_000, 25), (5, 100_000)], ids=str)
 def test_every_byte_is_read_once(tmp_path, monkeypatch, shape, order, axis):
-    monkeypatch.setattr(_blocks, "BLOCK_ITEMS", 1 << 12)
+    monkeypatch.setattr(blocks, "BLOCK_ITEMS", 1 << 12)
     data = sample(shape, "f4")
     np.save(tmp_path / "m.npy", np.asarray(data, order=order))
     for name in ("mean", "std", "max", "argmin"):
         with lt.open(tmp_path / "m.npy", memory="1MiB", engine="pread") as a:
             getattr(a, name)(axis=axis)
             assert a.stats()["bytes_read"] == data.nbytes, name
+
+
+def test_more_blocks_are_read_at_once_if_reading_takes_long(tmp_path, monkeypatch):
+    data = sample((1000, 25), "f4")
+    np.save(tmp_path / "m.npy", data)
+    with lt.open(tmp_path / "m.npy") as a:
+        expected = a.mean(axis=0)
+        reading, most, lock = 0, 0, threading.Lock()
+        read = blocks.BlockReader.read
+
+        def slow_read(self, index, buffer):
+            nonlocal reading, most
+            with lock:
+                reading += 1
+                most = max(most, reading)
+            time.sleep(random.uniform(0.002, 0.006))
+            block = read(self, index, buffer)
+            with lock:
+                reading -= 1
+            return block
+
+        monkeypatch.setattr(blocks.BlockReader, "read", slow_read)
+        assert a.mean(axis=0).tobytes() == expected.tobytes()
+        assert most == 4
 
 
 def test_any_stops_at_the_first_true_element(tmp_path):

@@ -11,7 +11,8 @@ import lowtide as lt
 import numpy as np
 import pytest
 from conftest import run
-from lowtide import _batches, _core
+from lowtide import _core
+from lowtide._data.batches import _living
 from token_files import BLOCK
 
 THREADS = 4
@@ -115,7 +116,7 @@ def test_readers_come_and_go_while_they_are_listed(matrix):
         def work(number: int) -> None:
             for _ in range(50):
                 if number == 0:
-                    assert all(core is not None for core in _batches._living())
+                    assert all(core is not None for core in _living())
                 else:
                     array.batches(100).close()
 

@@ -119,7 +119,10 @@ def test_a_mixture_works_too(tmp_path, tokens):
     with open_tokens(other) as t:
         loader = lt.torch.Loader([(tokens, 0.5), (t, 0.5)], 10, BLOCK)
         assert len(loader) == 2 * WINDOWS // 10
-        assert len(window_of(loader.next().x)) == 10
+        batch = loader.next()
+        assert len(window_of(batch.x)) == 10
+        assert isinstance(batch.sources, torch.Tensor)
+        assert batch.sources.bincount().tolist() == [5, 5]
 
 
 def test_ranks_come_from_the_environment(tokens, monkeypatch):

@@ -12,7 +12,7 @@ from torch_files import BLOCK, TOKENS, WINDOWS, flat, numbered_tokens, window_of
 
 torch = pytest.importorskip("torch")
 
-from lowtide import _torch_dataset  # noqa: E402
+from lowtide._torch import dataset as dataset_module  # noqa: E402
 from torch.utils.data import (  # noqa: E402
     BatchSampler,
     DataLoader,
@@ -83,7 +83,7 @@ def test_a_batch_is_one_call(tokens, monkeypatch):
         asked.append(len(starts))
         return lt.torch.windows(source, starts, *arguments)
 
-    monkeypatch.setattr(_torch_dataset, "windows", counted)
+    monkeypatch.setattr(dataset_module, "windows", counted)
     dataset = lt.torch.Dataset(tokens, BLOCK)
     assert flat(window_of(x) for x, _ in DataLoader(dataset, batch_size=50)) == list(range(WINDOWS))
     assert asked == [50] * 4 + [WINDOWS - 200]

@@ -92,6 +92,15 @@ def test_ragged_samples_come_with_their_offsets(tmp_path, late):
     assert loader.next().nested().is_nested
 
 
+def test_a_mixture_names_the_source_of_each_row(tmp_path, late):
+    np.save(tmp_path / "a.npy", np.arange(50))
+    np.save(tmp_path / "b.npy", np.arange(1000, 1030))
+    mixture = [(lt.open(tmp_path / name), 1) for name in ("a.npy", "b.npy")]
+    loader = lt.torch.Loader(mixture, 9, seed=1, device="cuda")
+    for batch in loader:
+        assert torch.equal(batch[0], 1000 * batch.sources + batch.index)
+
+
 def test_positions_and_cu_seqlens_follow_to_the_device(tmp_path, copier):
     path, _ = write_tokens(tmp_path)
     with open_tokens(path, eot=120) as t:

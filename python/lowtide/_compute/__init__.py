@@ -1,0 +1,1 @@
+"""What NumPy computes over an array on disk, block by block."""

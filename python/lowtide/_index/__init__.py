@@ -1,0 +1,1 @@
+"""NumPy indexing over rows on disk."""

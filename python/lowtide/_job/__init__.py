@@ -1,0 +1,1 @@
+"""Jobs: their plans, their tasks, and who runs them."""

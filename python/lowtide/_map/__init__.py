@@ -1,0 +1,1 @@
+"""Maps with a memory ceiling."""

@@ -1,0 +1,1 @@
+"""The same as tensors: loaders, datasets and devices of PyTorch."""

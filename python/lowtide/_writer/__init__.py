@@ -1,0 +1,1 @@
+"""Arrays and token files that are being written."""
