@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/token_type.h"
-#include "format/tokens.h"
+#include "token_format/tokens.h"
 #include "writer/store_tokens.h"
 
 namespace lowtide {
