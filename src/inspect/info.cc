@@ -212,7 +212,7 @@ std::optional<Info> info_of_several(std::span<const std::string> paths, bool exp
   if (options.key || options.dtype) return std::nullopt;
   if (kind_of(paths, expand, options) != FileKind::array) return std::nullopt;
   const std::vector<std::string> files =
-      expand ? array_paths(paths.front()) : std::vector(paths.begin(), paths.end());
+      expand ? array_paths(paths.front(), {}) : std::vector(paths.begin(), paths.end());
   const std::shared_ptr<File> first = first_file(files);
   if (first == nullptr || first->shard().size_bytes == 0) return std::nullopt;
   Info found;
