@@ -59,10 +59,9 @@ def info(
         - `bytes`: size of all files. `shards`: number of files with data.
         - `cached`: bytes in the page cache, None if the kernel does not report them.
         - `files`: a list of dicts with `path`, `bytes` and `cached`.
-        - Arrays: `shape` and `order`. In a file that contains several arrays, `dtype`, `shape` and
-          `order` are None.
+        - Arrays: `shape` and `order`; these and `dtype` are None in a file of several arrays.
         - safetensors and npz: `arrays`, a list of dicts with `key`, `dtype`, `shape`, `order` and
-          `bytes`, or with `key` and `error` for an array that Lowtide cannot read.
+            `bytes`, or with `key` and `error` for an array that Lowtide cannot read.
         - Tokens: `tokens` and `documents`, their numbers. None if the format lacks documents.
 
     Raises:
