@@ -158,12 +158,13 @@ std::size_t Attempt::take(const char* data, std::size_t size) {
     transfer_->request->take(begin_bytes_ + received_bytes_,
                              {reinterpret_cast<const std::byte*>(data), size}, &cursor_);
     received_bytes_ += size;
-    if (!transfer_->request->whole) {
-      const std::uint64_t reached =
-          begin_bytes_ + received_bytes_ - transfer_->request->offset_bytes;
+    const std::uint64_t reached = begin_bytes_ + received_bytes_ - transfer_->request->offset_bytes;
+    if (!transfer_->request->whole)
       transfer_->reached_bytes = std::max(transfer_->reached_bytes, reached);
+    if (reached > transfer_->furthest_bytes) {
+      transfer_->furthest_bytes = reached;
+      transfer_->progress_ns = byte_ns_;
     }
-    transfer_->progress_ns = byte_ns_;
     return size;
   }
   // A refusal explains itself; the body of any other answer may be as long as the object.

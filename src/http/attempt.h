@@ -22,8 +22,9 @@ struct Transfer {
   HttpRequest* request = nullptr;
   std::array<Attempt*, 2> attempts{};  // the second is a hedge
   std::uint64_t reached_bytes = 0;     // of the range: they were handed over
+  std::uint64_t furthest_bytes = 0;    // that any try has reached: only more than that is progress
   std::uint32_t tries = 0;
-  std::uint64_t progress_ns = 0;  // when the last byte came, or when it was first sent
+  std::uint64_t progress_ns = 0;  // when a try last got further, or when it was first sent
   std::uint64_t resume_ns = 0;    // not to be sent before
   unsigned redirects = 0;
   Address target;           // where to send it, after redirects

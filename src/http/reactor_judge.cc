@@ -74,6 +74,8 @@ bool Transport::Reactor::may_retry(const Transfer& transfer, const HttpResult& r
     return transfer.tries < kTriesWithoutRange;
   }
   if (!is_transient(result)) return false;
+  // All bytes came, and then the answer broke: it promised more than the range. So would the next.
+  if (transfer.reached_bytes == transfer.request->size_bytes) return false;
   if (!answered_ && transfer.tries >= options_.retry.tries_of_unknown_host &&
       result.fault != HttpFault::stalled) {
     return false;

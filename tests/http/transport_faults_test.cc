@@ -175,6 +175,30 @@ TEST_F(TransportFaults, OfAServerThatLiesAboutTheLengthEndAsABrokenConnection) {
   EXPECT_EQ(result.fault, HttpFault::cut);
 }
 
+TEST_F(TransportFaults, OfAServerThatPromisesMoreThanTheRangeEndWithoutAnotherRequest) {
+  const HttpResult result = fetch([&](const ServedRequest& request) {
+    ServedAnswer answer = whole_answer(request, held_);
+    answer.length = answer.body.size() + 10;  // and closes the connection
+    return answer;
+  });
+  EXPECT_EQ(result.fault, HttpFault::cut);
+  EXPECT_EQ(requests_.size(), 1U) << "all bytes were there: what would it ask for?";
+}
+
+TEST_F(TransportFaults, OfSuchAServerEndAnOpeningAfterItsTime) {
+  HttpServer server([&](const ServedRequest& request) {
+    ServedAnswer answer = whole_answer(request, held_.substr(0, 5000));
+    answer.length = answer.body.size() + 10;
+    return answer;
+  });
+  TransportOptions options = quick();
+  options.retry.patience_ns = 100 * kMs;
+  Transport transport(options);
+  Fetched opening(remote_at(server.url("/o")), 64 * 1024);
+  transport.submit(opening);
+  EXPECT_EQ(opening.wait().fault, HttpFault::cut);
+}
+
 TEST_F(TransportFaults, NameAChangedAndAShorterObject) {
   EXPECT_EQ(fetch([&](const ServedRequest& request) {
               return whole_answer(request, held_, "\"v2\"");
