@@ -68,8 +68,12 @@ TEST(TransportLife, LeavesNothingBehindAfterAHundredThousandRequests) {
   const std::uint64_t held_before = anonymous_bytes();
   fetch(transport, object, held, all - all / 10);
   EXPECT_GE(server.requests(), all);
-  EXPECT_LE(server.connections(), static_cast<int>(2 * kMost));
-  EXPECT_LE(descriptors(), open_before + 2 * kMost);
+  // A connection ends only with an answer that nobody waits for any more: that of a hedge, or of a
+  // try that came to nothing. How many there are depends on how busy the machine is.
+  const TransportCounts counts = transport.counts();
+  EXPECT_LE(static_cast<std::uint64_t>(server.connections()),
+            2 * kMost + counts.hedges + counts.retries);
+  EXPECT_LE(descriptors(), open_before + 4 * kMost);  // both ends are in this process
   if (!sanitized()) {
     EXPECT_LE(anonymous_bytes(), held_before + (4U << 20));
   }
