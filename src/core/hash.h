@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
+#include <string_view>
 
 namespace lowtide {
 
@@ -34,6 +36,14 @@ inline constexpr std::uint64_t kGolden64 = 0x9E3779B97F4A7C15;  // 2^64 / golden
     bytes = bytes.subspan(size);
   }
   return hash;
+}
+
+// 16 digits, as hashes appear in names and texts.
+[[nodiscard]] inline std::string hex_text(std::uint64_t value) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text(16, '0');
+  for (std::size_t i = text.size(); i-- > 0; value >>= 4U) text[i] = kDigits[value & 15U];
+  return text;
 }
 
 }  // namespace lowtide

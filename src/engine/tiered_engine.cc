@@ -164,22 +164,24 @@ class TieredEngine final : public Engine {
 Tier open_tier(const Shards& shards, const std::string& folder, std::uint64_t limit_bytes) {
   Tier tier;
   tier.folder = std::make_unique<TierFolder>(folder, limit_bytes);
+  std::vector<std::string> keys;  // empty for a shard that is not kept
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const Shard shard = shards[i];
+    keys.push_back(shard.remote != nullptr ? object_key(shard) : "");
+  }
+  tier.folder->use(keys);  // first, so that nobody removes what is opened here
   std::vector<Shard> copies;
-  std::vector<std::string> keys;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     Shard copy = shards[i];
-    const std::string key = copy.remote != nullptr ? object_key(copy) : "";
     tier.objects.push_back(nullptr);
-    if (!key.empty()) {
-      tier.objects.back() = std::make_unique<KeptObject>(folder, key, copy.size_bytes);
-      keys.push_back(key);
+    if (!keys[i].empty()) {
+      tier.objects.back() = std::make_unique<KeptObject>(folder, keys[i], copy.size_bytes);
       copy = {.path = tier.objects.back()->data_path(),
               .size_bytes = copy.size_bytes,
               .version = kAnyVersion};
     }
     copies.push_back(std::move(copy));
   }
-  tier.folder->use(keys);
   tier.copies = std::make_shared<Files>(std::make_shared<const Shards>(copies));
   return tier;
 }

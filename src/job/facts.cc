@@ -1,7 +1,6 @@
 #include "job/facts.h"
 
 #include <charconv>
-#include <cstdio>
 #include <span>
 #include <stdexcept>
 
@@ -58,12 +57,6 @@ std::uint64_t parse_number(std::string_view name, std::string_view text) {
     refuse("expected a number for \"" + std::string(name) + "\", found " + excerpt(text));
   }
   return value;
-}
-
-std::string hex_text(std::uint64_t value) {
-  char text[17];
-  (void)std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 void Facts::add(std::string name, std::string value) {

@@ -43,7 +43,5 @@ class Facts {
 
 // Throws std::invalid_argument unless all of the text is a number.
 [[nodiscard]] std::uint64_t parse_number(std::string_view name, std::string_view text);
-// Sixteen digits.
-[[nodiscard]] std::string hex_text(std::uint64_t value);
 
 }  // namespace lowtide

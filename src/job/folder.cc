@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/hash.h"
 #include "lowtide/error.h"
 #include "os/write_file.h"
 #include "writer/published_file.h"

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
 #include <exception>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include "core/hash.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
+#include "os/shared_memory.h"
 #include "os/write_file.h"
 
 namespace lowtide {
@@ -49,17 +48,6 @@ std::span<std::byte> bytes_of(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-std::string hex(std::uint64_t value) {
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(value));
-  return text.data();
-}
-
-std::uint64_t draw_id() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
-
 std::uint64_t unix_now() {
   return static_cast<std::uint64_t>(std::time(nullptr));
 }
@@ -86,7 +74,7 @@ std::string object_key(const Shard& shard) {
   if (version.empty()) return "";
   const std::string text = shard.path + '\n' + version + '\n' + std::to_string(shard.size_bytes);
   const auto bytes = std::as_bytes(std::span(text));
-  return hex(hash_with(1, bytes)) + hex(hash_with(2, bytes));
+  return hex_text(hash_with(1, bytes)) + hex_text(hash_with(2, bytes));
 }
 
 KeptObject::KeptObject(const std::string& folder, std::string key, std::uint64_t size_bytes)
@@ -104,7 +92,7 @@ KeptObject::KeptObject(const std::string& folder, std::string key, std::uint64_t
 }
 
 std::string KeptObject::data_name(std::uint64_t id) const {
-  return folder_ + "/" + key_ + "-" + hex(id) + ".data";
+  return folder_ + "/" + key_ + "-" + hex_text(id) + ".data";
 }
 
 bool KeptObject::find(std::uint64_t size_bytes) {
@@ -133,7 +121,7 @@ bool KeptObject::find(std::uint64_t size_bytes) {
 
 // False: another process was faster.
 bool KeptObject::make(std::uint64_t size_bytes) {
-  BlocksHeader header{.object_bytes = size_bytes, .id = draw_id(), .used_unix = unix_now()};
+  BlocksHeader header{.object_bytes = size_bytes, .id = random_number(), .used_unix = unix_now()};
   header.check = header.expected_check();
   const std::string data = data_name(header.id), blocks = data + ".new";
   int err = 0;

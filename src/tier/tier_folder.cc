@@ -4,12 +4,13 @@
 #include <cerrno>
 #include <ctime>
 #include <map>
-#include <random>
 #include <span>
 #include <utility>
 
+#include "core/hash.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
+#include "os/shared_memory.h"
 
 namespace lowtide {
 namespace {
@@ -56,8 +57,7 @@ TierFolder::~TierFolder() {
 }
 
 void TierFolder::use(const std::vector<std::string>& keys) {
-  std::random_device device;
-  user_path_ = path_ + "/users/" + std::to_string(device()) + "-" + std::to_string(device());
+  user_path_ = path_ + "/users/" + hex_text(random_number());
   user_.emplace(WriteFile::create(user_path_, user_path_));
   (void)user_->lock();  // before the keys are there, so that nobody takes them for abandoned
   std::string text;

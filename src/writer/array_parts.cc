@@ -1,7 +1,6 @@
 // The part of ArrayFile that shares the rows of an array among processes.
 #include <algorithm>
 #include <cerrno>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "core/checked.h"
 #include "format/descr.h"
 #include "lowtide/error.h"
+#include "os/shared_memory.h"
 #include "writer/array_file.h"
 
 namespace lowtide {
@@ -18,11 +18,6 @@ constexpr std::size_t kMostNamed = 3;  // parts in a message
 
 std::string rows_text(const PartTicket& part) {
   return "rows " + std::to_string(part.first_row) + ":" + std::to_string(part.end_row);
-}
-
-std::uint64_t new_mark() {
-  std::random_device random;
-  return (std::uint64_t{random()} << 32U) | random();
 }
 
 // nullptr: none of them has any of these rows.
@@ -67,7 +62,7 @@ std::string ArrayFile::part(std::uint64_t first, std::uint64_t end) {
     check_open();
     check_part(first, end);
     ticket = {
-        .mark = parts_.empty() ? new_mark() : parts_.front().mark,
+        .mark = parts_.empty() ? random_number() : parts_.front().mark,
         .first_row = first,
         .end_row = end,
         .record_bytes = round_up(header_->size_bytes() + *rows_ * row_bytes_, kPartRecordBytes) +
