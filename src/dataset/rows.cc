@@ -6,38 +6,11 @@
 #include <utility>
 
 #include "core/hash.h"
+#include "dataset/append_read.h"
 #include "lowtide/error.h"
 
 namespace lowtide {
 namespace {
-
-// Long enough for the disk, short enough that several threads can share a batch of consecutive
-// rows.
-constexpr std::uint64_t kJoinBytes = 1024 * 1024;
-constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 30;
-
-void append(std::uint32_t shard, std::uint64_t offset_bytes, std::uint64_t size_bytes,
-            std::byte* into, std::vector<Read>& out) {
-  if (!out.empty()) {
-    Read& last = out.back();
-    if (last.from.shard == shard && last.from.end_bytes() == offset_bytes &&
-        last.into + last.from.size_bytes == into &&
-        last.from.size_bytes + size_bytes <= kJoinBytes) {
-      last.from.size_bytes += static_cast<std::uint32_t>(size_bytes);
-      return;
-    }
-  }
-  while (size_bytes > 0) {
-    const std::uint64_t now = std::min(size_bytes, kMostReadBytes);
-    out.push_back({.from = {.offset_bytes = offset_bytes,
-                            .size_bytes = static_cast<std::uint32_t>(now),
-                            .shard = shard},
-                   .into = into});
-    offset_bytes += now;
-    into += now;
-    size_bytes -= now;
-  }
-}
 
 // Whether the samples are adjacent both in the data and in memory.
 bool in_a_row(std::span<const std::uint64_t> samples, std::span<std::byte* const> targets,
@@ -209,8 +182,8 @@ void Rows::locate(std::size_t /*field*/, std::uint64_t part, std::span<const std
     const std::uint32_t shard = file_of(samples[i]);
     const FileRows& file = files_[shard];
     const std::uint64_t cell = part * file.rows + (samples[i] - file.first_row);
-    append(first_shard_ + shard, file.data_offset_bytes + cell * item, item, targets[i] + inside,
-           out);
+    append_read(first_shard_ + shard, file.data_offset_bytes + cell * item, item,
+                targets[i] + inside, out);
   }
 }
 
@@ -231,7 +204,7 @@ void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* targe
     std::uint64_t offset = offset_of(file, row);
     for (std::uint64_t left = here * row_bytes_; left > 0;) {
       const std::uint64_t now = std::min(left, kJoinBytes);
-      append(first_shard_ + shard, offset, now, target, out);
+      append_read(first_shard_ + shard, offset, now, target, out);
       offset += now;
       target += now;
       left -= now;
@@ -250,8 +223,8 @@ void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
     // and fails the test too.
     if (samples[i] - files_[shard].first_row >= files_[shard].rows) shard = file_of(samples[i]);
     const FileRows& file = files_[shard];
-    append(first_shard_ + shard, offset_of(file, samples[i] - file.first_row) + offset_bytes,
-           size_bytes, targets[i], out);
+    append_read(first_shard_ + shard, offset_of(file, samples[i] - file.first_row) + offset_bytes,
+                size_bytes, targets[i], out);
   }
 }
 
