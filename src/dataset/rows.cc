@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/checked.h"
 #include "core/hash.h"
 #include "dataset/append_read.h"
 #include "lowtide/error.h"
@@ -32,6 +33,16 @@ bool alike_in_both_orders(const std::vector<std::uint64_t>& shape) {
 Rows::Rows(const std::vector<RowsFile>& files) {
   if (files.empty()) throw std::invalid_argument("an array needs at least one file");
   for (const RowsFile& file : files) add(file);
+}
+
+Rows::Rows(const Layout& layout, ChunkTable table, std::shared_ptr<Shards> shards)
+    : dtype_(layout.dtype),
+      shape_(layout.shape),
+      rows_(layout.shape.empty() ? 1 : layout.shape[0]),
+      row_bytes_(layout.data_bytes / rows_),
+      chunks_(std::make_shared<const ChunkGrid>(layout, std::move(table), *shards)),
+      shards_(std::move(shards)) {
+  columns_ = chunks_->parts();
 }
 
 void Rows::add(const RowsFile& file) {
@@ -91,11 +102,12 @@ void Rows::check(const RowsFile& file) {
 }
 
 std::uint64_t Rows::held_bytes() const {
-  return shards_->held_bytes() + files_.capacity() * sizeof(FileRows);
+  return shards_->held_bytes() + files_.capacity() * sizeof(FileRows) +
+         (chunks_ ? chunks_->held_bytes() : 0);
 }
 
 std::uint64_t Rows::reads_per_part() const noexcept {
-  return columns_ > 1
+  return columns_ > 1 && fortran_order_
              ? 1
              : std::max<std::uint64_t>(1, (row_bytes_ + kMostReadBytes - 1) / kMostReadBytes);
 }
@@ -129,15 +141,26 @@ std::uint64_t Rows::layout_hash() const {
 }
 
 std::vector<std::uint64_t> Rows::file_rows() const {
+  if (chunks_) return {rows_};
   std::vector<std::uint64_t> all;
   for (const FileRows& file : files_) all.push_back(file.rows);
   return all;
 }
 
 std::uint64_t Rows::most_reads(std::uint64_t count) const {
+  if (chunks_) {
+    return saturating_add(chunks_->most_runs(count * row_bytes_), count * row_bytes_ / kJoinBytes);
+  }
   if (has_gaps_) return count * (row_bytes_ / kJoinBytes + 1);
   const std::uint64_t crossed = std::min<std::uint64_t>(count, files_.size());
   return crossed + count * row_bytes_ / kJoinBytes + 1;
+}
+
+std::uint64_t Rows::rows_for(std::uint64_t reads) const {
+  if (chunks_ == nullptr) return has_gaps_ ? reads : std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t bytes = 0;
+  if (!checked_mul(reads, chunks_->mean_run_bytes(), &bytes)) bytes = UINT64_MAX;
+  return std::max<std::uint64_t>(1, bytes / row_bytes_);
 }
 
 Rows Rows::from_shard(std::uint32_t first_shard) const {
@@ -147,6 +170,14 @@ Rows Rows::from_shard(std::uint32_t first_shard) const {
 }
 
 Rows Rows::flat() const {
+  if (chunks_) {
+    Rows all = *this;
+    all.row_bytes_ = dtype_.itemsize_bytes;
+    all.rows_ = data_bytes() / all.row_bytes_;
+    all.shape_ = {all.rows_};
+    all.columns_ = 1;
+    return all;
+  }
   Rows all;
   const std::uint64_t elements =
       dtype_.itemsize_bytes == 0 ? 1
@@ -168,6 +199,7 @@ Rows Rows::flat() const {
 
 void Rows::locate(std::size_t /*field*/, std::uint64_t part, std::span<const std::uint64_t> samples,
                   std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  if (chunks_) return locate_chunks(part, samples, targets, out);
   if (columns_ == 1) {
     if (row_bytes_ <= kJoinBytes && in_a_row(samples, targets, row_bytes_)) {
       locate_run(samples.front(), samples.size(), targets.front(), out);
@@ -187,6 +219,17 @@ void Rows::locate(std::size_t /*field*/, std::uint64_t part, std::span<const std
   }
 }
 
+void Rows::locate_chunks(std::uint64_t part, std::span<const std::uint64_t> samples,
+                         std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  if (columns_ == 1 && row_bytes_ <= kJoinBytes && in_a_row(samples, targets, row_bytes_))
+    return locate_run(samples.front(), samples.size(), targets.front(), out);
+  const ChunkGrid::Part run = columns_ == 1 ? ChunkGrid::Part{0, row_bytes_} : chunks_->part(part);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    chunks_->locate(samples[i] * row_bytes_ + run.offset_bytes, run.size_bytes, kMostReadBytes,
+                    first_shard_, targets[i] + run.offset_bytes, out);
+  }
+}
+
 SampleField Rows::field(std::size_t /*number*/) const noexcept {
   return {.unit_bytes = row_bytes_,
           .kind = dtype_.byte_order == '>' ? 'V' : dtype_.kind,
@@ -195,6 +238,10 @@ SampleField Rows::field(std::size_t /*number*/) const noexcept {
 
 void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* target,
                       std::vector<Read>& out) const {
+  if (chunks_) {
+    return chunks_->locate(first * row_bytes_, count * row_bytes_, kJoinBytes, first_shard_, target,
+                           out);
+  }
   while (count > 0) {
     const std::uint32_t shard = file_of(first);
     const FileRows& file = files_[shard];
@@ -217,6 +264,13 @@ void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* targe
 void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
                          std::span<const std::uint64_t> samples,
                          std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  if (chunks_) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      chunks_->locate(samples[i] * row_bytes_ + offset_bytes, size_bytes, kMostReadBytes,
+                      first_shard_, targets[i], out);
+    }
+    return;
+  }
   std::uint32_t shard = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     // Mostly in the same file as the sample before. For a row before that file the difference wraps

@@ -20,7 +20,7 @@ std::uint64_t spread(std::uint64_t number, std::uint64_t last) {
 std::uint64_t Array::Impl::fingerprint() {
   if (const std::uint64_t known = fingerprint_.load(std::memory_order_relaxed)) return known;
   std::uint64_t hash = rows->layout_hash();
-  const Rows elements = rows->flat();  // in file order, which is all the same here
+  const Rows elements = rows->flat();  // in file order; of chunks in C order, as their copy has it
   const std::uint64_t item = elements.sample_bytes();
   if (elements.data_bytes() > 0) {
     const std::uint64_t count =
@@ -41,7 +41,9 @@ std::uint64_t Array::Impl::fingerprint() {
     }
     // Some may cross two files. Rows that do not touch are several reads, but the engine merges
     // them.
-    if (!elements.has_gaps()) reads.resize(std::min<std::size_t>(reads.size(), kReads));
+    if (!elements.has_gaps() && elements.chunks() == nullptr) {
+      reads.resize(std::min<std::size_t>(reads.size(), kReads));
+    }
     holder->store_of_run()->read(reads);
     hash = hash_with(hash, std::span<const std::byte>(sampled));
   }
