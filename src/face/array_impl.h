@@ -9,14 +9,26 @@
 
 #include "dataset/rows.h"
 #include "face/store.h"
+#include "format/registry.h"
 #include "lowtide/array.h"
 
 namespace lowtide {
+
+// What the caller says about a file.
+[[nodiscard]] raw::Description description_of(const OpenOptions& options);
 
 // A folder stands for the arrays in it, anything else for what expand_path makes of it; likewise
 // for addresses, whose objects are listed.
 [[nodiscard]] std::vector<std::string> array_paths(const std::string& path,
                                                    const OpenOptions& options);
+
+// An array in chunks, and where they are.
+struct LocatedArray {
+  Layout layout;
+  ChunkTable table;
+  std::shared_ptr<Shards> shards = std::make_shared<Shards>();  // at least one
+  std::string path;                                             // as ArrayChunks::path
+};
 
 class Array::Impl {
  public:
@@ -25,6 +37,7 @@ class Array::Impl {
                                                   const OpenOptions& options);
   // The same for chunks that somebody else has located.
   [[nodiscard]] static std::shared_ptr<Impl> open(ArrayChunks chunks, const ReadOptions& options);
+  [[nodiscard]] static std::shared_ptr<Impl> open(LocatedArray found, const ReadOptions& options);
   // `shared`: another array holds the table of chunks.
   Impl(std::shared_ptr<const Rows> rows, std::string format, const ReadOptions& options,
        std::string path = "", bool shared = false);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "face/array_impl.h"
+#include "face/chunk_folder.h"
 #include "face/listed_objects.h"
 #include "face/source_file.h"
 #include "format/array_header.h"
@@ -36,13 +37,8 @@ void give_rows(Layout* layout, const Shape& shape, const std::string& path) {
 // `file` is the one at `path`.
 Layout layout_of(const SourceFile& file, const std::string& path, const OpenOptions& options,
                  bool several) {
-  raw::Description given;
-  if (options.dtype) given.dtype = parse_descr(*options.dtype);
-  if (!several) given.shape = options.shape;
-  given.offset_bytes = options.offset_bytes;
-  given.fortran_order = options.fortran_order;
-  given.headerless = options.headerless;
-  given.key = options.key;
+  raw::Description given = description_of(options);
+  if (several) given.shape.reset();
   Layout layout = open_layout(
       path, file.shard().size_bytes,
       [&](std::uint64_t offset, std::span<std::byte> out) { file.read_exact(offset, out); }, given);
@@ -78,8 +74,20 @@ Budget::Entry table_of(const Rows& rows, bool shared) {
 
 }  // namespace
 
+raw::Description description_of(const OpenOptions& options) {
+  raw::Description given;
+  if (options.dtype) given.dtype = parse_descr(*options.dtype);
+  given.shape = options.shape;
+  given.offset_bytes = options.offset_bytes;
+  given.fortran_order = options.fortran_order;
+  given.headerless = options.headerless;
+  given.key = options.key;
+  return given;
+}
+
 std::vector<std::string> array_paths(const std::string& path, const OpenOptions& options) {
   if (is_address(path)) return array_objects(path, {options.sign, options.list});
+  if (is_chunk_folder(path)) return {path};
   if (is_folder(path)) {
     std::vector<std::string> files = array_files_in(path, list_folder(path));
     if (!files.empty()) return files;
@@ -91,6 +99,8 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                                                const OpenOptions& options) {
   if (paths.empty()) throw std::invalid_argument("open: the list of files is empty");
   const bool several = paths.size() > 1;
+  if (!several && !is_address(paths[0]) && is_chunk_folder(paths[0]))
+    return open(locate_folder(paths[0], options), options.read);
   const auto rows = std::make_shared<Rows>();
   std::string format;
   SourceOpener opener(options.sign);

@@ -22,17 +22,19 @@ bool is_contiguous(const Layout& layout, const ChunkTable& table) {
           (chunk[0] >= shape[0] && std::equal(shape.begin() + 1, shape.end(), chunk.begin() + 1)));
 }
 
-std::shared_ptr<const Rows> rows_of(Layout layout, ChunkTable table,
-                                    const std::vector<Shard>& shards) {
-  const bool plain = is_contiguous(layout, table);
-  if (plain || layout.data_bytes == 0) {
-    const std::size_t file = plain && !table.shards.empty() ? table.shards[0] : 0;
-    if (file >= shards.size()) throw std::invalid_argument("chunks: a file number is too large");
-    layout.data_offset_bytes = plain ? table.offsets_bytes[0] : 0;
-    check_fits(layout, shards[file].size_bytes, shards[file].path);
-    return std::make_shared<const Rows>(std::vector<RowsFile>{{std::move(layout), shards[file]}});
+std::shared_ptr<const Rows> rows_of(LocatedArray found) {
+  const bool plain = is_contiguous(found.layout, found.table);
+  if (!plain && found.layout.data_bytes > 0) {
+    return std::make_shared<const Rows>(found.layout, std::move(found.table),
+                                        std::move(found.shards));
   }
-  return std::make_shared<const Rows>(layout, std::move(table), std::make_shared<Shards>(shards));
+  const std::size_t file = plain && !found.table.shards.empty() ? found.table.shards[0] : 0;
+  if (file >= found.shards->size())
+    throw std::invalid_argument("chunks: a file number is too large");
+  const Shard shard = (*found.shards)[file];
+  found.layout.data_offset_bytes = plain ? found.table.offsets_bytes[0] : 0;
+  check_fits(found.layout, shard.size_bytes, shard.path);
+  return std::make_shared<const Rows>(std::vector<RowsFile>{{std::move(found.layout), shard}});
 }
 
 }  // namespace
@@ -44,30 +46,34 @@ ArrayFile ArrayFile::of(const std::string& path) {
 
 std::shared_ptr<Array::Impl> Array::Impl::open(ArrayChunks chunks, const ReadOptions& options) {
   if (chunks.files.empty()) throw std::invalid_argument("chunks: the list of files is empty");
-  std::vector<Shard> shards;
-  shards.reserve(chunks.files.size());
+  LocatedArray found;
   for (ArrayFile& file : chunks.files) {
-    shards.push_back({std::move(file.path), file.size_bytes, file.version});
+    found.shards->add({std::move(file.path), file.size_bytes, file.version});
   }
-  Layout layout;
-  layout.format = chunks.format;
-  layout.dtype = parse_descr(chunks.dtype);
-  layout.shape = chunks.shape;
-  layout = make_layout(std::move(layout), chunks.path.empty() ? shards[0].path : chunks.path);
-  ChunkTable table{.chunk_shape = std::move(chunks.chunk_shape),
-                   .offsets_bytes = std::move(chunks.offsets_bytes),
-                   .shards = std::move(chunks.file_numbers),
-                   .fill = std::move(chunks.fill)};
+  found.layout.format = std::move(chunks.format);
+  found.layout.dtype = parse_descr(chunks.dtype);
+  found.layout.shape = chunks.shape;
+  found.layout = make_layout(std::move(found.layout),
+                             chunks.path.empty() ? found.shards->path(0) : chunks.path);
+  found.table = {.chunk_shape = std::move(chunks.chunk_shape),
+                 .offsets_bytes = std::move(chunks.offsets_bytes),
+                 .shards = std::move(chunks.file_numbers),
+                 .fill = std::move(chunks.fill)};
   // The axes of a sub-array dtype are inside of every chunk.
-  if (table.chunk_shape.size() == chunks.shape.size()) {
-    table.chunk_shape.insert(
-        table.chunk_shape.end(),
-        layout.shape.begin() + static_cast<std::ptrdiff_t>(chunks.shape.size()),
-        layout.shape.end());
+  if (found.table.chunk_shape.size() == chunks.shape.size()) {
+    found.table.chunk_shape.insert(
+        found.table.chunk_shape.end(),
+        found.layout.shape.begin() + static_cast<std::ptrdiff_t>(chunks.shape.size()),
+        found.layout.shape.end());
   }
-  const auto rows = rows_of(std::move(layout), std::move(table), shards);
-  auto impl =
-      std::make_shared<Impl>(rows, std::move(chunks.format), options, std::move(chunks.path));
+  found.path = std::move(chunks.path);
+  return open(std::move(found), options);
+}
+
+std::shared_ptr<Array::Impl> Array::Impl::open(LocatedArray found, const ReadOptions& options) {
+  std::string format = found.layout.format, path = found.path;
+  const auto rows = rows_of(std::move(found));
+  auto impl = std::make_shared<Impl>(rows, std::move(format), options, std::move(path));
   if (rows->shards()->size() == 1) {
     // Throws now, not at the first read, if the file is another one.
     impl->holder->store()->files().adopt(0, std::make_shared<File>(rows->shards()->path(0)));

@@ -16,7 +16,7 @@ from lowtide._data.array import Array
 
 def info(name: bytes) -> dict[str, Any]:
     """Returns the dict of `lowtide.info`, with paths as the core returns them."""
-    found = dict(_core.info([name], False, False, "|u1", None, None, None, "raw"))
+    found = dict(_core.info([name], False, False, "|u1", None, None, None, None))
     arrays = _arrays(os.fsdecode(name))
     one = arrays[0] if len(arrays) == 1 else {}
     found.update(format="hdf5", arrays=arrays)
