@@ -84,6 +84,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         reading: dict[str, Any] = dict(
             memory_bytes=budget, engine=engine, cache=cache, gap_bytes=most
         )
+        core: _core.Array | None = None
         try:
             core = _core.Array.open(
                 names,
@@ -103,6 +104,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         except ValueError:
             if not hdf5.is_hdf5(names[0]):
                 raise
+        if core is None:
             core = hdf5.open_core(names, key, descr, axes, offset, fortran, **reading)
         self._core = core
         self._shape = core.shape
