@@ -63,10 +63,11 @@ std::shared_ptr<StoreHolder> make_holder(const Csr::Impl& csr) {
       shards->add((*array->holder->shards)[i]);
     }
   }
-  std::uint64_t held_bytes = shards->held_bytes();
-  if (check_arrays(csr)) held_bytes += StoredOffsets::table_bytes(csr.indptr->rows->size() - 1);
+  Budget::Entry held{"where rows start", shards->held_bytes()};
+  if (check_arrays(csr)) held.bytes += StoredOffsets::table_bytes(csr.indptr->rows->size() - 1);
   return std::make_shared<StoreHolder>("the sparse matrix", shards, csr.data->holder->options,
-                                       Budget::Entry{"one value", 8}, held_bytes, csr.data->holder);
+                                       Budget::Entry{"one value", 8}, std::move(held),
+                                       csr.data->holder);
 }
 
 std::uint32_t shards_of(const Array::Impl& array) {

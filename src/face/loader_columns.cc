@@ -35,8 +35,8 @@ struct HeldColumns {
     for (const One& one : columns) {
       const std::uint64_t each = one.rows->sample_bytes();
       // Rows that do not touch need a read each.
-      const std::uint64_t most = one.rows->has_gaps() ? kHeldRunRows : kHeldRunBytes;
-      const std::uint64_t together = std::clamp<std::uint64_t>(kHeldRunBytes / each, 1, most);
+      const std::uint64_t together =
+          std::clamp<std::uint64_t>(kHeldRunBytes / each, 1, one.rows->rows_for(kHeldRunRows));
       for (std::uint64_t first = 0; first < one.rows->size(); first += together) {
         reads.clear();
         one.rows->locate_run(first, std::min(together, one.rows->size() - first),
@@ -77,7 +77,8 @@ std::shared_ptr<HeldColumns> hold_columns(std::vector<SourceReader>* sources, St
     for (SourceColumn& column : source.columns) {
       here_bytes += batch_bytes_of(*column.part.data, batch_size);
       all_bytes += column.part.data->data_bytes();
-      if (column.rows && column.rows->parts() == 1 && column.rows->data_bytes() > 0) {
+      if (column.rows && !(column.rows->fortran_order() && column.rows->parts() > 1) &&
+          column.rows->data_bytes() > 0) {
         small.push_back(&column);
       }
     }

@@ -133,9 +133,10 @@ Tokens::Impl::Impl(std::shared_ptr<const TokenStream> of, std::vector<TokenLayou
     : stream(std::move(of)),
       layouts(std::move(with_documents)),
       eot(eot_of),
-      holder(std::make_shared<StoreHolder>("the token stream", stream->shards(), options,
-                                           Budget::Entry{"one token", stream->item_bytes()},
-                                           held_bytes(*stream, layouts, index_shards))),
+      holder(std::make_shared<StoreHolder>(
+          "the token stream", stream->shards(), options,
+          Budget::Entry{"one token", stream->item_bytes()},
+          Budget::Entry{"", held_bytes(*stream, layouts, index_shards)})),
       index_shards_(std::make_shared<const Shards>(index_shards)) {}
 
 }  // namespace lowtide

@@ -43,7 +43,7 @@ void SourceReader::operator()(const RaggedArrays& ragged) {
   for (const Array& array : ragged.values) {
     const auto& impl = Array::Impl::of(array);
     const auto rows = numbered(*impl);
-    if (rows->parts() > 1) {
+    if (rows->fortran_order() && rows->parts() > 1) {
       throw std::invalid_argument("ragged values must be in C order, but " + rows->path(shard_) +
                                   " is in Fortran order");
     }

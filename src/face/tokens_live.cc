@@ -52,7 +52,8 @@ ReadOptions Tokens::Impl::index_options() const {
 Documents::ReadIndexes Tokens::Impl::index_reader() const {
   const auto store =
       std::make_shared<PerProcess<Store>>([shards = index_shards_, options = index_options()] {
-        return std::make_unique<Store>(shards, options, Budget::Entry{"one document", 8}, 0);
+        return std::make_unique<Store>(shards, options, Budget::Entry{"one document", 8},
+                                       Budget::Entry{});
       });
   return [store](std::span<const Read> reads) { store->get().read(reads); };
 }
