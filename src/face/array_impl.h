@@ -9,26 +9,14 @@
 
 #include "dataset/rows.h"
 #include "face/store.h"
-#include "format/registry.h"
 #include "lowtide/array.h"
 
 namespace lowtide {
-
-// What the caller says about a file.
-[[nodiscard]] raw::Description description_of(const OpenOptions& options);
 
 // A folder stands for the arrays in it, anything else for what expand_path makes of it; likewise
 // for addresses, whose objects are listed.
 [[nodiscard]] std::vector<std::string> array_paths(const std::string& path,
                                                    const OpenOptions& options);
-
-// An array in chunks, and where they are.
-struct LocatedArray {
-  Layout layout;
-  ChunkTable table;
-  std::shared_ptr<Shards> shards = std::make_shared<Shards>();  // at least one
-  std::string path;                                             // as ArrayChunks::path
-};
 
 class Array::Impl {
  public:

@@ -4,9 +4,9 @@
 #include <memory>
 #include <stdexcept>
 
+#include "chunk_folder/chunk_folder.h"
 #include "chunk_format/chunked_array.h"
 #include "face/array_impl.h"
-#include "face/chunk_folder.h"
 #include "face/tokens_impl.h"
 #include "format/array_header.h"
 #include "format/descr.h"

@@ -2,8 +2,8 @@
 // files; no chunk is opened for its place.
 #include <utility>
 
+#include "chunk_folder/chunk_folder.h"
 #include "chunk_format/chunked_array.h"
-#include "face/chunk_folder.h"
 #include "format/descr.h"
 #include "inspect/info.h"
 #include "lowtide/error.h"

@@ -1,4 +1,4 @@
-#include "face/chunk_folder.h"
+#include "chunk_folder/chunk_folder.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -17,7 +17,6 @@ namespace lowtide {
 namespace {
 
 constexpr std::size_t kMaxDepth = 32;  // of groups in groups
-constexpr std::uint64_t kMostMemoryBytes = std::uint64_t{1} << 48;
 
 // The file with the metadata of a folder; empty if there is none.
 std::string_view metadata_in(const std::string& folder) {
@@ -194,23 +193,20 @@ std::vector<ArrayMember> folder_members(const std::string& folder) {
   return members;
 }
 
-LocatedArray locate_folder(const std::string& path, const OpenOptions& options) {
+LocatedArray locate_folder(const std::string& path, const raw::Description& given,
+                           std::uint64_t memory_bytes) {
   const std::string whole = whole_path(path);
-  const std::string folder = chosen_folder(whole, options.key);
+  const std::string folder = chosen_folder(whole, given.key);
   Shard metadata;
   const std::optional<ChunkedArray> array = read_metadata(folder, &metadata);
   if (!array) throw FormatError(folder + ": expected an array, found a group");
-  check_agrees(array->layout, description_of(options), folder);
+  check_agrees(array->layout, given, folder);
   LocatedArray found{.layout = array->layout, .table = {}, .path = whole};
   found.shards->add(metadata);  // an array may have no other file
   found.table.chunk_shape = array->chunk_shape;
   found.table.fill = array->fill;
   if (array->layout.data_bytes == 0) return found;
   const std::uint64_t chunks = ChunkGrid::count(array->layout.shape, array->chunk_shape, folder);
-  // Who only looks has no budget, but a table must not grow with what a file merely says.
-  const std::uint64_t given = options.read.memory_bytes;
-  const std::uint64_t memory_bytes =
-      given == 0 || given > kMostMemoryBytes ? default_memory_bytes() : given;
   const std::uint64_t table_bytes = chunks * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
   if (table_bytes > memory_bytes) {
     throw std::invalid_argument(folder + ": the table of " + std::to_string(chunks) +

@@ -2,10 +2,11 @@
 // (zarr).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "face/array_impl.h"
+#include "dataset/chunk_grid.h"
 #include "format/registry.h"
 
 namespace lowtide {
@@ -18,8 +19,10 @@ namespace lowtide {
 // if the folder cannot be read; an array inside that cannot be read has a fault.
 [[nodiscard]] std::vector<ArrayMember> folder_members(const std::string& folder);
 
-// The array in the folder, or the one that options.key names, and the file of each chunk: all of
-// them are looked at. Throws as Array::open.
-[[nodiscard]] LocatedArray locate_folder(const std::string& folder, const OpenOptions& options);
+// The array in the folder, or the one that given.key names, and the file of each chunk: all of them
+// are looked at. What else is given must agree with the metadata. Throws IoError, FormatError, and
+// std::invalid_argument if the table needs more than `memory_bytes`.
+[[nodiscard]] LocatedArray locate_folder(const std::string& folder, const raw::Description& given,
+                                         std::uint64_t memory_bytes);
 
 }  // namespace lowtide
