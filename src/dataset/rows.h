@@ -110,7 +110,7 @@ class Rows final : public Dataset {
     const std::uint64_t packed = file.data_offset_bytes + row * row_bytes_;
     return file.gap_bytes == 0 ? packed : packed + row / file.run_rows * file.gap_bytes;
   }
-  void check(const RowsFile& file);
+  void check_joins(const RowsFile& file);
   void locate_chunks(std::uint64_t part, std::span<const std::uint64_t> samples,
                      std::span<std::byte* const> targets, std::vector<Read>& out) const;
   [[nodiscard]] std::uint32_t file_of(std::uint64_t row) const;
