@@ -1,6 +1,7 @@
 #include "lowtide/array.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -9,14 +10,49 @@
 #include "face/array_impl.h"
 #include "face/row_list.h"
 #include "lowtide/bytes.h"
+#include "span/plan.h"
 
 namespace lowtide {
 namespace {
+
+constexpr std::uint64_t kShortRunBytes = 16 * 1024;  // longer ones are read in place
+constexpr std::uint32_t kRunGapBytes = 512;  // a read costs as much as a copy of more than that
+constexpr std::uint32_t kRunSpanBytes = 512 * 1024;
+constexpr std::uint64_t kRunMemoryBytes = 1024 * 1024;
 
 std::vector<std::byte*> targets_of(std::byte* out, std::size_t count, std::uint64_t stride_bytes) {
   std::vector<std::byte*> targets(count);
   for (std::size_t i = 0; i < count; ++i) targets[i] = out + i * stride_bytes;
   return targets;
+}
+
+// Rows in a grid of chunks are many short runs, which touch if the rows follow each other. One long
+// read and a copy per run cost a fraction of a read per run.
+void read_runs(Store& store, std::span<const Read> reads) {
+  Plan plan;
+  plan.start(reads, {.gap_bytes = kRunGapBytes, .max_span_bytes = kRunSpanBytes});
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(kRunMemoryBytes);
+  std::vector<Span> spans;
+  std::vector<Read> together;
+  std::uint64_t used_bytes = 0, asked_bytes = 0;
+  const auto flush = [&] {
+    store.read(together, asked_bytes);
+    for (std::size_t i = 0; i < spans.size(); ++i) plan.place(spans[i], together[i].into);
+    spans.clear();
+    together.clear();
+    used_bytes = asked_bytes = 0;
+  };
+  for (Span span; plan.next(&span);) {
+    if (used_bytes + span.size_bytes > kRunMemoryBytes) flush();
+    together.push_back({.from = {.offset_bytes = span.offset_bytes,
+                                 .size_bytes = span.size_bytes,
+                                 .shard = span.shard},
+                        .into = memory.get() + used_bytes});
+    spans.push_back(span);
+    used_bytes += span.size_bytes;
+    asked_bytes += plan.placed_bytes(span);
+  }
+  flush();
 }
 
 // Rows in several parts: sorts by row, so that the reads of each part are sorted and can be merged.
@@ -36,7 +72,11 @@ void take_columns(Store& store, const Rows& rows, std::vector<std::uint64_t>& sa
   for (std::uint64_t part = 0; part < rows.parts(); ++part) {
     rows.locate(0, part, sorted, targets, reads);
     if (reads.size() + sorted.size() > Engine::kMaxReads || part + 1 == rows.parts()) {
-      store.read(reads);
+      if (rows.chunks() != nullptr && rows.sample_bytes() / rows.parts() < kShortRunBytes) {
+        read_runs(store, reads);
+      } else {
+        store.read(reads);
+      }
       reads.clear();
     }
   }

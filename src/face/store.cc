@@ -126,10 +126,12 @@ std::shared_ptr<Engine> Store::take_engine() {
   return std::move(engine_);
 }
 
-void Store::read(std::span<const Read> reads) {
+void Store::read(std::span<const Read> reads, std::optional<std::uint64_t> asked_bytes) {
   if (reads.empty()) return;
-  std::uint64_t bytes = 0;
-  for (const Read& read : reads) bytes += read.from.size_bytes;
+  std::uint64_t bytes = asked_bytes.value_or(0);
+  if (!asked_bytes) {
+    for (const Read& read : reads) bytes += read.from.size_bytes;
+  }
   const std::uint64_t before = now_ns();
   const Outcome outcome = engine()->read(reads);
   count_delivered(bytes, now_ns() - before);

@@ -46,8 +46,9 @@ class Store {
   [[nodiscard]] std::shared_ptr<Engine> begin_run(const std::vector<Budget::Entry>& needs);
   void end_run() { runs_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // Reads, waits, and updates the counters. Turns a failure into an exception.
-  void read(std::span<const Read> reads);
+  // Reads, waits, and updates the counters. Turns a failure into an exception. `asked_bytes`: what
+  // of it is delivered, if not all.
+  void read(std::span<const Read> reads, std::optional<std::uint64_t> asked_bytes = std::nullopt);
 
   void count_delivered(std::uint64_t bytes, std::uint64_t wait_ns);
   void watch(std::shared_ptr<const Pool> pool);  // for Stats::held_by_you_bytes

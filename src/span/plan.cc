@@ -110,6 +110,16 @@ void Plan::place(const Span& span, const std::byte* from) const {
   }
 }
 
+std::uint64_t Plan::placed_bytes(const Span& span) const {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = span.first; i < span.last; ++i) {
+    const Extent& from = at(i).from;
+    bytes += std::min(from.end_bytes(), span.end_bytes()) -
+             std::max(from.offset_bytes, span.offset_bytes);
+  }
+  return bytes;
+}
+
 void Plan::place_part(const Span& span, std::uint64_t offset_bytes, std::span<const std::byte> part,
                       std::uint32_t* cursor) const {
   const std::uint64_t part_end = offset_bytes + part.size();

@@ -42,6 +42,9 @@ class Plan {
   // Copies the bytes of the span, which start at `from`, to the targets of its reads.
   void place(const Span& span, const std::byte* from) const;
 
+  // How many bytes that copies.
+  [[nodiscard]] std::uint64_t placed_bytes(const Span& span) const;
+
   // The same for bytes of the span that arrive in parts, each where the one before ended: these
   // begin at `offset_bytes` of the file. `cursor` is 0 for the first part and belongs to this call.
   void place_part(const Span& span, std::uint64_t offset_bytes, std::span<const std::byte> part,

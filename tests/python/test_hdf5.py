@@ -91,6 +91,16 @@ def test_an_array_pickles_by_reference(path):
             assert small.memory == 1 << 20
 
 
+def test_rows_that_follow_each_other_are_few_reads_in_a_grid_too(tmp_path):
+    path = write(tmp_path / "m.h5", (64, 10))
+    with lt.open(path, key="g/m", memory="4MiB", engine="pread") as a:
+        assert "a row is in 4 places" in a.stats()["layout"]
+        np.testing.assert_array_equal(a[...], DATA)
+        now = a.stats()
+    assert now["reads"] <= 2 * 16 * 4  # 16 x 4 chunks, and 1003 x 4 runs
+    assert now["bytes_asked"] == DATA.nbytes
+
+
 def test_chunks_that_were_never_written_are_the_fill_value(tmp_path):
     with h5py.File(tmp_path / "m.h5", "w") as file:
         m = file.create_dataset("m", (100, 10), "i2", chunks=(7, 3), fillvalue=-3)
