@@ -11,13 +11,13 @@ namespace lowtide {
 
 // A file as it was when its chunks were looked up. Take it before that: if the file is changed
 // afterwards, opening it is an error and never gives other bytes.
-struct ArrayFile {
+struct ChunkFile {
   std::string path;
   std::uint64_t size_bytes = 0;
   std::uint64_t version = 0;
 
   // Opens the file and closes it again. Throws IoError.
-  [[nodiscard]] static ArrayFile of(const std::string& path);
+  [[nodiscard]] static ChunkFile of(const std::string& path);
 };
 
 // All chunks have the same shape and hold their elements in C order, uncompressed. Those at the
@@ -31,7 +31,7 @@ struct ArrayChunks {
   std::vector<std::uint64_t> shape = {};  // empty: 0-d
   // As many axes as `shape`, all longer than 0.
   std::vector<std::uint64_t> chunk_shape = {};
-  std::vector<ArrayFile> files = {};  // at least one
+  std::vector<ChunkFile> files = {};  // at least one
   // Where each chunk is. kAbsent: it was never written, and all of it is the fill value.
   std::vector<std::uint64_t> offsets_bytes = {};
   // The file of each chunk, an index of `files`. Empty: all are in the first one.

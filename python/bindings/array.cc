@@ -121,10 +121,10 @@ using FileVersion = std::tuple<nb::bytes, std::uint64_t, std::uint64_t>;
 
 FileVersion file_version(const nb::bytes& path) {
   const std::string name(path.c_str(), path.size());
-  ArrayFile file;
+  ChunkFile file;
   {
     const Unlocked unlocked;
-    file = ArrayFile::of(name);
+    file = ChunkFile::of(name);
   }
   return {nb::bytes(file.path.data(), file.path.size()), file.size_bytes, file.version};
 }

@@ -39,7 +39,7 @@ std::shared_ptr<const Rows> rows_of(LocatedArray found) {
 
 }  // namespace
 
-ArrayFile ArrayFile::of(const std::string& path) {
+ChunkFile ChunkFile::of(const std::string& path) {
   const Shard shard = File(path).shard();
   return {whole_path(shard.path), shard.size_bytes, shard.version};
 }
@@ -47,7 +47,7 @@ ArrayFile ArrayFile::of(const std::string& path) {
 std::shared_ptr<Array::Impl> Array::Impl::open(ArrayChunks chunks, const ReadOptions& options) {
   if (chunks.files.empty()) throw std::invalid_argument("chunks: the list of files is empty");
   LocatedArray found;
-  for (ArrayFile& file : chunks.files) {
+  for (ChunkFile& file : chunks.files) {
     found.shards->add({std::move(file.path), file.size_bytes, file.version});
   }
   found.layout.format = std::move(chunks.format);

@@ -288,6 +288,8 @@ def test_arguments_must_agree_with_the_file(path):
         with pytest.raises(lt.FormatError, match="was given"):
             lt.open(path, key="g/m", **wrong)
     assert lt.open(path, dtype="u1").shape == (os.path.getsize(path),)  # raw bytes
+    with pytest.raises(ValueError, match="cache_dir"):
+        lt.open(path, key="g/m", cache_dir=os.path.dirname(path))
     with pytest.raises(lt.FormatError, match="are not joined"):
         lt.open([path, path], key="g/m")
 

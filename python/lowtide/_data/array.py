@@ -105,6 +105,8 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             if not hdf5.is_hdf5(names[0]):
                 raise
         if core is None:
+            if kept:
+                raise ValueError("cache_dir keeps objects on servers; these files are local")
             core = hdf5.open_core(names, key, descr, axes, offset, fortran, **reading)
         self._core = core
         self._shape = core.shape

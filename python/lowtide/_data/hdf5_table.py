@@ -152,6 +152,10 @@ def _fill(properties: Any, dtype: np.dtype[Any], what: str) -> bytes:
 
 def _chunks(found: Any, what: str, count: int) -> npt.NDArray[np.uint64]:
     """Returns the offset of each chunk in the file."""
+    if not hasattr(found.id, "chunk_iter"):
+        raise _core.FormatError(
+            f"{what}: this h5py cannot list chunks: pip install --upgrade h5py (3.8 or later)"
+        )
     shape, chunk = found.shape, found.chunks
     expected = math.prod(chunk) * found.id.get_type().get_size()
     offsets = np.full(count, ABSENT, np.uint64)
