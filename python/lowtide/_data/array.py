@@ -9,7 +9,7 @@ import numpy as np
 
 from lowtide import _arguments, _core
 from lowtide._closing import Closing
-from lowtide._data import hdf5
+from lowtide._data import arrow, hdf5
 from lowtide._data.array_facts import ArrayFacts
 from lowtide._data.array_methods import ArrayMethods
 from lowtide._data.batches import Batches
@@ -100,10 +100,13 @@ class Array(ArrayMethods, ArrayFacts, Closing):
                 key=key,
                 **reading,
             )
-        except ValueError:
-            if not hdf5.is_hdf5(names[0]):
+        except (ValueError, IsADirectoryError):
+            if hdf5.is_hdf5(names[0]):
+                core = hdf5.open_core(names, key, descr, axes, offset, fortran, **reading)
+            elif (files := arrow.files_of(names)) and (descr, axes, offset) == (None, None, None):
+                core = arrow.open_core(files, key, **reading)
+            else:
                 raise
-            core = hdf5.open_core(names, key, descr, axes, offset, fortran, **reading)
         self._core = core
         self._shape = core.shape
         found = _arguments.stored_dtype(core.descr, core.extension)
