@@ -53,7 +53,7 @@ void Rows::add(const RowsFile& file) {
     fortran_order_ = layout.fortran_order;
     checksum_ = layout.checksum;
   }
-  check(file);
+  check_joins(file);
   const std::uint64_t rows = layout.shape.empty() ? 1 : layout.shape[0];
   shards_->add(file.shard);
   pieces_.push_back({rows_, rows, layout.data_offset_bytes, 1, layout.row_prefix.size(),
@@ -77,7 +77,7 @@ void Rows::add_piece(std::uint64_t offset_bytes, std::uint64_t rows) {
 }
 
 // Throws FormatError unless the file fits those before it, if there are any.
-void Rows::check(const RowsFile& file) {
+void Rows::check_joins(const RowsFile& file) {
   const Layout& layout = file.layout;
   const bool is_first = pieces_.empty();
   const auto differs = [&](const std::string& what, std::size_t other, const std::string& has) {

@@ -117,7 +117,7 @@ class Rows final : public Dataset {
     const std::uint64_t packed = piece.data_offset_bytes + row * row_bytes_;
     return piece.gap_bytes == 0 ? packed : packed + row / piece.run_rows * piece.gap_bytes;
   }
-  void check(const RowsFile& file);
+  void check_joins(const RowsFile& file);
   void locate_chunks(std::uint64_t part, std::span<const std::uint64_t> samples,
                      std::span<std::byte* const> targets, std::vector<Read>& out) const;
   [[nodiscard]] std::size_t piece_of(std::uint64_t row) const;

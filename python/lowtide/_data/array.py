@@ -84,6 +84,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         reading: dict[str, Any] = dict(
             memory_bytes=budget, engine=engine, cache=cache, gap_bytes=most
         )
+        core: _core.Array | None = None
         try:
             core = _core.Array.open(
                 names,
@@ -101,12 +102,14 @@ class Array(ArrayMethods, ArrayFacts, Closing):
                 **reading,
             )
         except (ValueError, IsADirectoryError):
-            if hdf5.is_hdf5(names[0]):
-                core = hdf5.open_core(names, key, descr, axes, offset, fortran, **reading)
-            elif (files := arrow.files_of(names)) and (descr, axes, offset) == (None, None, None):
-                core = arrow.open_core(files, key, **reading)
-            else:
+            is_hdf5 = hdf5.is_hdf5(names[0])
+            files = None if is_hdf5 or descr is not None else arrow.files_of(names)
+            if not is_hdf5 and files is None:
                 raise
+        if core is None and files:
+            core = arrow.open_core(files, key, **reading)
+        elif core is None:
+            core = hdf5.open_core(names, key, descr, axes, offset, fortran, **reading)
         self._core = core
         self._shape = core.shape
         found = _arguments.stored_dtype(core.descr, core.extension)
