@@ -158,6 +158,16 @@ def test_slices_begin_where_they_begin(tmp_path):
     np.testing.assert_array_equal(r[5], TOKENS[STARTS[22] : STARTS[23]])
 
 
+def test_info_and_check(path):
+    found = lt.info(path)
+    assert found["format"] == "arrow"
+    shapes = {array["key"]: array.get("shape") for array in found["arrays"]}
+    assert shapes["x"] == X.shape
+    assert shapes["tokens/values"] == TOKENS.shape
+    assert shapes["text"] is None
+    assert "text" in lt.check(path)["notes"][0]
+
+
 def test_damaged_files(tmp_path):
     whole = write(tmp_path / "t.arrow").read_bytes()
     path = tmp_path / "d.arrow"

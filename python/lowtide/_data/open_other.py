@@ -26,7 +26,7 @@ def open_sparse(
     """Opens a sparse matrix; None if `path` is none.
 
     Args:
-        path: An `.h5ad` file, or a folder of BioNeMo-SCDL.
+        path: An `.h5ad` file, a folder of zarr that AnnData wrote, or one of BioNeMo-SCDL.
         key: Which matrix of a file. None: its "X".
         shape: If given, it must be that of the matrix. A folder of SCDL may need it.
         options: Those of `lowtide.open` that are about reading.
@@ -43,15 +43,17 @@ def open_sparse(
         order = (parts["DATA"], parts["COLPTR"], parts["ROWPTR"])
         arrays = [Array(file, dtype, shape=size, **options) for file, dtype, size in order]
         found = (len(arrays[2]) - 1, scdl.columns(name, axes))
-    elif hdf5.is_hdf5(names[0]):
-        matrix = h5ad.find_csr(name, key)
+    else:
+        matrix = None
+        if hdf5.is_hdf5(names[0]):
+            matrix = h5ad.find_csr(name, key)
+        elif os.path.isdir(names[0]):
+            matrix = h5ad.find_zarr_csr(name, key)
         if matrix is None:
             return None
         group, found = matrix
         keys = (f"{group}/{part}" for part in ("data", "indices", "indptr"))
         arrays = [Array(path, key=one, **options) for one in keys]
-    else:
-        return None
     if axes is not None and tuple(axes) != found:
         raise _core.FormatError(
             f"{name}: shape {tuple(axes)} was given, but the matrix has {found}"
