@@ -121,7 +121,8 @@ constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n"sv;
 constexpr Foreign kHdf5{
     "an HDF5 file", "in Python, lowtide.open reads its data sets in place, if h5py is installed"};
 constexpr Foreign kZip{"a zip archive", "unzip it and open the files in it"};
-constexpr Foreign kArrow{"an Arrow file", "read it with pyarrow and np.save each column as .npy"};
+constexpr Foreign kArrow{
+    "an Arrow file", "in Python, lowtide.open reads its columns in place, if pyarrow is installed"};
 
 // The first match names the file, so more specific kinds come before less specific ones.
 constexpr ForeignKind kForeignKinds[] = {
