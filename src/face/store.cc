@@ -16,6 +16,8 @@
 namespace lowtide {
 namespace {
 
+constexpr std::uint64_t kSmallTableBytes = 4096;  // of one file, which is not worth a claim
+
 ReadOptions with_budget(ReadOptions options) {
   if (options.memory_bytes == 0) options.memory_bytes = default_memory_bytes(SystemRoot{});
   return options;
@@ -36,6 +38,8 @@ Store::Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, B
   if (count > 1) {
     shards_claim_ = budget_.claim(held_bytes + table_bytes(count),
                                   "the table of " + std::to_string(count) + " files");
+  } else if (held_bytes > kSmallTableBytes) {
+    shards_claim_ = budget_.claim(held_bytes, "where the parts of the file are");
   }
   // Checked, then released: rows that are read by index go to the caller's memory.
   (void)budget_.claim_all({std::move(least), engine_buffers(budget_.limit_bytes())});

@@ -15,6 +15,7 @@
 #include "lowtide/error.h"
 #include "os/paths.h"
 #include "os/residency.h"
+#include "token_format/token_list.h"
 #include "token_format/token_names.h"
 
 namespace lowtide {
@@ -154,6 +155,8 @@ Info info_of(const Tokens& tokens) {
     std::optional<std::string> index = index_beside(path);
     if (index && path_exists(*index)) indexes.push_back(*std::move(index));  // else it was named
   }
+  const std::vector<std::string>& lists = Tokens::Impl::of(tokens)->lists;
+  indexes.insert(indexes.end(), lists.begin(), lists.end());
   add_files(&found, indexes);
   return found;
 }
@@ -191,10 +194,14 @@ FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOpti
   if (paths.empty()) throw std::invalid_argument("info: the list of files is empty");
   for (const std::string& path : paths) require_local(path, kExaminesLocal);
   if (const auto asked = kind_asked(options)) return *asked;
-  if (!expand) return kind_of_file(paths, options);
+  if (!expand)
+    return is_token_list(paths.front()) ? FileKind::tokens : kind_of_file(paths, options);
   const std::string& path = paths.front();
   const bool prefix = !path_exists(path) && std::ranges::any_of(paths_of_prefix(path), path_exists);
-  if (prefix) return FileKind::tokens;
+  if (prefix || is_token_list(path)) return FileKind::tokens;
+  if (is_folder(path) && path_exists(path + "/" + std::string(kTokenListName))) {
+    return FileKind::tokens;
+  }
   if (is_folder(path)) return holds_arrays(path, options) ? FileKind::array : FileKind::tokens;
   return kind_of_file(expand_path(path), options);
 }

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/hash.h"
+#include "face/tokens_impl.h"
 #include "http/local_path.h"
 #include "os/paths.h"
 #include "token_format/token_names.h"
@@ -86,6 +87,8 @@ std::vector<std::string> OpenSource::files() const {
     all.push_back(std::move(path));
     if (index && stamp_of(*index)) all.push_back(*index);
   }
+  const std::vector<std::string>& lists = Tokens::Impl::of(*tokens)->lists;
+  all.insert(all.end(), lists.begin(), lists.end());
   return all;
 }
 

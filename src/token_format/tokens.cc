@@ -14,8 +14,9 @@
 
 // Every token format, one line per format. The first one that matches opens the file, so headers
 // come before names, and nanogpt, which accepts every file, comes last.
-#define LOWTIDE_TOKEN_FORMATS(format) \
-  format(megatron) format(llmc) format(npy_tokens) format(datatrove) format(olmo) format(nanogpt)
+#define LOWTIDE_TOKEN_FORMATS(format)                                                            \
+  format(megatron) format(llmc) format(npy_tokens) format(mds) format(litdata) format(datatrove) \
+      format(olmo) format(nanogpt)
 
 namespace lowtide {
 
@@ -159,7 +160,7 @@ TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
   // Not by the format itself, so that no layout can differ from the entry in the list.
   layout.format = format.word;
   layout.eot_begins = format.eot_begins;
-  layout.tokens = sum_of(layout.extents, file.path);
+  layout.tokens = layout.records ? layout.records->tokens() : sum_of(layout.extents, file.path);
   return layout;
 }
 
