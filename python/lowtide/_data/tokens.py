@@ -43,17 +43,18 @@ def tokens(
     cache_dir: Path | None = None,
     cache_bytes: int | str | None = None,
 ) -> Tokens:
-    """Opens token files as one stream; reads only the headers, and a Megatron index once.
+    """Opens token files as one stream; reads only the headers, and every index once.
 
     Args:
-        path: A file, a list of files, a folder (all files of one known format in it), a glob, or
-            the common prefix of a Megatron pair. A path that exists is never treated as a pattern.
+        path: A file, a list of files, a folder (the files that its index.json lists, as MDS and
+            LitData write it, or else all files of one known format in it), a glob, or the common
+            prefix of a Megatron pair. A path that exists is never treated as a pattern.
             Instead of a path, the address of an object on a server: `http://`, `https://` or
             `s3://bucket/key`.
         dtype: Type of tokens without a header. Default: uint16. If the files have headers, it must
-            match them.
-        format: "nanogpt", "llmc", "megatron", "olmo", "datatrove" or "npy". Default: detected from
-            the bytes and the name.
+            match them. Required for MDS with the encoding "bytes".
+        format: "nanogpt", "llmc", "megatron", "olmo", "datatrove", "mds", "litdata" or "npy".
+            Default: detected from the bytes and the name.
         eot: Token between documents, for formats that do not store document boundaries. It ends a
             document; in llm.c files it begins one.
         memory: Most memory that Lowtide may hold, in bytes or as text such as "64KiB", "256MiB" or
@@ -182,7 +183,7 @@ class Tokens(NoOperators, NoTruth, Closing):
 
     @property
     def format(self) -> str:
-        """Format of the files: "nanogpt", "llmc", "megatron", "olmo", "datatrove" or "npy"."""
+        """Format of the files, a word that the `format` of `lowtide.tokens` takes."""
         return self._core.format
 
     @property
