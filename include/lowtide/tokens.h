@@ -74,7 +74,8 @@ class Tokens {
   // Opens a file or a folder: the files that its index.json lists (MDS, LitData), or else all files
   // of one known format in it. A path that does not exist is a glob pattern or the prefix of a
   // Megatron pair. Reads only headers, and every index once. Holds 8 bytes per sample of MDS if
-  // their lengths differ. Throws IoError, FormatError, and std::invalid_argument for a wrong option.
+  // their lengths differ. Throws IoError, FormatError, and std::invalid_argument for a wrong
+  // option.
   [[nodiscard]] static Tokens open(const std::string& path, const TokensOptions& options = {});
   // Opens several files as one stream, in this order. Their format and dtype must be equal. Empty
   // files among others are skipped. Throws as above.
