@@ -178,8 +178,9 @@ RULES: list[tuple[str, Probe, str]] = [
 RULES += [
     (rf"could not import '{name}|^{name} is not installed", module(name), f"no {name}")
     for name in (
-        *("dask", "distributed", "joblib", "memory_profiler", "ml_dtypes", "mprof", "obstore"),
-        *("pyarrow", "rattler_build", "ray", "safetensors", "sklearn", "torch", "torchdata"),
+        *("dask", "distributed", "h5py", "joblib", "memory_profiler", "ml_dtypes", "mprof"),
+        *("obstore", "pyarrow", "rattler_build", "ray", "safetensors", "sklearn", "torch"),
+        "torchdata",
     )
 ]
 

@@ -22,6 +22,7 @@
 
 #include "lowtide/address.h"
 #include "lowtide/batch.h"
+#include "lowtide/chunks.h"
 #include "lowtide/dtype.h"
 #include "lowtide/error.h"
 #include "lowtide/options.h"
@@ -146,6 +147,10 @@ class Array {
   [[nodiscard]] static Array open(std::span<const std::string> paths,
                                   const OpenOptions& options = {});
 
+  // Opens an array in chunks whose places are known. Throws as above. The table of chunks counts
+  // towards the budget: 8 bytes per chunk, 12 if there are several files.
+  [[nodiscard]] static Array open_chunks(ArrayChunks chunks, const ReadOptions& options = {});
+
   [[nodiscard]] const DType& dtype() const;
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const;
   // "npy", "safetensors", "raw": a word of the table in docs/formats.md.
@@ -154,7 +159,8 @@ class Array {
   // shape()[0], or 1 for a 0-d array.
   [[nodiscard]] std::uint64_t rows() const;
   [[nodiscard]] std::uint64_t row_bytes() const;
-  // The files after expansion of patterns, without empty ones.
+  // The files after expansion of patterns, without empty ones. An array whose chunks are files has
+  // one path, that of their folder.
   [[nodiscard]] std::vector<std::string> paths() const;
   // How many rows each of paths() has.
   [[nodiscard]] std::vector<std::uint64_t> file_rows() const;
@@ -171,7 +177,7 @@ class Array {
   void take(RowList rows, std::span<std::byte> out) const;
 
   // Reads bytes [offset_bytes, offset_bytes + size_bytes) of each of these rows, as a[:, 10:20]
-  // needs of long rows. C order only, otherwise std::invalid_argument. Throws as read().
+  // needs of long rows. In Fortran order: std::invalid_argument. Throws as read().
   void take_part(RowList rows, std::uint64_t offset_bytes, std::uint64_t size_bytes,
                  std::span<std::byte> out) const;
 
@@ -181,8 +187,9 @@ class Array {
   // IoError (rewritten).
   [[nodiscard]] Batches batches(const BatchOptions& options) const;
 
-  // All elements on one axis, in file order, as a separate Array with a budget of `memory_bytes`
-  // (0: the default). A slice along the columns of a Fortran-order array needs this.
+  // All elements on one axis, in file order (in C order, if they are in chunks), as a separate
+  // Array with a budget of `memory_bytes` (0: the default). A slice along the columns of a
+  // Fortran-order array needs this.
   [[nodiscard]] Array flat(std::uint64_t memory_bytes) const;
 
   // A hash of the layout, the rows of each file and samples of the contents, read with at most 64

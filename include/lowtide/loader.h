@@ -27,6 +27,7 @@
 
 #include "lowtide/array.h"
 #include "lowtide/batch.h"
+#include "lowtide/csr.h"
 #include "lowtide/options.h"
 #include "lowtide/state.h"
 #include "lowtide/stats.h"
@@ -55,9 +56,18 @@ struct TokenDocuments {
   Tokens tokens;
 };
 
-// What row i of a sample comes from: each column has its own.
-using LoaderColumn = std::variant<Array, RaggedArrays, TokenDocuments>;
+// What row i of a sample comes from: each column has its own. A sparse matrix alone is delivered as
+// it is stored: its values, then their indices, and Batch::offsets(). See LoaderOptions::dense.
+using LoaderColumn = std::variant<Array, RaggedArrays, TokenDocuments, Csr>;
 using LoaderColumns = std::vector<LoaderColumn>;
+
+// How the rows of sparse matrices are delivered as dense ones: zeros, and the values that are
+// stored. Several values in the same column are added.
+struct DenseOptions {
+  std::string dtype = "float32";  // or "float16", "float64"
+  // Only these columns, in this order, of the only sparse matrix; duplicates are allowed.
+  std::optional<std::vector<std::uint64_t>> columns = std::nullopt;
+};
 
 // What a Loader delivers.
 struct LoaderOptions {
@@ -83,6 +93,8 @@ struct LoaderOptions {
   // The most batches to read ahead. Default: as many as pay off.
   std::optional<std::uint64_t> prefetch = std::nullopt;
   std::string dtype = "int64";  // of x and y; for windows only
+  // For sparse matrices, and required if other columns come beside one.
+  std::optional<DenseOptions> dense = std::nullopt;
   // A separate budget for this loader, in bytes. 0: the loader shares the budget of its tokens or
   // of its first column; a mixture gets a separate one, as large as the largest of its sources.
   std::uint64_t memory_bytes = 0;

@@ -1,10 +1,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -107,6 +109,49 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
   return expand ? Array::open(names.at(0), options) : Array::open(names, options);
 }
 
+template <typename Number>
+using Numbers = nb::ndarray<const Number, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <typename Number>
+std::vector<Number> copied(const Numbers<Number>& numbers) {
+  return {numbers.data(), numbers.data() + numbers.shape(0)};
+}
+
+using FileVersion = std::tuple<nb::bytes, std::uint64_t, std::uint64_t>;
+
+FileVersion file_version(const nb::bytes& path) {
+  const std::string name(path.c_str(), path.size());
+  ArrayFile file;
+  {
+    const Unlocked unlocked;
+    file = ArrayFile::of(name);
+  }
+  return {nb::bytes(file.path.data(), file.path.size()), file.size_bytes, file.version};
+}
+
+OwnedArray open_chunks(const std::vector<FileVersion>& files, std::string format, std::string dtype,
+                       std::vector<std::uint64_t> shape, std::vector<std::uint64_t> chunk_shape,
+                       const Numbers<std::uint64_t>& offsets_bytes, const nb::bytes& fill,
+                       std::uint64_t memory_bytes, const std::string& engine,
+                       const std::string& cache, std::optional<std::uint64_t> gap_bytes) {
+  const auto* const value = reinterpret_cast<const std::byte*>(fill.c_str());
+  ArrayChunks chunks{.format = std::move(format),
+                     .dtype = std::move(dtype),
+                     .shape = std::move(shape),
+                     .chunk_shape = std::move(chunk_shape),
+                     .offsets_bytes = copied(offsets_bytes),
+                     .fill = {value, value + fill.size()}};
+  for (const auto& [path, size_bytes, version] : files) {
+    chunks.files.push_back({std::string(path.c_str(), path.size()), size_bytes, version});
+  }
+  const ReadOptions options{.memory_bytes = memory_bytes,
+                            .engine = parse_engine(engine),
+                            .cache = parse_cache(cache),
+                            .gap_bytes = gap_bytes};
+  const Unlocked unlocked;
+  return Array::open_chunks(std::move(chunks), options);
+}
+
 void read(const OwnedArray& array, std::uint64_t first, nb::handle out) {
   const OutBytes into(out);
   const Unlocked unlocked;
@@ -162,6 +207,7 @@ nb::dict stats(const OwnedArray& array) {
 }  // namespace
 
 void bind_array(nb::module_& module) {
+  module.def("file_version", &file_version, "path"_a);
   nb::class_<OwnedArray>(module, "Array")
       .def_static("open", &open, "paths"_a, nb::kw_only(), "expand"_a = false,
                   "dtype"_a = nb::none(), "shape"_a = nb::none(), "offset_bytes"_a = nb::none(),
@@ -170,6 +216,15 @@ void bind_array(nb::module_& module) {
                   "requests"_a = ReadOptions{}.requests, "store"_a = nb::none(),
                   "lister"_a = nb::none(), "cache_dir"_a = nb::bytes("", 0), "cache_bytes"_a = 0,
                   "key"_a = nb::none())
+      .def_static(
+          "open_chunks", &open_chunks, "files"_a, nb::kw_only(), "format"_a, "dtype"_a, "shape"_a,
+          "chunk_shape"_a, "offsets_bytes"_a, "fill"_a, "memory_bytes"_a = 0, "engine"_a = "auto",
+          "cache"_a = "auto", "gap_bytes"_a = nb::none(),
+          nb::sig("def open_chunks(files: Sequence[tuple[bytes, int, int]], *, format: str, "
+                  "dtype: str, shape: Sequence[int], chunk_shape: Sequence[int], "
+                  "offsets_bytes: NDArray[typing.Any], fill: bytes, memory_bytes: int = 0, "
+                  "engine: str = 'auto', cache: str = 'auto', "
+                  "gap_bytes: int | None = None) -> Array"))
       .def_prop_ro("descr", [](const OwnedArray& array) { return array.dtype().descr(); })
       .def_prop_ro(
           "shape", [](const OwnedArray& array) { return nb::tuple(nb::cast(array.shape())); },

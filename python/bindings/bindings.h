@@ -12,6 +12,7 @@
 
 #include "gil.h"
 #include "lowtide/array.h"
+#include "lowtide/csr.h"
 #include "lowtide/tokens.h"
 
 namespace lowtide::python {
@@ -20,6 +21,7 @@ namespace nb = nanobind;
 
 using OwnedArray = Owned<Array>;
 using OwnedTokens = Owned<Tokens>;
+using OwnedCsr = Owned<Csr>;
 
 // The bytes of an array to fill: C-contiguous, writable and of any dtype. Borrowed from the caller
 // for one call; made and destroyed with the GIL held. Unlike an nb::ndarray, it costs little beside
@@ -62,6 +64,7 @@ using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 
 void bind_errors(nb::module_& module);
 void bind_array(nb::module_& module);
+void bind_csr(nb::module_& module);
 void bind_batch(nb::module_& module);
 void bind_batches(nb::module_& module);
 void bind_token_writer(nb::module_& module);

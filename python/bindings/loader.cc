@@ -113,6 +113,7 @@ PyLoader* open_windows(const std::vector<std::pair<OwnedTokens, double>>& source
 LoaderColumn column_of(nb::handle told) {
   if (nb::isinstance<OwnedArray>(told)) return Array(nb::cast<const OwnedArray&>(told));
   if (nb::isinstance<OwnedTokens>(told)) return TokenDocuments{nb::cast<const OwnedTokens&>(told)};
+  if (nb::isinstance<OwnedCsr>(told)) return Csr(nb::cast<const OwnedCsr&>(told));
   RaggedArrays ragged;
   for (const nb::handle value : nb::handle(told[0])) {
     ragged.values.emplace_back(nb::cast<const OwnedArray&>(value));
@@ -124,7 +125,7 @@ LoaderColumn column_of(nb::handle told) {
   return ragged;
 }
 
-// A column is an Array, Tokens (its documents), or (list of Arrays, offsets). `lent` has for each
+// A column is an Array, Tokens (its documents), a Csr, or (list of Arrays, offsets). `lent` has for each
 // array of a batch the name of its type, or "", and the shape of a row.
 PyLoader* open_columns(const std::vector<std::pair<nb::list, double>>& sources, bool mixture,
                        const LoaderOptions& told, const nb::object& rows, const nb::object& weights,
@@ -172,6 +173,13 @@ void bind_options(nb::module_& module) {
       .def_rw("dtype", &LoaderOptions::dtype)
       .def_rw("memory_bytes", &LoaderOptions::memory_bytes)
       .def_rw("separate_documents", &LoaderOptions::separate_documents)
+      .def(
+          "deliver_dense",
+          [](LoaderOptions& self, const std::string& dtype,
+             std::optional<std::vector<std::uint64_t>> columns) {
+            self.dense = DenseOptions{dtype, std::move(columns)};
+          },
+          "dtype"_a, "columns"_a.none())
       .def_rw("claim_rows", &LoaderOptions::claim_rows)
       .def_rw("pin_memory", &LoaderOptions::pin_memory)
       .def_rw("fenced", &LoaderOptions::fenced);

@@ -104,6 +104,7 @@ NB_MODULE(_core, module) {
   lowtide::python::bind_batch(module);
   lowtide::python::bind_batches(module);
   lowtide::python::bind_array(module);
+  lowtide::python::bind_csr(module);
   lowtide::python::bind_tokens(module);
   lowtide::python::bind_token_writer(module);
   lowtide::python::bind_loader(module);

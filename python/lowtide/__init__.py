@@ -29,6 +29,7 @@ from lowtide import _core
 from lowtide._core import FormatError
 from lowtide._data.array import Array
 from lowtide._data.batches import Batches
+from lowtide._data.csr import Csr, csr
 from lowtide._data.documents import Documents
 from lowtide._data.open import open
 from lowtide._data.ragged import Ragged, ragged
@@ -52,6 +53,7 @@ __all__ = [
     "Array",
     "Batch",
     "Batches",
+    "Csr",
     "Documents",
     "FormatError",
     "Loader",
@@ -67,6 +69,7 @@ __all__ = [
     "check",
     "convert",
     "create",
+    "csr",
     "doctor",
     "info",
     "memmap",

@@ -60,8 +60,9 @@ def info(
         - `cached`: bytes in the page cache, None if the kernel does not report them.
         - `files`: a list of dicts with `path`, `bytes` and `cached`.
         - Arrays: `shape` and `order`; these and `dtype` are None in a file of several arrays.
-        - safetensors and npz: `arrays`, a list of dicts with `key`, `dtype`, `shape`, `order` and
-            `bytes`, or with `key` and `error` for an array that Lowtide cannot read.
+        - HDF5, safetensors and npz: `arrays`, a list of dicts with `key`, `dtype`, `shape`,
+            `order` and `bytes`, or with `key` and `error` for an array that Lowtide cannot read.
+            HDF5 needs h5py.
         - Tokens: `tokens` and `documents`, their numbers. None if the format lacks documents.
 
     Raises:
@@ -70,7 +71,15 @@ def info(
         ValueError: An argument is invalid.
         TypeError: An argument has the wrong type.
     """
-    return _readable(_core.info(*_asked(path, tokens, dtype, shape, offset, order, format)))
+    asked = _asked(path, tokens, dtype, shape, offset, order, format)
+    try:
+        return _readable(_core.info(*asked))
+    except ValueError:
+        if not _is_hdf5(asked):
+            raise
+    from lowtide._data import hdf5_inspect
+
+    return _readable(hdf5_inspect.info(asked[0][0]))
 
 
 def check(
@@ -124,7 +133,14 @@ def check(
         eot = _arguments.integer(eot, "eot", 0, 2**64 - 1)
     count = _arguments.flag(nan, "nan")
     budget = _arguments.memory_bytes(memory)
-    return _readable(_core.check(*asked, vocab, eot, count, budget))
+    try:
+        return _readable(_core.check(*asked, vocab, eot, count, budget))
+    except ValueError:
+        if vocab is not None or eot is not None or not _is_hdf5(asked):
+            raise
+    from lowtide._data import hdf5_inspect
+
+    return _readable(hdf5_inspect.check(asked[0][0], count, budget))
 
 
 def doctor(path: Path | None = None, memory: int | str | None = None) -> dict[str, Any]:
@@ -193,6 +209,15 @@ def _asked(
     word = None if format is None else _arguments.word(format, "format")
     fortran = _arguments.is_fortran(order)
     return names, expand, kind, descr, _arguments.axes(shape), start, fortran, word
+
+
+def _is_hdf5(asked: Asked) -> bool:
+    """Returns whether the caller asks about one HDF5 file, which the core does not read."""
+    from lowtide._data import hdf5
+
+    names, _, tokens, *given = asked
+    plain = not tokens and given in ([None] * 5, [None] * 4 + ["hdf5"])
+    return plain and len(names) == 1 and hdf5.is_hdf5(names[0])
 
 
 def _readable(found: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from lowtide._loader.batch import Batch
 from lowtide._torch.ahead import Ahead
 from lowtide._torch.dataset import Dataset
 from lowtide._torch.device import current, narrow_type, open_copier, pinned, pinning
-from lowtide._torch.tensors import INTEGERS, as_array, from_dlpack, tensor_word, windows
+from lowtide._torch.tensors import as_array, from_dlpack, numpy_type, tensor_word, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +78,8 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
         weights: npt.ArrayLike | torch.Tensor | None = None,
         pin_memory: bool = False,
         device: torch.device | str | int | None = None,
+        dense: bool = False,
+        columns: npt.ArrayLike | torch.Tensor | None = None,
     ) -> None:
         """Claims its memory; reading ahead starts with the first batch.
 
@@ -94,8 +96,8 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
             epochs: Number of epochs. None: no limit.
             drop_last: As for `lowtide.Loader`.
             prefetch: Most batches to read ahead. None: as many as pay off within the budget.
-            dtype: Integer type of `x` and `y`: a torch or NumPy type, or its name. For windows
-                only; torch.int64 by default.
+            dtype: Integer type of `x` and `y`, torch.int64 by default; or the type of dense rows,
+                torch.float32 by default. A torch or NumPy type, or its name.
             memory: As for `lowtide.Loader`.
             documents: "cross" or "separate", as for `lowtide.Loader`.
             rows: As for `lowtide.Loader`; a tensor is taken too.
@@ -111,6 +113,8 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
                 stream of its own. `x` and `y` are sent in the type in which tokens are stored, and
                 widened there. `index` stays on the CPU. None or "cpu": batches are on the CPU.
                 Tested with a simulated device, not run on a GPU.
+            dense: As for `lowtide.Loader`.
+            columns: As for `lowtide.Loader`; a tensor is taken too.
 
         Raises:
             ValueError: An argument or environment variable is invalid, there are fewer samples than
@@ -129,8 +133,8 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
         with current(copier):
             super().__init__(
                 source, batch_size, block_size, order, seed, rank, world_size, epochs, drop_last,
-                prefetch, INTEGERS.get(dtype, dtype), memory, documents, as_array(rows),
-                as_array(weights),
+                prefetch, numpy_type(dtype), memory, documents, as_array(rows), as_array(weights),
+                dense, as_array(columns),
             )  # fmt: skip
         self._options["pin_memory"] = bool(self._pinning) and bool(pin_memory)
         self._options["device"] = None if copier is None else str(copier.device)

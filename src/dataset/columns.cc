@@ -4,8 +4,19 @@
 #include <cstring>
 #include <utility>
 
+#include "core/token_type.h"
+#include "dataset/sparse.h"
+
 namespace lowtide {
 namespace {
+
+// Requires that the elements are integers.
+TokenType integer_type(const SampleField& field) {
+  DType dtype;
+  dtype.kind = field.kind;
+  dtype.itemsize_bytes = field.item_bytes;
+  return token_type(dtype).value();
+}
 
 void copy_held(const std::byte* held, std::uint64_t sample_bytes,
                std::span<const std::uint64_t> samples, std::span<std::byte* const> targets) {
@@ -93,6 +104,28 @@ void Columns::lengths(std::uint32_t table, std::span<const std::uint64_t> sample
       samples, [&](const Source& source, std::size_t at, std::span<const std::uint64_t> inside) {
         source[columns_of_tables_[table]].data->lengths(0, inside, out.subspan(at, inside.size()));
       });
+}
+
+// The columns of all sources have the same limit.
+void Columns::check(const ReadSamples& read) const {
+  for (std::size_t column = 0; column < fields_.size(); ++column) {
+    const std::uint64_t below = sources_.front()[column].below;
+    if (below == 0) continue;
+    const SampleField& field = fields_[column];
+    const TokenType type = integer_type(field);
+    const std::byte* const all = read.bytes + read.columns[column].offset_bytes;
+    const std::size_t count = read.columns[column].size_bytes / field.item_bytes;
+    const std::size_t wrong = first_not_below(type, all, count, below);
+    if (wrong == count) continue;
+    const std::size_t rows = read.samples.size();
+    const auto starts = read.offsets.subspan(*field.table * (rows + 1), rows + 1);
+    const auto row = std::ranges::upper_bound(starts, wrong) - starts.begin() - 1;
+    const std::uint64_t sample = read.samples[static_cast<std::size_t>(row)];
+    const std::size_t source = source_of(first_, sample);
+    const Part& part = sources_[source][column];
+    throw_wrong_index(part.data->path(part.first_shard), sample - first_[source], type, all, wrong,
+                      below);
+  }
 }
 
 }  // namespace lowtide

@@ -27,6 +27,8 @@ class Columns final : public Dataset {
     std::optional<std::uint32_t> table = std::nullopt;
     // All samples one after the other, if they are held in memory.
     const std::byte* held = nullptr;
+    // If its elements are integers that must be below a number: that number. check() looks.
+    std::uint64_t below = 0;
   };
   using Source = std::vector<Part>;
 
@@ -52,6 +54,7 @@ class Columns final : public Dataset {
   }
   void lengths(std::uint32_t table, std::span<const std::uint64_t> samples,
                std::span<std::uint64_t> out) const override;
+  void check(const ReadSamples& read) const override;
   [[nodiscard]] std::size_t sources() const noexcept override { return sources_.size(); }
   void number(std::span<std::uint64_t> samples,
               std::vector<std::uint64_t>* sources) const override {

@@ -1,33 +1,15 @@
 #include "dataset/dataset.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/checked.h"
 
 namespace lowtide {
 namespace {
 
-constexpr std::size_t kPrefetchAhead = 4;
-constexpr std::uint64_t kPrefetchBytes = 1024;
-constexpr std::uint64_t kCacheLineBytes = 64;
 constexpr std::uint64_t kColumnAlignBytes = 64;  // for any element, and for vector instructions
 
 }  // namespace
-
-void Dataset::deliver(std::span<const std::uint64_t> /*samples*/,
-                      std::span<const std::byte* const> staged, std::byte* out) const {
-  const std::uint64_t size_bytes = sample_bytes();
-  const std::uint64_t prefetch = std::min(size_bytes, kPrefetchBytes);
-  for (std::size_t i = 0; i < staged.size(); ++i) {
-    if (i + kPrefetchAhead < staged.size()) {
-      const std::byte* coming = staged[i + kPrefetchAhead];
-      for (std::uint64_t at = 0; at < prefetch; at += kCacheLineBytes)
-        __builtin_prefetch(coming + at);
-    }
-    std::memcpy(out + i * size_bytes, staged[i], size_bytes);
-  }
-}
 
 void Dataset::lengths(std::uint32_t /*table*/, std::span<const std::uint64_t> /*samples*/,
                       std::span<std::uint64_t> out) const {
@@ -42,8 +24,13 @@ std::uint64_t Dataset::batch_bytes(std::uint64_t samples) const {
   return end;
 }
 
-void Dataset::describe(std::uint64_t samples, std::span<const std::uint64_t> offsets,
-                       std::span<const std::byte> /*batch*/, std::vector<Column>* columns) const {
+void Dataset::describe(std::uint64_t samples, std::span<const std::byte> /*batch*/,
+                       std::vector<Column>* columns) const {
+  read_columns(samples, {}, columns);
+}
+
+void Dataset::read_columns(std::uint64_t samples, std::span<const std::uint64_t> offsets,
+                           std::vector<Column>* columns) const {
   columns->clear();
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < fields(); ++i) {

@@ -29,6 +29,16 @@ struct SampleField {
   std::optional<std::uint32_t> table = std::nullopt;
 };
 
+// The samples of a batch as they were read.
+struct ReadSamples {
+  std::span<const std::uint64_t> samples;
+  // Samples of equal size are one after the other. Those of a ragged data set are there field by
+  // field, as read_columns() says.
+  const std::byte* bytes = nullptr;
+  std::span<const Column> columns = {};
+  std::span<const std::uint64_t> offsets = {};  // samples + 1 for each table of lengths
+};
+
 // Samples have the same size, unless the data set is ragged. A higher sample is never before a
 // lower one in the list of shards, so sorting samples sorts their reads. A sample has one field, or
 // one per column if rows of several arrays come together. A field is made of parts: a row in
@@ -61,28 +71,31 @@ class Dataset {
   virtual void locate(std::size_t field, std::uint64_t part, std::span<const std::uint64_t> samples,
                       std::span<std::byte* const> targets, std::vector<Read>& out) const = 0;
 
-  // How many tables of lengths there are; 0: all samples have the same size. Samples that differ in
-  // size are delivered as they were read, and a batch says where each begins, in units.
+  // How many tables of lengths there are; 0: all samples have the same size. If samples that differ
+  // in size are delivered as they were read, a batch says where each begins, in units.
   [[nodiscard]] virtual std::uint32_t tables() const noexcept { return 0; }
   [[nodiscard]] bool ragged() const noexcept { return tables() > 0; }
   // Writes how many units each sample has. May throw if lengths must be looked up.
   virtual void lengths(std::uint32_t table, std::span<const std::uint64_t> samples,
                        std::span<std::uint64_t> out) const;
+  // Where the fields of this many samples are read to. `offsets` has samples + 1 entries for each
+  // table of lengths.
+  void read_columns(std::uint64_t samples, std::span<const std::uint64_t> offsets,
+                    std::vector<Column>* columns) const;
 
   // Whether samples are delivered as they were read. Otherwise deliver() makes the batch.
   [[nodiscard]] virtual bool as_read() const noexcept { return true; }
   // The size of a delivered batch of this many samples of equal size, below 2^62. Requires samples
   // * sample_bytes to be below 2^62 too.
   [[nodiscard]] virtual std::uint64_t batch_bytes(std::uint64_t samples) const;
-  // Makes the batch in `out` from the samples at staged[i]. May throw, for example
-  // std::invalid_argument for a token that does not fit. Any thread.
-  virtual void deliver(std::span<const std::uint64_t> samples,
-                       std::span<const std::byte* const> staged, std::byte* out) const;
-  // Describes the columns of a batch of this many samples. `offsets` has samples + 1 entries for
-  // each table of lengths. `batch` matters only if deliver() made it. If samples are delivered as
-  // they were read, a column is where the samples of its field are to be read to.
-  virtual void describe(std::uint64_t samples, std::span<const std::uint64_t> offsets,
-                        std::span<const std::byte> batch, std::vector<Column>* columns) const;
+  // Makes the batch in `out`. May throw, for example std::invalid_argument for a token that does
+  // not fit, FormatError for bytes that cannot be. Any thread.
+  virtual void deliver(const ReadSamples& /*read*/, std::byte* /*out*/) const {}
+  // Describes the columns of a batch of this many samples that deliver() made.
+  virtual void describe(std::uint64_t samples, std::span<const std::byte> batch,
+                        std::vector<Column>* columns) const;
+  // Checks the bytes of a batch that is delivered as it was read. Throws FormatError.
+  virtual void check(const ReadSamples& /*read*/) const {}
 
   // How many sources are mixed. Their samples follow each other.
   [[nodiscard]] virtual std::size_t sources() const noexcept { return 1; }

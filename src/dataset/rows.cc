@@ -5,39 +5,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/checked.h"
 #include "core/hash.h"
+#include "dataset/append_read.h"
 #include "lowtide/error.h"
 
 namespace lowtide {
 namespace {
-
-// Long enough for the disk, short enough that several threads can share a batch of consecutive
-// rows.
-constexpr std::uint64_t kJoinBytes = 1024 * 1024;
-constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 30;
-
-void append(std::uint32_t shard, std::uint64_t offset_bytes, std::uint64_t size_bytes,
-            std::byte* into, std::vector<Read>& out) {
-  if (!out.empty()) {
-    Read& last = out.back();
-    if (last.from.shard == shard && last.from.end_bytes() == offset_bytes &&
-        last.into + last.from.size_bytes == into &&
-        last.from.size_bytes + size_bytes <= kJoinBytes) {
-      last.from.size_bytes += static_cast<std::uint32_t>(size_bytes);
-      return;
-    }
-  }
-  while (size_bytes > 0) {
-    const std::uint64_t now = std::min(size_bytes, kMostReadBytes);
-    out.push_back({.from = {.offset_bytes = offset_bytes,
-                            .size_bytes = static_cast<std::uint32_t>(now),
-                            .shard = shard},
-                   .into = into});
-    offset_bytes += now;
-    into += now;
-    size_bytes -= now;
-  }
-}
 
 // Whether the samples are adjacent both in the data and in memory.
 bool in_a_row(std::span<const std::uint64_t> samples, std::span<std::byte* const> targets,
@@ -59,6 +33,16 @@ bool alike_in_both_orders(const std::vector<std::uint64_t>& shape) {
 Rows::Rows(const std::vector<RowsFile>& files) {
   if (files.empty()) throw std::invalid_argument("an array needs at least one file");
   for (const RowsFile& file : files) add(file);
+}
+
+Rows::Rows(const Layout& layout, ChunkTable table, std::shared_ptr<Shards> shards)
+    : dtype_(layout.dtype),
+      shape_(layout.shape),
+      rows_(layout.shape.empty() ? 1 : layout.shape[0]),
+      row_bytes_(layout.data_bytes / rows_),
+      chunks_(std::make_shared<const ChunkGrid>(layout, std::move(table), *shards)),
+      shards_(std::move(shards)) {
+  columns_ = chunks_->parts();
 }
 
 void Rows::add(const RowsFile& file) {
@@ -118,11 +102,12 @@ void Rows::check(const RowsFile& file) {
 }
 
 std::uint64_t Rows::held_bytes() const {
-  return shards_->held_bytes() + files_.capacity() * sizeof(FileRows);
+  return shards_->held_bytes() + files_.capacity() * sizeof(FileRows) +
+         (chunks_ ? chunks_->held_bytes() : 0);
 }
 
 std::uint64_t Rows::reads_per_part() const noexcept {
-  return columns_ > 1
+  return columns_ > 1 && fortran_order_
              ? 1
              : std::max<std::uint64_t>(1, (row_bytes_ + kMostReadBytes - 1) / kMostReadBytes);
 }
@@ -156,15 +141,26 @@ std::uint64_t Rows::layout_hash() const {
 }
 
 std::vector<std::uint64_t> Rows::file_rows() const {
+  if (chunks_) return {rows_};
   std::vector<std::uint64_t> all;
   for (const FileRows& file : files_) all.push_back(file.rows);
   return all;
 }
 
 std::uint64_t Rows::most_reads(std::uint64_t count) const {
+  if (chunks_) {
+    return saturating_add(chunks_->most_runs(count * row_bytes_), count * row_bytes_ / kJoinBytes);
+  }
   if (has_gaps_) return count * (row_bytes_ / kJoinBytes + 1);
   const std::uint64_t crossed = std::min<std::uint64_t>(count, files_.size());
   return crossed + count * row_bytes_ / kJoinBytes + 1;
+}
+
+std::uint64_t Rows::rows_for(std::uint64_t reads) const {
+  if (chunks_ == nullptr) return has_gaps_ ? reads : std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t bytes = 0;
+  if (!checked_mul(reads, chunks_->mean_run_bytes(), &bytes)) bytes = UINT64_MAX;
+  return std::max<std::uint64_t>(1, bytes / row_bytes_);
 }
 
 Rows Rows::from_shard(std::uint32_t first_shard) const {
@@ -174,6 +170,14 @@ Rows Rows::from_shard(std::uint32_t first_shard) const {
 }
 
 Rows Rows::flat() const {
+  if (chunks_) {
+    Rows all = *this;
+    all.row_bytes_ = dtype_.itemsize_bytes;
+    all.rows_ = data_bytes() / all.row_bytes_;
+    all.shape_ = {all.rows_};
+    all.columns_ = 1;
+    return all;
+  }
   Rows all;
   const std::uint64_t elements =
       dtype_.itemsize_bytes == 0 ? 1
@@ -195,6 +199,7 @@ Rows Rows::flat() const {
 
 void Rows::locate(std::size_t /*field*/, std::uint64_t part, std::span<const std::uint64_t> samples,
                   std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  if (chunks_) return locate_chunks(part, samples, targets, out);
   if (columns_ == 1) {
     if (row_bytes_ <= kJoinBytes && in_a_row(samples, targets, row_bytes_)) {
       locate_run(samples.front(), samples.size(), targets.front(), out);
@@ -209,8 +214,19 @@ void Rows::locate(std::size_t /*field*/, std::uint64_t part, std::span<const std
     const std::uint32_t shard = file_of(samples[i]);
     const FileRows& file = files_[shard];
     const std::uint64_t cell = part * file.rows + (samples[i] - file.first_row);
-    append(first_shard_ + shard, file.data_offset_bytes + cell * item, item, targets[i] + inside,
-           out);
+    append_read(first_shard_ + shard, file.data_offset_bytes + cell * item, item,
+                targets[i] + inside, out);
+  }
+}
+
+void Rows::locate_chunks(std::uint64_t part, std::span<const std::uint64_t> samples,
+                         std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  if (columns_ == 1 && row_bytes_ <= kJoinBytes && in_a_row(samples, targets, row_bytes_))
+    return locate_run(samples.front(), samples.size(), targets.front(), out);
+  const ChunkGrid::Part run = columns_ == 1 ? ChunkGrid::Part{0, row_bytes_} : chunks_->part(part);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    chunks_->locate(samples[i] * row_bytes_ + run.offset_bytes, run.size_bytes, kMostReadBytes,
+                    first_shard_, targets[i] + run.offset_bytes, out);
   }
 }
 
@@ -222,6 +238,10 @@ SampleField Rows::field(std::size_t /*number*/) const noexcept {
 
 void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* target,
                       std::vector<Read>& out) const {
+  if (chunks_) {
+    return chunks_->locate(first * row_bytes_, count * row_bytes_, kJoinBytes, first_shard_, target,
+                           out);
+  }
   while (count > 0) {
     const std::uint32_t shard = file_of(first);
     const FileRows& file = files_[shard];
@@ -231,7 +251,7 @@ void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* targe
     std::uint64_t offset = offset_of(file, row);
     for (std::uint64_t left = here * row_bytes_; left > 0;) {
       const std::uint64_t now = std::min(left, kJoinBytes);
-      append(first_shard_ + shard, offset, now, target, out);
+      append_read(first_shard_ + shard, offset, now, target, out);
       offset += now;
       target += now;
       left -= now;
@@ -244,14 +264,21 @@ void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* targe
 void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
                          std::span<const std::uint64_t> samples,
                          std::span<std::byte* const> targets, std::vector<Read>& out) const {
+  if (chunks_) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      chunks_->locate(samples[i] * row_bytes_ + offset_bytes, size_bytes, kMostReadBytes,
+                      first_shard_, targets[i], out);
+    }
+    return;
+  }
   std::uint32_t shard = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     // Mostly in the same file as the sample before. For a row before that file the difference wraps
     // and fails the test too.
     if (samples[i] - files_[shard].first_row >= files_[shard].rows) shard = file_of(samples[i]);
     const FileRows& file = files_[shard];
-    append(first_shard_ + shard, offset_of(file, samples[i] - file.first_row) + offset_bytes,
-           size_bytes, targets[i], out);
+    append_read(first_shard_ + shard, offset_of(file, samples[i] - file.first_row) + offset_bytes,
+                size_bytes, targets[i], out);
   }
 }
 

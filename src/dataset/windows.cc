@@ -83,14 +83,13 @@ void Windows::locate(std::size_t /*field*/, std::uint64_t /*part*/,
   }
 }
 
-void Windows::deliver(std::span<const std::uint64_t> samples,
-                      std::span<const std::byte* const> staged, std::byte* out) const {
-  widen_rows(samples, staged, out, out + shape(samples.size()).y_bytes);
-  if (options_.separate) deliver_documents(samples, staged, out);
+void Windows::deliver(const ReadSamples& read, std::byte* out) const {
+  widen_rows(read, out, out + shape(read.samples.size()).y_bytes);
+  if (options_.separate) deliver_documents(read, out);
 }
 
-void Windows::describe(std::uint64_t samples, std::span<const std::uint64_t> /*offsets*/,
-                       std::span<const std::byte> batch, std::vector<Column>* columns) const {
+void Windows::describe(std::uint64_t samples, std::span<const std::byte> batch,
+                       std::vector<Column>* columns) const {
   const Shape shape = this->shape(samples);
   const std::uint64_t tokens = samples * options_.block_size;
   const std::uint64_t item = token_bytes(options_.to);
@@ -104,16 +103,15 @@ void Windows::describe(std::uint64_t samples, std::span<const std::uint64_t> /*o
   columns->push_back({shape.cu_seqlens_bytes, entries * kPlace, 'i', kPlace});
 }
 
-void Windows::widen_rows(std::span<const std::uint64_t> samples,
-                         std::span<const std::byte* const> staged, std::byte* x,
-                         std::byte* y) const {
+void Windows::widen_rows(const ReadSamples& read, std::byte* x, std::byte* y) const {
   const std::uint64_t row_bytes = options_.block_size * token_bytes(options_.to);
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const Window window = window_of(samples[i]);
+  for (std::size_t i = 0; i < read.samples.size(); ++i) {
+    const Window window = window_of(read.samples[i]);
+    const std::byte* const staged = read.bytes + i * sample_bytes_;
     const std::uint64_t at = i * row_bytes;
-    if (!widen(window.source.stream->type(), staged[i], options_.block_size + 1, options_.to,
-               x + at, y + at)) {
-      throw_misfit(window, staged[i]);
+    if (!widen(window.source.stream->type(), staged, options_.block_size + 1, options_.to, x + at,
+               y + at)) {
+      throw_misfit(window, staged);
     }
   }
 }
@@ -152,15 +150,14 @@ void Windows::starts_in(const Window& window, const std::byte* staged,
   for (std::uint64_t& start : *starts) start -= window.first_token;
 }
 
-void Windows::deliver_documents(std::span<const std::uint64_t> samples,
-                                std::span<const std::byte* const> staged, std::byte* out) const {
-  const Shape shape = this->shape(samples.size());
+void Windows::deliver_documents(const ReadSamples& read, std::byte* out) const {
+  const Shape shape = this->shape(read.samples.size());
   auto* position = reinterpret_cast<std::int32_t*>(out + shape.positions_bytes);
   auto* const cu_seqlens = reinterpret_cast<std::int32_t*>(out + shape.cu_seqlens_bytes);
   std::uint64_t entries = 0;
   std::vector<std::uint64_t> starts;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    starts_in(window_of(samples[i]), staged[i], &starts);
+  for (std::size_t i = 0; i < read.samples.size(); ++i) {
+    starts_in(window_of(read.samples[i]), read.bytes + i * sample_bytes_, &starts);
     starts.push_back(options_.block_size);  // so that the last document has an end too
     for (std::size_t document = 0; document + 1 < starts.size(); ++document) {
       cu_seqlens[entries++] = static_cast<std::int32_t>(i * options_.block_size + starts[document]);
@@ -168,7 +165,7 @@ void Windows::deliver_documents(std::span<const std::uint64_t> samples,
       for (std::int32_t at = 0; at < length; ++at) *position++ = at;
     }
   }
-  cu_seqlens[entries++] = static_cast<std::int32_t>(samples.size() * options_.block_size);
+  cu_seqlens[entries++] = static_cast<std::int32_t>(read.samples.size() * options_.block_size);
   std::memcpy(out + shape.cu_count_bytes, &entries, sizeof(entries));
 }
 

@@ -66,11 +66,10 @@ class Windows final : public Dataset {
   [[nodiscard]] std::uint64_t batch_bytes(std::uint64_t samples) const override {
     return shape(samples).end_bytes;
   }
-  void deliver(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,
-               std::byte* out) const override;
+  void deliver(const ReadSamples& read, std::byte* out) const override;
   // x and y; if documents are separated, also positions and cu_seqlens.
-  void describe(std::uint64_t samples, std::span<const std::uint64_t> offsets,
-                std::span<const std::byte> batch, std::vector<Column>* columns) const override;
+  void describe(std::uint64_t samples, std::span<const std::byte> batch,
+                std::vector<Column>* columns) const override;
 
   [[nodiscard]] std::size_t sources() const noexcept override { return sources_.size(); }
   void number(std::span<std::uint64_t> samples,
@@ -79,8 +78,7 @@ class Windows final : public Dataset {
   }
 
   // Makes only x and y, for consecutive rows that need not be a whole batch.
-  void widen_rows(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,
-                  std::byte* x, std::byte* y) const;
+  void widen_rows(const ReadSamples& read, std::byte* x, std::byte* y) const;
 
   // Throws std::invalid_argument if the batch would be too large to address.
   [[nodiscard]] Shape shape(std::uint64_t rows) const;
@@ -95,8 +93,7 @@ class Windows final : public Dataset {
   [[noreturn]] void throw_misfit(const Window& window, const std::byte* staged) const;
   void starts_in(const Window& window, const std::byte* staged,
                  std::vector<std::uint64_t>* starts) const;
-  void deliver_documents(std::span<const std::uint64_t> samples,
-                         std::span<const std::byte* const> staged, std::byte* out) const;
+  void deliver_documents(const ReadSamples& read, std::byte* out) const;
 
   const std::vector<WindowsSource> sources_;
   const WindowsOptions options_;

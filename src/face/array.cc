@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/hash.h"
 #include "face/array_impl.h"
 #include "face/row_list.h"
 #include "lowtide/bytes.h"
@@ -18,7 +19,7 @@ std::vector<std::byte*> targets_of(std::byte* out, std::size_t count, std::uint6
   return targets;
 }
 
-// Fortran order: sorts by row, so that the reads of each column are sorted and can be merged.
+// Rows in several parts: sorts by row, so that the reads of each part are sorted and can be merged.
 void take_columns(Store& store, const Rows& rows, std::vector<std::uint64_t>& samples,
                   std::byte* out) {
   std::vector<std::size_t> by_row(samples.size());
@@ -41,6 +42,24 @@ void take_columns(Store& store, const Rows& rows, std::vector<std::uint64_t>& sa
   }
 }
 
+std::string chunks_text(const Rows& rows) {
+  const ChunkGrid& chunks = *rows.chunks();
+  return "C, in " + std::to_string(chunks.chunks()) + " chunks" +
+         (rows.parts() == 1 ? ""
+                            : ": a row is in " + std::to_string(rows.parts()) +
+                                  " places, so gathering rows needs that many reads per row");
+}
+
+constexpr std::uint64_t kSampleReads = 64;
+constexpr std::uint64_t kSampleBytes = 256;  // at most, per read
+
+// The number-th of kSampleReads numbers from 0 to `last`. Not last * number / kSteps, which can
+// overflow.
+std::uint64_t spread(std::uint64_t number, std::uint64_t last) {
+  constexpr std::uint64_t kSteps = kSampleReads - 1;
+  return last / kSteps * number + last % kSteps * number / kSteps;
+}
+
 }  // namespace
 
 Array::Array(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -51,6 +70,10 @@ Array Array::open(const std::string& path, const OpenOptions& options) {
 
 Array Array::open(std::span<const std::string> paths, const OpenOptions& options) {
   return Array(Impl::open({paths.begin(), paths.end()}, options));
+}
+
+Array Array::open_chunks(ArrayChunks chunks, const ReadOptions& options) {
+  return Array(Impl::open(std::move(chunks), options));
 }
 
 const DType& Array::dtype() const {
@@ -72,6 +95,7 @@ std::uint64_t Array::row_bytes() const {
   return impl_->rows->sample_bytes();
 }
 std::vector<std::string> Array::paths() const {
+  if (!impl_->path.empty()) return {impl_->path};
   return impl_->rows->shards()->paths();
 }
 std::vector<std::uint64_t> Array::file_rows() const {
@@ -90,7 +114,7 @@ void Array::read(std::uint64_t first, std::uint64_t count, std::span<std::byte> 
   if (rows.sample_bytes() == 0) return;
   if (rows.parts() == 1) {
     // Rows that do not touch need a read each, so not too many of them are planned at a time.
-    const std::uint64_t most = rows.has_gaps() ? kTakeRows : count;
+    const std::uint64_t most = std::min(count, rows.rows_for(kTakeRows));
     std::vector<Read> reads;
     for (std::uint64_t done = 0; done < count; done += most) {
       reads.clear();
@@ -130,7 +154,7 @@ void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t si
                       std::span<std::byte> out) const {
   const std::shared_ptr<Store> store = impl_->holder->store();
   const Rows& rows = *impl_->rows;
-  if (rows.parts() > 1) {
+  if (rows.fortran_order() && rows.parts() > 1) {
     throw std::invalid_argument("take_part: the array is in Fortran order; it must be in C order");
   }
   if (offset_bytes > rows.sample_bytes() || size_bytes > rows.sample_bytes() - offset_bytes) {
@@ -140,11 +164,17 @@ void Array::take_part(RowList list, std::uint64_t offset_bytes, std::uint64_t si
   }
   check_out(out, length(list), size_bytes);
   for_pieces(list, rows.size(), [&](std::size_t first, std::vector<std::uint64_t>& samples) {
+    const auto targets = targets_of(out.data() + first * size_bytes, samples.size(), size_bytes);
+    // A part of a row may be in many chunks, so not too many rows are planned at a time.
+    const std::uint64_t most = std::min<std::uint64_t>(samples.size(), rows.rows_for(kTakeRows));
     std::vector<Read> reads;
-    rows.locate_inside(offset_bytes, size_bytes, samples,
-                       targets_of(out.data() + first * size_bytes, samples.size(), size_bytes),
-                       reads);
-    store->read(reads);
+    for (std::size_t done = 0; done < samples.size(); done += most) {
+      const std::size_t now = std::min<std::size_t>(most, samples.size() - done);
+      reads.clear();
+      rows.locate_inside(offset_bytes, size_bytes, std::span(samples).subspan(done, now),
+                         std::span(targets).subspan(done, now), reads);
+      store->read(reads);
+    }
   });
 }
 
@@ -153,14 +183,52 @@ Array Array::flat(std::uint64_t memory_bytes) const {
   options.memory_bytes = memory_bytes;
   options.engine = EngineKind::automatic;
   return Array(std::make_shared<Impl>(std::make_shared<const Rows>(impl_->rows->flat()),
-                                      impl_->format, options));
+                                      impl_->format, options, impl_->path, /*shared=*/true));
+}
+
+std::uint64_t Array::Impl::fingerprint() {
+  if (const std::uint64_t known = fingerprint_.load(std::memory_order_relaxed)) return known;
+  std::uint64_t hash = rows->layout_hash();
+  const Rows elements = rows->flat();  // in file order; of chunks in C order, as their copy has it
+  const std::uint64_t item = elements.sample_bytes();
+  if (elements.data_bytes() > 0) {
+    const std::uint64_t count =
+        std::clamp<std::uint64_t>(kSampleBytes / item, 1, std::min(kSampleBytes, elements.size()));
+    const std::uint64_t size_bytes = std::min(kSampleBytes, item);
+    std::vector<std::byte> sampled(kSampleReads * count * size_bytes);
+    std::vector<Read> reads;
+    for (std::uint64_t i = 0; i < kSampleReads; ++i) {
+      // The first elements, the last ones and some between.
+      const std::uint64_t first = spread(i, elements.size() - count);
+      std::byte* const target = sampled.data() + i * count * size_bytes;
+      if (count > 1 || size_bytes == item) {
+        elements.locate_run(first, count, target, reads);
+      } else {
+        elements.locate_inside(spread(i, item - size_bytes), size_bytes, {&first, 1}, {&target, 1},
+                               reads);
+      }
+    }
+    // Some may cross two files. Rows that do not touch are several reads, but the engine merges
+    // them.
+    if (!elements.has_gaps() && elements.chunks() == nullptr) {
+      reads.resize(std::min<std::size_t>(reads.size(), kSampleReads));
+    }
+    holder->store_of_run()->read(reads);
+    hash = hash_with(hash, std::span<const std::byte>(sampled));
+  }
+  fingerprint_.store(hash, std::memory_order_relaxed);
+  return hash;
+}
+
+std::uint64_t Array::fingerprint() const {
+  return impl_->fingerprint();
 }
 
 Stats Array::stats() const {
   Stats stats = impl_->holder->store()->stats();
   const Rows& rows = *impl_->rows;
-  stats.layout = rows.parts() == 1
-                     ? "C"
+  stats.layout = !rows.fortran_order() || rows.parts() == 1
+                     ? (rows.chunks() != nullptr ? chunks_text(rows) : "C")
                      : "F: the elements of a row are one column apart, so gathering rows reads up "
                        "to all " +
                            format_bytes(rows.data_bytes()) + " per look-ahead";

@@ -23,11 +23,16 @@ class Array::Impl {
   // Reads the headers. Throws IoError, FormatError, std::invalid_argument.
   [[nodiscard]] static std::shared_ptr<Impl> open(std::vector<std::string> paths,
                                                   const OpenOptions& options);
-  Impl(std::shared_ptr<const Rows> rows, std::string format, const ReadOptions& options);
+  // The same for chunks that somebody else has located.
+  [[nodiscard]] static std::shared_ptr<Impl> open(ArrayChunks chunks, const ReadOptions& options);
+  // `shared`: another array holds the table of chunks.
+  Impl(std::shared_ptr<const Rows> rows, std::string format, const ReadOptions& options,
+       std::string path = "", bool shared = false);
   [[nodiscard]] static const std::shared_ptr<Impl>& of(const Array& array) { return array.impl_; }
 
   const std::shared_ptr<const Rows> rows;
   const std::string format;
+  const std::string path;  // of all files together, if there is one
   const std::shared_ptr<StoreHolder> holder;
 
   // As Array::fingerprint. Any thread.

@@ -1,17 +1,14 @@
 // What a Loader of columns reads: rows of one or several arrays that come together.
 #include <algorithm>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "core/hash.h"
 #include "dataset/columns.h"
-#include "dataset/ragged.h"
+#include "dataset/dense.h"
 #include "engine/engine.h"
-#include "face/array_impl.h"
 #include "face/loader_data.h"
-#include "face/tokens_impl.h"
+#include "face/source_columns.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "os/memory.h"
@@ -24,128 +21,6 @@ namespace {
 constexpr std::uint64_t kHeldShare = 2;
 constexpr std::uint64_t kHeldRunBytes = 8 * 1024 * 1024;  // that are read together
 constexpr std::uint64_t kHeldRunRows = 4096;              // likewise, if they do not touch
-
-std::string count_text(std::uint64_t value) {
-  return std::to_string(value);
-}
-
-// One column as it will be read. `rows` are its rows if they are all in one place.
-struct SourceColumn {
-  Columns::Part part;
-  std::shared_ptr<const Rows> rows;
-  std::string type;  // what must be equal in all sources of a mixture
-};
-
-// The columns of one source, with their files numbered in one list.
-class SourceReader {
- public:
-  explicit SourceReader(std::uint32_t first_shard) : shard_(first_shard) {}
-
-  void operator()(const Array& array) {
-    const auto& impl = Array::Impl::of(array);
-    auto rows = numbered(*impl);
-    SourceColumn column;
-    column.part.data = rows;
-    column.type = type_of(*rows);
-    column.rows = std::move(rows);
-    add(std::move(column), impl->holder);
-    fingerprints_.emplace_back([impl] { return impl->fingerprint(); });
-  }
-
-  void operator()(const RaggedArrays& ragged) {
-    if (ragged.values.empty()) throw std::invalid_argument("ragged data needs an array of values");
-    const auto offsets = std::make_shared<const ListedOffsets>(ragged.offsets);
-    for (const Array& array : ragged.values) {
-      const auto& impl = Array::Impl::of(array);
-      const auto rows = numbered(*impl);
-      if (rows->parts() > 1) {
-        throw std::invalid_argument("ragged values must be in C order, but " + rows->path(shard_) +
-                                    " is in Fortran order");
-      }
-      check_offsets(ragged.offsets, rows->size());
-      const auto data = std::make_shared<const Ragged>(rows, offsets);
-      add_ragged(data, "ragged " + type_of(*rows), impl->holder);
-      fingerprints_.emplace_back([impl] { return impl->fingerprint(); });
-    }
-    ++table_;
-    if (ragged.claim_offsets) offsets_bytes += ragged.offsets.size_bytes();
-    fingerprints_.emplace_back(
-        [table = ragged.offsets] { return hash_with(0, std::as_bytes(table)); });
-  }
-
-  void operator()(const TokenDocuments& source) {
-    const auto& impl = Tokens::Impl::of(source.tokens);
-    check_open(*impl->holder);
-    const auto documents = impl->documents();
-    if (!documents) {
-      throw std::invalid_argument("documents: " + impl->stream->format() +
-                                  " files do not record where documents start");
-    }
-    const auto data = std::make_shared<const Ragged>(impl->stream, documents, shard_);
-    add_ragged(data, "ragged " + impl->stream->dtype().descr(), impl->holder);
-    ++table_;
-    fingerprints_.emplace_back([impl] { return hash_with(1, impl->fingerprint()); });
-  }
-
-  // Throws std::invalid_argument unless all columns have the same length.
-  void check_lengths() const {
-    for (std::size_t i = 1; i < columns.size(); ++i) {
-      const std::uint64_t first = columns[0].part.data->size(), here = columns[i].part.data->size();
-      if (first == here) continue;
-      throw std::invalid_argument("columns must have the same length, but column 0 has " +
-                                  count_text(first) + " rows and column " + count_text(i) +
-                                  " has " + count_text(here));
-    }
-  }
-
-  [[nodiscard]] std::uint32_t next_shard() const { return shard_; }
-  // That of a single array is the array's own.
-  [[nodiscard]] std::uint64_t fingerprint() const {
-    if (fingerprints_.size() == 1) return fingerprints_[0]();
-    std::uint64_t hash = fingerprints_.size();
-    for (const auto& one : fingerprints_) hash = hash_with(hash, one());
-    return hash;
-  }
-
-  std::vector<SourceColumn> columns;
-  StoreHolder::Holders holders;     // of the columns
-  std::uint64_t offsets_bytes = 0;  // that count towards the budget
-
- private:
-  static void check_open(StoreHolder& holder) {
-    if (holder.closed()) (void)holder.store();  // throws
-  }
-  [[nodiscard]] std::shared_ptr<const Rows> numbered(const Array::Impl& impl) const {
-    check_open(*impl.holder);
-    if (impl.rows->shape().empty()) {
-      throw std::invalid_argument(impl.rows->path(0) + " is a 0-d array: it has no rows");
-    }
-    return std::make_shared<const Rows>(impl.rows->from_shard(shard_));
-  }
-  [[nodiscard]] static std::string type_of(const Rows& rows) {
-    std::vector<std::uint64_t> row(rows.shape().begin() + 1, rows.shape().end());
-    return rows.dtype().descr() + " rows of shape " + shape_text(row);
-  }
-  void add(SourceColumn column, const std::shared_ptr<StoreHolder>& holder) {
-    column.part.first_shard = shard_;
-    shard_ += static_cast<std::uint32_t>(holder->shards->size());
-    columns.push_back(std::move(column));
-    holders.push_back(holder);
-  }
-
-  void add_ragged(std::shared_ptr<const Dataset> data, std::string type,
-                  const std::shared_ptr<StoreHolder>& holder) {
-    SourceColumn column;
-    column.part.data = std::move(data);
-    column.part.table = table_;
-    column.type = std::move(type);
-    add(std::move(column), holder);
-  }
-
-  std::uint32_t shard_;
-  std::uint32_t table_ = 0;  // the next one; ragged data has one, whether or not others are equal
-  std::vector<std::function<std::uint64_t()>> fingerprints_;
-};
 
 // Columns that are read once and then stay in memory.
 struct HeldColumns {
@@ -160,8 +35,8 @@ struct HeldColumns {
     for (const One& one : columns) {
       const std::uint64_t each = one.rows->sample_bytes();
       // Rows that do not touch need a read each.
-      const std::uint64_t most = one.rows->has_gaps() ? kHeldRunRows : kHeldRunBytes;
-      const std::uint64_t together = std::clamp<std::uint64_t>(kHeldRunBytes / each, 1, most);
+      const std::uint64_t together =
+          std::clamp<std::uint64_t>(kHeldRunBytes / each, 1, one.rows->rows_for(kHeldRunRows));
       for (std::uint64_t first = 0; first < one.rows->size(); first += together) {
         reads.clear();
         one.rows->locate_run(first, std::min(together, one.rows->size() - first),
@@ -202,7 +77,8 @@ std::shared_ptr<HeldColumns> hold_columns(std::vector<SourceReader>* sources, St
     for (SourceColumn& column : source.columns) {
       here_bytes += batch_bytes_of(*column.part.data, batch_size);
       all_bytes += column.part.data->data_bytes();
-      if (column.rows && column.rows->parts() == 1 && column.rows->data_bytes() > 0) {
+      if (column.rows && !(column.rows->fortran_order() && column.rows->parts() > 1) &&
+          column.rows->data_bytes() > 0) {
         small.push_back(&column);
       }
     }
@@ -257,6 +133,51 @@ void check_reads(const Dataset& dataset) {
                               count_text(Engine::kMaxReads) + " can be read together");
 }
 
+// Throws std::invalid_argument unless sparse rows and the options about them fit together.
+void check_dense(const std::vector<SourceColumn>& columns, const LoaderOptions& options) {
+  const auto sparse = static_cast<std::size_t>(std::ranges::count_if(
+      columns, [](const SourceColumn& column) { return column.sparse != nullptr; }));
+  if (!options.dense) {
+    if (sparse == 0 || columns.size() == 2) return;
+    throw std::invalid_argument(
+        "sparse rows beside other columns are delivered as dense ones only; give dense");
+  }
+  if (sparse == 0) throw std::invalid_argument("dense is for sparse rows only; there are none");
+  if (sparse > 1 && options.dense->columns) {
+    throw std::invalid_argument("columns: there are " + count_text(sparse) +
+                                " sparse matrices, so it is not clear which one is meant");
+  }
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].sparse)
+      ++i;  // its indices
+    else if (columns[i].part.table) {
+      throw std::invalid_argument("dense: ragged data cannot come beside dense rows");
+    }
+  }
+}
+
+// What is delivered of these columns as dense rows.
+std::shared_ptr<const Dataset> dense_of(std::shared_ptr<const Dataset> stored,
+                                        const std::vector<SourceColumn>& columns,
+                                        const DenseOptions& options) {
+  const std::optional<DenseType> type = dense_type_named(options.dtype);
+  if (!type) {
+    throw std::invalid_argument("dtype: dense rows are float16, float32 or float64, not " +
+                                options.dtype);
+  }
+  std::vector<Dense::Output> outputs;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    Dense::Output& output = outputs.emplace_back(Dense::Output{.field = i});
+    const std::shared_ptr<Csr::Impl>& sparse = columns[i].sparse;
+    if (!sparse) continue;
+    output.rows = std::make_shared<const DenseRows>(sparse->data->rows->dtype(),
+                                                    *token_type(sparse->indices->rows->dtype()),
+                                                    sparse->columns, *type, options.columns);
+    ++i;
+  }
+  return std::make_shared<const Dense>(std::move(stored), std::move(outputs));
+}
+
 // A single array is read as it is; everything else as columns.
 std::shared_ptr<const Dataset> dataset_of(const std::vector<SourceReader>& sources) {
   const std::vector<SourceColumn>& first = sources.front().columns;
@@ -271,25 +192,6 @@ std::shared_ptr<const Dataset> dataset_of(const std::vector<SourceReader>& sourc
 
 }  // namespace
 
-void check_offsets(std::span<const std::int64_t> offsets, std::uint64_t values) {
-  if (offsets.empty()) throw FormatError("offsets: the list is empty; it begins with 0");
-  if (offsets[0] != 0) {
-    throw FormatError("offsets: entry 0 is " + std::to_string(offsets[0]) + ", but must be 0");
-  }
-  const auto falls = std::ranges::adjacent_find(offsets, std::ranges::greater());
-  if (falls != offsets.end()) {
-    const auto at = static_cast<std::uint64_t>(falls - offsets.begin());
-    throw FormatError("offsets: entry " + count_text(at + 1) + " is " + std::to_string(falls[1]) +
-                      ", less than entry " + count_text(at) + ", which is " +
-                      std::to_string(falls[0]));
-  }
-  if (static_cast<std::uint64_t>(offsets.back()) > values) {
-    throw FormatError("offsets: entry " + count_text(offsets.size() - 1) + " is " +
-                      std::to_string(offsets.back()) + ", but there are only " +
-                      count_text(values) + " values");
-  }
-}
-
 LoaderData columns_data(const Weighted<LoaderColumns>& weighted, bool mixture,
                         const LoaderOptions& options) {
   if (weighted.empty()) throw std::invalid_argument("the list of sources is empty; give one");
@@ -303,6 +205,7 @@ LoaderData columns_data(const Weighted<LoaderColumns>& weighted, bool mixture,
     holders.insert(holders.end(), source.holders.begin(), source.holders.end());
   }
   check_mixture(sources);
+  check_dense(sources.front().columns, options);
   LoaderData data{.mixture = mixture};
   data.holder = join_holders(holders, /*share=*/!mixture, options.memory_bytes);
   const auto held = hold_columns(&sources, *data.holder, options.batch_size);
@@ -315,6 +218,9 @@ LoaderData columns_data(const Weighted<LoaderColumns>& weighted, bool mixture,
   if (offsets_bytes > 0) data.holds.push_back({.what = "offsets", .bytes = offsets_bytes});
   data.dataset = dataset_of(sources);
   check_reads(*data.dataset);
+  if (options.dense) {
+    data.dataset = dense_of(data.dataset, sources.front().columns, *options.dense);
+  }
   std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     sizes.push_back(sources[i].columns.front().part.data->size());

@@ -64,9 +64,9 @@ std::shared_ptr<StoreHolder> join_holders(const StoreHolder::Holders& holders, b
       if (theirs.cache != options.cache) options.cache = CacheMode::automatic;
     }
     if (memory_bytes != 0) options.memory_bytes = memory_bytes;
-    const std::uint64_t held_bytes = shards->held_bytes();
+    Budget::Entry held{"", shards->held_bytes()};
     return std::make_shared<StoreHolder>("the loader", shards, options,
-                                         Budget::Entry{"one sample", 8}, held_bytes,
+                                         Budget::Entry{"one sample", 8}, std::move(held),
                                          share ? first : nullptr);
   };
   return share ? first->joined(holders, join) : join();

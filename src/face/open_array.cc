@@ -68,6 +68,14 @@ std::vector<std::string> array_objects(const std::string& address, const ListedO
   return files;
 }
 
+// What the rows hold for their files and chunks. `shared`: the table of chunks is another array's.
+Budget::Entry table_of(const Rows& rows, bool shared) {
+  const ChunkGrid* const chunks = rows.chunks();
+  if (chunks == nullptr) return {"", rows.held_bytes()};
+  if (shared) return {"", rows.held_bytes() - chunks->held_bytes()};
+  return {"the table of " + std::to_string(chunks->chunks()) + " chunks", rows.held_bytes()};
+}
+
 }  // namespace
 
 std::vector<std::string> array_paths(const std::string& path, const OpenOptions& options) {
@@ -110,11 +118,13 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
   return impl;
 }
 
-Array::Impl::Impl(std::shared_ptr<const Rows> of, std::string named, const ReadOptions& options)
+Array::Impl::Impl(std::shared_ptr<const Rows> of, std::string named, const ReadOptions& options,
+                  std::string opened, bool shared)
     : rows(std::move(of)),
       format(std::move(named)),
+      path(std::move(opened)),
       holder(std::make_shared<StoreHolder>("the array", rows->shards(), options,
                                            Budget::Entry{"one row", rows->sample_bytes()},
-                                           rows->held_bytes())) {}
+                                           table_of(*rows, shared))) {}
 
 }  // namespace lowtide

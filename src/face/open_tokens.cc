@@ -52,16 +52,20 @@ bool is_empty_shard(SourceOpener& opener, const Shard& shard) {
   return !index || opener.open_if_there(*index) == nullptr;
 }
 
-// The bytes held that grow with the number of files.
-std::uint64_t held_bytes(const TokenStream& stream, const std::vector<TokenLayout>& layouts,
-                         const std::vector<Shard>& index_shards) {
+constexpr std::uint64_t kSmallTableBytes = 4096;  // of one file, which is not worth a claim
+
+// The bytes held that grow with the number of files and what is in them, with the name of the claim
+// if it is not that of a table of files.
+Budget::Entry held_by(const TokenStream& stream, const std::vector<TokenLayout>& layouts,
+                      const std::vector<Shard>& index_shards) {
   std::uint64_t bytes = stream.held_bytes();
   for (const TokenLayout& layout : layouts) {
     bytes += sizeof(layout) + layout.data_path.size() + layout.documents->path.size() +
              layout.extents.capacity() * sizeof(TokenExtent);
   }
   for (const Shard& shard : index_shards) bytes += sizeof(shard) + shard.path.size();
-  return bytes;
+  const bool large = bytes > kSmallTableBytes * stream.shards()->size();
+  return {large ? "where the documents are" : "", bytes};
 }
 
 // In the address of a server, a name must not become a query.
@@ -203,7 +207,7 @@ Tokens::Impl::Impl(std::shared_ptr<const TokenStream> of, std::vector<TokenLayou
       eot(eot_of),
       holder(std::make_shared<StoreHolder>("the token stream", stream->shards(), options,
                                            Budget::Entry{"one token", stream->item_bytes()},
-                                           held_bytes(*stream, layouts, index_shards))),
+                                           held_by(*stream, layouts, index_shards))),
       index_shards_(std::make_shared<const Shards>(index_shards)) {}
 
 }  // namespace lowtide

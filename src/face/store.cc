@@ -16,8 +16,6 @@
 namespace lowtide {
 namespace {
 
-constexpr std::uint64_t kSmallTableBytes = 4096;  // of one file, which is not worth a claim
-
 ReadOptions with_budget(ReadOptions options) {
   if (options.memory_bytes == 0) options.memory_bytes = default_memory_bytes(SystemRoot{});
   return options;
@@ -26,7 +24,7 @@ ReadOptions with_budget(ReadOptions options) {
 }  // namespace
 
 Store::Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, Budget::Entry least,
-             std::uint64_t held_bytes, std::shared_ptr<Store> lender)
+             const Budget::Entry& held, std::shared_ptr<Store> lender)
     : options_(options),
       files_(std::make_shared<Files>(std::move(shards))),
       lender_(std::move(lender)),
@@ -35,11 +33,10 @@ Store::Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, B
     throw std::invalid_argument("cache_dir keeps objects on servers; these files are local");
   if (lender_) lender_->release_idle_data();
   const std::size_t count = files_->shards()->size();
-  if (count > 1) {
-    shards_claim_ = budget_.claim(held_bytes + table_bytes(count),
-                                  "the table of " + std::to_string(count) + " files");
-  } else if (held_bytes > kSmallTableBytes) {
-    shards_claim_ = budget_.claim(held_bytes, "where the parts of the file are");
+  if (count > 1 || !held.what.empty()) {
+    const std::string files = "the table of " + std::to_string(count) + " files";
+    shards_claim_ =
+        budget_.claim(held.bytes + table_bytes(count), held.what.empty() ? files : held.what);
   }
   // Checked, then released: rows that are read by index go to the caller's memory.
   (void)budget_.claim_all({std::move(least), engine_buffers(budget_.limit_bytes())});
@@ -178,19 +175,19 @@ Stats Store::stats() {
 }
 
 StoreHolder::StoreHolder(std::string what, std::shared_ptr<const Shards> of,
-                         const ReadOptions& with, Budget::Entry least, std::uint64_t held_bytes,
+                         const ReadOptions& with, Budget::Entry least, Budget::Entry held,
                          std::shared_ptr<StoreHolder> lender)
     : shards(std::move(of)),
       options(with_budget(with)),
       what_(std::move(what)),
       least_(std::move(least)),
-      held_bytes_(held_bytes),
+      held_(std::move(held)),
       lender_(std::move(lender)) {
   here_.get().store = make_store();
 }
 
 std::shared_ptr<Store> StoreHolder::make_store() const {
-  return std::make_shared<Store>(shards, options, least_, held_bytes_,
+  return std::make_shared<Store>(shards, options, least_, held_,
                                  lender_ ? lender_->store_of_run() : nullptr);
 }
 

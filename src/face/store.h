@@ -26,11 +26,11 @@ namespace lowtide {
 class Store {
  public:
   // Throws std::invalid_argument if `least` and the engine's buffers do not fit (`least` is only
-  // checked, not kept), and IoError for an engine that is not available here. `held_bytes` is what
-  // the data set holds for its files; it is claimed together with the tables made here. All of it
-  // comes from the budget of `lender`, if there is one.
+  // checked, not kept), and IoError for an engine that is not available here. `held` is what the
+  // data set holds for its files; it is claimed together with the tables made here, if it has a
+  // name or there are several files. All of it comes from the budget of `lender`, if there is one.
   Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, Budget::Entry least,
-        std::uint64_t held_bytes, std::shared_ptr<Store> lender = nullptr);
+        const Budget::Entry& held, std::shared_ptr<Store> lender = nullptr);
 
   // What it claims for a table of this many files.
   [[nodiscard]] static std::uint64_t table_bytes(std::size_t files);
@@ -87,7 +87,7 @@ class StoreHolder {
   // `what` is the user's name for it in messages: "the array". With a `lender` it shares the budget
   // of that one.
   StoreHolder(std::string what, std::shared_ptr<const Shards> shards, const ReadOptions& options,
-              Budget::Entry least, std::uint64_t held_bytes,
+              Budget::Entry least, Budget::Entry held,
               std::shared_ptr<StoreHolder> lender = nullptr);
 
   // The store of this process. Throws std::invalid_argument when closed.
@@ -117,7 +117,7 @@ class StoreHolder {
 
   const std::string what_;
   const Budget::Entry least_;
-  const std::uint64_t held_bytes_;
+  const Budget::Entry held_;
   const std::shared_ptr<StoreHolder> lender_;
   Holders parts_;                     // if it was joined from them
   std::atomic<bool> closed_ = false;  // a child inherits it; set with the lock held

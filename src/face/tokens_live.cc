@@ -52,7 +52,8 @@ ReadOptions Tokens::Impl::index_options() const {
 Documents::ReadIndexes Tokens::Impl::index_reader() const {
   const auto store =
       std::make_shared<PerProcess<Store>>([shards = index_shards_, options = index_options()] {
-        return std::make_unique<Store>(shards, options, Budget::Entry{"one document", 8}, 0);
+        return std::make_unique<Store>(shards, options, Budget::Entry{"one document", 8},
+                                       Budget::Entry{});
       });
   return [store](std::span<const Read> reads) { store->get().read(reads); };
 }
@@ -143,10 +144,11 @@ Batch Tokens::Impl::windows(std::uint64_t rows, const FillStarts& fill, std::uin
     reads.clear();
     windows->locate(0, 0, piece, targets, reads);
     store->read(reads);
-    windows->widen_rows(piece, targets, x + first * row_bytes, y + first * row_bytes);
+    windows->widen_rows({.samples = piece, .bytes = raw}, x + first * row_bytes,
+                        y + first * row_bytes);
   }
   buffer.rows = rows;
-  windows->describe(rows, {}, buffer.memory.bytes(), &buffer.columns);
+  windows->describe(rows, buffer.memory.bytes(), &buffer.columns);
   pool->deliver(batch);
   return batch;
 }

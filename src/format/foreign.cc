@@ -118,7 +118,8 @@ struct ForeignKind {
 };
 
 constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n"sv;
-constexpr Foreign kHdf5{"an HDF5 file", "read it with h5py and np.save each data set as .npy"};
+constexpr Foreign kHdf5{
+    "an HDF5 file", "in Python, lowtide.open reads its data sets in place, if h5py is installed"};
 constexpr Foreign kZip{"a zip archive", "unzip it and open the files in it"};
 constexpr Foreign kArrow{"an Arrow file", "read it with pyarrow and np.save each column as .npy"};
 

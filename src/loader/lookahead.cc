@@ -41,7 +41,7 @@ std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {
   if (batch && *batch) {
     Buffer& buffer = Buffer::of(*batch);
     if (!in_.dataset.as_read()) {
-      in_.dataset.describe(buffer.rows, {}, buffer.memory.bytes(), &buffer.columns);
+      in_.dataset.describe(buffer.rows, buffer.memory.bytes(), &buffer.columns);
     }
     in_.dataset.number(buffer.samples, &buffer.sources);
     pool_->deliver(*batch);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "engine/outcome.h"
+#include "lowtide/error.h"
 
 namespace lowtide {
 
@@ -16,8 +17,7 @@ double PlanContext::merge_share() const {
   return static_cast<double>(gap_bytes) / distance;
 }
 
-Batch PlanContext::make_batch(std::uint64_t turn, bool prefault) const {
-  Batch batch = pool.take(prefault);
+Batch PlanContext::with_samples(Batch batch, std::uint64_t turn) const {
   Buffer& buffer = Buffer::of(batch);
   const Schedule::Turn at = schedule.at(turn);
   buffer.step = at.step;
@@ -25,23 +25,51 @@ Batch PlanContext::make_batch(std::uint64_t turn, bool prefault) const {
   buffer.rows = schedule.count(turn);
   buffer.samples.resize(buffer.rows);
   schedule.fill(order, turn, dataset.size(), buffer.samples);
+  buffer.offsets.clear();
+  return batch;
+}
+
+Batch PlanContext::make_batch(std::uint64_t turn, bool prefault) const {
+  if (dataset.as_read()) return make_batch(pool, turn, prefault);
+  return with_samples(pool.take(prefault), turn);
+}
+
+Batch PlanContext::make_batch(Pool& from, std::uint64_t turn, bool prefault) const {
+  Batch batch = with_samples(from.take(prefault), turn);
+  Buffer& buffer = Buffer::of(batch);
   buffer.offsets.assign(dataset.tables() * (buffer.rows + 1), 0);
   for (std::uint32_t table = 0; table < dataset.tables(); ++table) {
     const auto ends = std::span(buffer.offsets).subspan(table * (buffer.rows + 1) + 1, buffer.rows);
     dataset.lengths(table, buffer.samples, ends);
     std::partial_sum(ends.begin(), ends.end(), ends.begin());
   }
-  if (dataset.as_read()) dataset.describe(buffer.rows, buffer.offsets, {}, &buffer.columns);
+  dataset.read_columns(buffer.rows, buffer.offsets, &buffer.columns);
   return batch;
 }
 
-void PlanContext::deliver(const Batch& batch, std::uint64_t turn,
-                          std::span<const std::byte* const> staged) const {
+ReadSamples PlanContext::read_into(const Batch& batch) {
   const Buffer& buffer = Buffer::of(batch);
+  return {.samples = buffer.samples,
+          .bytes = buffer.memory.data(),
+          .columns = buffer.columns,
+          .offsets = buffer.offsets};
+}
+
+void PlanContext::deliver(const Batch& batch, std::uint64_t turn, const ReadSamples& read) const {
   try {
-    dataset.deliver(buffer.samples, staged, buffer.memory.data());
+    dataset.deliver(read, Buffer::of(batch).memory.data());
   } catch (const std::invalid_argument& misfit) {
     throw std::invalid_argument(std::string(misfit.what()) + " (" + step_text(turn) + ")");
+  } catch (const FormatError& wrong) {
+    throw FormatError(std::string(wrong.what()) + " (" + step_text(turn) + ")");
+  }
+}
+
+void PlanContext::check(const Batch& batch, std::uint64_t turn) const {
+  try {
+    dataset.check(read_into(batch));
+  } catch (const FormatError& wrong) {
+    throw FormatError(std::string(wrong.what()) + " (" + step_text(turn) + ")");
   }
 }
 

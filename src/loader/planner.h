@@ -39,17 +39,25 @@ struct PlanContext {
   // The distance up to which the engine merges reads, as a share of the average distance of the
   // samples of a full sweep.
   [[nodiscard]] double merge_share() const;
-  // A batch with the samples of a turn; their bytes are to be read. One of ragged data may need
-  // more memory than it has.
+  // A batch with the samples of a turn, whose bytes are to be read or made.
   [[nodiscard]] Batch make_batch(std::uint64_t turn, bool prefault = true) const;
+  // The same with memory of `from`, laid out for reading. Samples of different sizes may need more
+  // memory than it has.
+  [[nodiscard]] Batch make_batch(Pool& from, std::uint64_t turn, bool prefault) const;
   // Makes the bytes of a batch from its samples as they were read.
-  void deliver(const Batch& batch, std::uint64_t turn,
-               std::span<const std::byte* const> staged) const;
+  void deliver(const Batch& batch, std::uint64_t turn, const ReadSamples& read) const;
+  // Checks a batch that is delivered as it was read. Throws FormatError.
+  void check(const Batch& batch, std::uint64_t turn) const;
   // What the user is told about a set that failed; `turn` is that of the sample.
   [[nodiscard]] std::exception_ptr failure(const LoaderSet& set, std::uint64_t turn) const noexcept;
 
+  // The samples that are read into a batch of make_batch().
+  [[nodiscard]] static ReadSamples read_into(const Batch& batch);
   // "epoch 0, step 3"
   [[nodiscard]] std::string step_text(std::uint64_t turn) const;
+
+ private:
+  [[nodiscard]] Batch with_samples(Batch batch, std::uint64_t turn) const;
 };
 
 class Planner {

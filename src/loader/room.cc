@@ -37,6 +37,12 @@ constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
 constexpr std::uint64_t kRaggedShare = 2;
 constexpr std::uint64_t kAlignBytes = 64;  // between the arrays in a buffer
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
+constexpr std::uint64_t kPageBytes = 4096;
+
+[[noreturn]] void throw_too_large(const Schedule& schedule) {
+  throw std::invalid_argument("batch_size: " + std::to_string(schedule.batch_size) +
+                              " rows exceed the address space; use a smaller batch_size");
+}
 
 // A set with few rows of many parts takes several parts together.
 std::uint64_t set_samples(const Dataset& dataset, const Schedule& schedule) {
@@ -50,9 +56,14 @@ std::uint64_t read_bytes(const Dataset& dataset) {
   return std::min(dataset.reads_per_part(), kMostPlannedReads) * sizeof(Read);
 }
 
-// A buffer holds the delivered batch and, if they differ, the samples as read after it.
+// A buffer holds the delivered batch and, if they differ, the samples as read after it. Only
+// samples of equal size are read there; the others fly in buffers of their own.
 std::uint64_t raw_offset_bytes(const Dataset& dataset, const Schedule& schedule) {
   return dataset.as_read() ? 0 : round_up(dataset.batch_bytes(batch_rows(schedule)), kAlignBytes);
+}
+
+bool stages_ragged(const Dataset& dataset) {
+  return dataset.ragged() && !dataset.as_read();
 }
 
 std::uint64_t batch_bytes(const Dataset& dataset, const Schedule& schedule) {
@@ -95,30 +106,41 @@ std::uint64_t batch_rows(const Schedule& schedule) {
   return std::max<std::uint64_t>(1, std::min(schedule.batch_size, schedule.size));
 }
 
-std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
+std::uint64_t staged_bytes(const Dataset& dataset, const Schedule& schedule) {
   std::uint64_t bytes = 0;
   if (!checked_mul(batch_rows(schedule), dataset.sample_bytes(), &bytes) ||
       bytes > kMostBufferBytes) {
-    throw std::invalid_argument("batch_size: " + std::to_string(schedule.batch_size) +
-                                " rows exceed the address space; use a smaller batch_size");
+    throw_too_large(schedule);
   }
-  if (dataset.ragged()) {
-    // What most batches need. A longer one gets a buffer of its own while no other batch is held.
-    const std::uint64_t mean =
-        dataset.data_bytes() / std::max<std::uint64_t>(dataset.size(), 1) + 1;
-    const std::uint64_t usual = dataset.sample_bytes() + kRaggedShare * batch_rows(schedule) * mean;
-    bytes = std::min(bytes, usual) + dataset.fields() * kAlignBytes;
-  } else if (dataset.as_read()) {
+  if (!dataset.ragged()) return bytes;
+  // What most batches need. A longer one gets a buffer of its own while no other batch is held.
+  const std::uint64_t mean = dataset.data_bytes() / std::max<std::uint64_t>(dataset.size(), 1) + 1;
+  const std::uint64_t usual = dataset.sample_bytes() + kRaggedShare * batch_rows(schedule) * mean;
+  return round_up(std::min(bytes, usual) + dataset.fields() * kAlignBytes, kPageBytes);
+}
+
+std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule) {
+  std::uint64_t bytes = staged_bytes(dataset, schedule);
+  if (!dataset.as_read()) {
+    const std::uint64_t delivered = raw_offset_bytes(dataset, schedule);
+    if (delivered > kMostBufferBytes) throw_too_large(schedule);
+    bytes = stages_ragged(dataset) ? delivered : delivered + bytes;
+  } else if (!dataset.ragged()) {
     bytes = dataset.batch_bytes(batch_rows(schedule));
   }
-  return round_up(std::max<std::uint64_t>(raw_offset_bytes(dataset, schedule) + bytes, 1), 4096);
+  return round_up(std::max<std::uint64_t>(bytes, 1), kPageBytes);
 }
 
 std::vector<Budget::Entry> least_room(const Dataset& dataset, const Schedule& schedule) {
   const std::uint64_t rows = batch_rows(schedule);
-  return {{"a batch of " + std::to_string(rows) + " rows", batch_bytes(dataset, schedule)},
-          {"read plans", set_samples(dataset, schedule) * (read_bytes(dataset) + kSetSampleBytes) +
-                             rows * sizeof(std::byte*)}};
+  std::vector<Budget::Entry> least = {
+      {"a batch of " + std::to_string(rows) + " rows", batch_bytes(dataset, schedule)},
+      {"read plans", set_samples(dataset, schedule) * (read_bytes(dataset) + kSetSampleBytes) +
+                         rows * sizeof(std::byte*)}};
+  if (stages_ragged(dataset)) {
+    least.push_back({"its rows as they are stored", staged_bytes(dataset, schedule)});
+  }
+  return least;
 }
 
 Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
@@ -147,7 +169,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
 
   const std::uint64_t sweep_read_bytes = kSweepSets * (read_bytes(dataset) + sizeof(std::uint32_t));
   const std::uint64_t flight =
-      (dataset.as_read() ? batch : rows * dataset.sample_bytes()) + rows * Bins::kSampleBytes;
+      (dataset.as_read() ? batch : staged_bytes(dataset, schedule)) + rows * Bins::kSampleBytes;
   std::uint64_t sweep_samples = std::min(kSetSamples, steps * rows);
   // Many sets per sweep of long samples: most of them must wait for neighbours.
   if (far) {
@@ -166,7 +188,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   // One that is ready goes to the consumer, who then has two for a moment.
   room.sweep =
       plan_sweep(dataset, order, rows, std::min(fit - std::min<std::uint64_t>(fit, 1), steps));
-  room.most_batch_bytes = buffer_bytes(dataset, schedule) + fit * flight;
+  room.most_batch_bytes = staged_bytes(dataset, schedule) + fit * flight;
   if (room.sweep > 0) {
     room.set_samples = sweep_samples;
     room.elastic_bytes =

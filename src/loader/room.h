@@ -28,15 +28,17 @@ struct Room {
   std::uint64_t hot_ahead = 0;
   std::uint64_t sweep = 0;
   std::uint64_t hot_sweep = 0;
-  std::uint64_t most_batch_bytes = 0;  // of a batch of ragged data, if no other is held
+  std::uint64_t most_batch_bytes = 0;  // of ragged samples as read, if no other batch is held
   std::uint64_t elastic_bytes = 0;     // the cost of the most expensive of them
 };
 
 // Rows in the largest batch that this schedule actually has; at least 1.
 [[nodiscard]] std::uint64_t batch_rows(const Schedule& schedule);
 
-// The size of the buffer of one batch. Throws std::invalid_argument for a batch that exceeds the
-// address space.
+// The size of the samples of one batch as they are read: of most batches, if samples differ in
+// size. Throws std::invalid_argument for a batch that exceeds the address space.
+[[nodiscard]] std::uint64_t staged_bytes(const Dataset& dataset, const Schedule& schedule);
+// The size of the buffer of one batch that is delivered. Throws as above.
 [[nodiscard]] std::uint64_t buffer_bytes(const Dataset& dataset, const Schedule& schedule);
 
 // What a Lookahead needs at least: the consumer's current batch and one set of reads. Throws

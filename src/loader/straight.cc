@@ -41,12 +41,9 @@ bool StraightPlanner::hand_over() {
   } else {
     const Batch& batch = group.batches[group.pushed];
     const Buffer& buffer = Buffer::of(batch);
-    const std::byte* const raw = buffer.memory.data() + c_.room.raw_offset_bytes;
-    staged_.clear();
-    for (std::uint64_t i = 0; i < buffer.rows; ++i) {
-      staged_.push_back(raw + i * c_.dataset.sample_bytes());
-    }
-    c_.deliver(batch, group.first_turn + group.pushed, staged_);
+    c_.deliver(
+        batch, group.first_turn + group.pushed,
+        {.samples = buffer.samples, .bytes = buffer.memory.data() + c_.room.raw_offset_bytes});
     c_.queue.push(std::move(group.batches[group.pushed]));
     ++group.pushed;
     --pending_;

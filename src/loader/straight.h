@@ -51,8 +51,7 @@ class StraightPlanner final : public Planner {
   std::size_t pending_ = 0;        // batches of all groups that are not pushed
   std::uint64_t group_turns_ = 1;  // of the next group; doubles
   std::size_t wake_below_ = 0;
-  std::vector<std::byte*> targets_;       // of the set that is being cut
-  std::vector<const std::byte*> staged_;  // samples of the batch that is being delivered
+  std::vector<std::byte*> targets_;  // of the set that is being cut
 };
 
 }  // namespace lowtide

@@ -30,7 +30,11 @@ SweepPlanner::SweepPlanner(PlanContext& context)
     : c_(context),
       batch_rows_(batch_rows(context.schedule)),
       parts_(context.dataset.parts()),
-      row_bits_(Bins::bits_for(batch_rows_)) {}
+      row_bits_(Bins::bits_for(batch_rows_)) {
+  if (context.dataset.as_read() || !context.dataset.ragged()) return;
+  staging_ = std::make_shared<Pool>(staged_bytes(context.dataset, context.schedule), batch_rows_,
+                                    /*keep=*/1);
+}
 
 bool SweepPlanner::can_sort(const Dataset& dataset, std::uint64_t rows, std::uint64_t batches) {
   return Bins::bits_for(dataset.size()) + Bins::bits_for(rows) + Bins::bits_for(batches) < 64;
@@ -81,13 +85,9 @@ bool SweepPlanner::hand_over(const BatchQueue::News& news) {
       wake_below_ = most - most / 2;
       return false;
     }
-    Batch batch = c_.make_batch(first_turn_);
-    staged_.clear();
-    for (std::uint64_t row = 0; row < batch.rows(); ++row) {
-      staged_.push_back(front().bytes + row * c_.dataset.sample_bytes());
-    }
-    c_.deliver(batch, first_turn_, staged_);
-    front().batch = std::move(batch);
+    front().batch = delivered();
+  } else {
+    c_.check(front().batch, first_turn_);
   }
   ready_.clear();
   do {
@@ -95,9 +95,31 @@ bool SweepPlanner::hand_over(const BatchQueue::News& news) {
     ++first_turn_;
     --flying_;
     --complete_;
-  } while (c_.dataset.as_read() && flying_ > 0 && front().left == 0 && !front().error);
+  } while (flying_ > 0 && front().left == 0 && !front().error && c_.dataset.as_read() && passes());
   c_.queue.push_all(&ready_);
   return true;
+}
+
+// Whether the first flight, of which everything has landed, has bytes that can be. If not, the
+// consumer hears of it when it has had the batches before.
+bool SweepPlanner::passes() {
+  try {
+    c_.check(front().batch, first_turn_);
+    return true;
+  } catch (...) {
+    front().error = std::current_exception();
+    return false;
+  }
+}
+
+// Makes the batch of the first flight from the samples that it has read.
+Batch SweepPlanner::delivered() {
+  Batch batch = c_.make_batch(first_turn_);
+  const Flight& flight = front();
+  c_.deliver(batch, first_turn_,
+             staging_ ? PlanContext::read_into(flight.batch)
+                      : ReadSamples{.samples = Buffer::of(batch).samples, .bytes = flight.bytes});
+  return batch;
 }
 
 // A set failed, so some batches cannot be completed. The consumer must first get all batches before
@@ -169,6 +191,7 @@ bool SweepPlanner::plan(const BatchQueue::News& news) {
     return false;
   }
   c_.pool.keep((c_.dataset.as_read() ? c_.room.sweep : c_.room.ahead) + 1);
+  if (staging_) staging_->keep(c_.room.sweep + 1);
   if (!prepare(held)) return false;
   join(c_.next_turn);
   ++c_.next_turn;
@@ -178,9 +201,10 @@ bool SweepPlanner::plan(const BatchQueue::News& news) {
 // Makes the batch that joins next. False: it is so long that all others must have been taken first.
 bool SweepPlanner::prepare(std::uint64_t held) {
   if (!c_.dataset.ragged()) return true;
+  Pool& pool = staging_ ? *staging_ : c_.pool;
   if (!prepared_) {
     try {
-      prepared_ = c_.make_batch(c_.next_turn, /*prefault=*/false);
+      prepared_ = c_.make_batch(pool, c_.next_turn, /*prefault=*/false);
     } catch (...) {
       prepare_error_ = std::current_exception();
       return true;
@@ -199,7 +223,7 @@ bool SweepPlanner::prepare(std::uint64_t held) {
                                 format_bytes(c_.room.most_batch_bytes) +
                                 " are free for it; use more memory or a smaller batch_size");
   }
-  c_.pool.resize(prepared_, bytes);
+  pool.resize(prepared_, bytes);
   return true;
 }
 
@@ -211,7 +235,7 @@ void SweepPlanner::join(std::uint64_t turn) {
   ++flying_;
   try {
     if (prepare_error_) std::rethrow_exception(std::exchange(prepare_error_, nullptr));
-    if (c_.dataset.as_read()) {
+    if (c_.dataset.as_read() || staging_) {
       // The threads that read make the pages of many new buffers faster than this one.
       flight.batch =
           prepared_ ? std::exchange(prepared_, {}) : c_.make_batch(turn, /*prefault=*/false);
@@ -279,7 +303,7 @@ void SweepPlanner::locate(std::span<const std::uint64_t> keys, std::size_t numbe
 
 // No longer than what flies: the memory of a short ring stays in the processor's cache.
 void SweepPlanner::make_ring(std::uint64_t batches) {
-  if (!c_.dataset.as_read()) {
+  if (!c_.dataset.as_read() && !staging_) {
     raw_ = {};
     raw_ = Memory(batches * batch_rows_ * c_.dataset.sample_bytes(), false, "reads ahead");
   }
@@ -302,6 +326,7 @@ void SweepPlanner::free_memory() {
   raw_ = {};
   bins_ = {};
   ring_ = {};
+  if (staging_) staging_->keep(0);
 }
 
 }  // namespace lowtide

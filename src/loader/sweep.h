@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,7 +41,7 @@ class SweepPlanner final : public Planner {
  private:
   // A batch that is being read.
   struct Flight {
-    Batch batch = {};            // without one if batches are not delivered as they are read
+    Batch batch = {};            // what it is read into; none: its bytes are in raw_
     std::byte* bytes = nullptr;  // where its samples go
     std::uint64_t size_bytes = 0;
     std::uint64_t rows = 0;
@@ -57,6 +58,8 @@ class SweepPlanner final : public Planner {
   [[nodiscard]] std::uint64_t most_flying() const;
   [[nodiscard]] bool gives_up();
   [[nodiscard]] bool prepare(std::uint64_t held);
+  [[nodiscard]] Batch delivered();
+  [[nodiscard]] bool passes();
   void join(std::uint64_t turn);
   void cut(LoaderSet* set);
   void locate(std::span<const std::uint64_t> keys, std::size_t number, std::uint64_t part,
@@ -83,11 +86,12 @@ class SweepPlanner final : public Planner {
   std::exception_ptr error_;  // of that set
   std::uint64_t error_turn_ = 0;
 
-  Bins bins_;   // places are slot << row_bits_ | row
-  Memory raw_;  // of samples as they are read, if they are not delivered so
+  Bins bins_;  // places are slot << row_bits_ | row
+  // Samples as they are read, if they are not delivered so: of equal size, or of different sizes.
+  Memory raw_;
+  std::shared_ptr<Pool> staging_;
   std::vector<std::uint64_t> samples_;
   std::vector<std::byte*> targets_;
-  std::vector<const std::byte*> staged_;
   std::vector<Batch> ready_;
   Batch prepared_;                    // the one that joins next, if samples differ in length
   std::exception_ptr prepare_error_;  // why there is none

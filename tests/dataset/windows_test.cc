@@ -40,10 +40,11 @@ struct StreamRig {
 // Serves the reads of some samples and delivers them.
 std::vector<std::byte> deliver(const Windows& windows, const std::vector<std::string>& shards,
                                const std::vector<std::uint64_t>& samples) {
-  std::vector<std::vector<std::byte>> raw(samples.size(),
-                                          std::vector<std::byte>(windows.sample_bytes()));
+  std::vector<std::byte> raw(samples.size() * windows.sample_bytes());
   std::vector<std::byte*> targets;
-  for (auto& one : raw) targets.push_back(one.data());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    targets.push_back(raw.data() + i * windows.sample_bytes());
+  }
   std::vector<Read> reads;
   windows.locate(0, 0, samples, targets, reads);
   EXPECT_LE(reads.size(), samples.size() * windows.reads_per_part());
@@ -53,8 +54,7 @@ std::vector<std::byte> deliver(const Windows& windows, const std::vector<std::st
     std::memcpy(read.into, shard.data() + read.from.offset_bytes, read.from.size_bytes);
   }
   std::vector<std::byte> out(windows.batch_bytes(samples.size()));
-  windows.deliver(samples, std::vector<const std::byte*>(targets.begin(), targets.end()),
-                  out.data());
+  windows.deliver({.samples = samples, .bytes = raw.data()}, out.data());
   return out;
 }
 

@@ -26,15 +26,15 @@ class TurnedRows final : public OtherRows {
   std::uint64_t batch_bytes(std::uint64_t samples) const override {
     return samples * kRowBytes + 1;  // and how many, so that it is no multiple of a row
   }
-  void deliver(std::span<const std::uint64_t> samples, std::span<const std::byte* const> staged,
-               std::byte* out) const override {
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      if (samples[i] == poison) throw std::invalid_argument("row " + std::to_string(poison));
+  void deliver(const ReadSamples& read, std::byte* out) const override {
+    const std::size_t count = read.samples.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (read.samples[i] == poison) throw std::invalid_argument("row " + std::to_string(poison));
       for (std::size_t b = 0; b < kRowBytes; ++b) {
-        out[(i + 1) * kRowBytes - 1 - b] = ~staged[i][b];
+        out[(i + 1) * kRowBytes - 1 - b] = ~read.bytes[i * kRowBytes + b];
       }
     }
-    out[samples.size() * kRowBytes] = static_cast<std::byte>(samples.size());
+    out[count * kRowBytes] = static_cast<std::byte>(count);
   }
 
   const std::uint64_t poison;

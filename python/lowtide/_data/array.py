@@ -9,6 +9,7 @@ import numpy as np
 
 from lowtide import _arguments, _core
 from lowtide._closing import Closing
+from lowtide._data import hdf5
 from lowtide._data.array_facts import ArrayFacts
 from lowtide._data.array_methods import ArrayMethods
 from lowtide._data.batches import Batches
@@ -80,24 +81,29 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         kept, most_kept = _arguments.tier(cache_dir, cache_bytes)
         if key is not None:
             key = _arguments.word(key, "key")
-        core = _core.Array.open(
-            names,
-            expand=expand,
-            dtype=descr,
-            shape=axes,
-            offset_bytes=offset,
-            fortran_order=fortran,
-            memory_bytes=budget,
-            engine=engine,
-            cache=cache,
-            gap_bytes=most,
-            requests=flying,
-            store=signer(store),
-            lister=lister(store),
-            cache_dir=kept,
-            cache_bytes=most_kept,
-            key=key,
+        reading: dict[str, Any] = dict(
+            memory_bytes=budget, engine=engine, cache=cache, gap_bytes=most
         )
+        try:
+            core = _core.Array.open(
+                names,
+                expand=expand,
+                dtype=descr,
+                shape=axes,
+                offset_bytes=offset,
+                fortran_order=fortran,
+                requests=flying,
+                store=signer(store),
+                lister=lister(store),
+                cache_dir=kept,
+                cache_bytes=most_kept,
+                key=key,
+                **reading,
+            )
+        except ValueError:
+            if not hdf5.is_hdf5(names[0]):
+                raise
+            core = hdf5.open_core(names, key, descr, axes, offset, fortran, **reading)
         self._core = core
         self._shape = core.shape
         found = _arguments.stored_dtype(core.descr, core.extension)

@@ -35,10 +35,10 @@ def open(
     """Opens an array on disk for reading; reads only the headers.
 
     Args:
-        path: A `.npy`, `.npz` or safetensors file, a file of vectors (fbin, fvecs and the like), a
-            file without a header (which needs `dtype`, as with `np.memmap`), or a list of files, a
-            glob or a folder of `.npy` files, which are joined along the first axis. A path that
-            exists is never treated as a pattern. Instead of a path, the address of an object on a
+        path: A `.npy`, `.npz`, safetensors or HDF5 file, a file of vectors (fbin, fvecs and the
+            like), a file without a header (which needs `dtype`, as with `np.memmap`), or a list of
+            files, a glob or a folder of `.npy` files, which are joined along the first axis. A path
+            that exists is never treated as a pattern. Instead of a path, the address of an object on a
             server: `http://`, `https://` or `s3://bucket/key`; with `s3://` or a `store` that
             lists, also a pattern, or a folder, which ends with "/".
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
@@ -73,8 +73,9 @@ def open(
         cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
             such as "200GiB". Default: as much as leaves a tenth of the file system free.
         key: Name of the array in a file that contains several: a tensor of a safetensors file, a
-            member of an `.npz` (with or without ".npy"). It may be omitted if there is only one;
-            otherwise FormatError lists the keys. `lowtide.info` lists them all.
+            member of an `.npz` (with or without ".npy"), the path of an HDF5 data set. It may be
+            omitted if there is only one, and for the "X" of an `.h5ad`; otherwise FormatError lists
+            the keys. `lowtide.info` lists them all.
 
     Returns:
         The open array. It reads from the files on demand.

@@ -41,6 +41,11 @@ def job_source(source: Any) -> _core.JobSource:
 
 
 def _of_array(array: Array, offsets: Sequence[bytes] = ()) -> _core.JobSource:
+    if array.format == "hdf5":  # tasks have no h5py
+        raise ValueError(
+            "a job cannot read an HDF5 file: np.save('a.npy', lowtide.open('a.h5', key=...)) makes "
+            "a copy that it can read, in flat memory"
+        )
     dtype, axes, offset, order, *_ = array._asked
     descr, _ = _arguments.descr(dtype)
     return _core.JobSource(

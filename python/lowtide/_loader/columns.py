@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lowtide._data.array import Array
+from lowtide._data.csr import Csr
 from lowtide._data.documents import Documents
 from lowtide._data.ragged import Ragged
 from lowtide._data.tokens import Tokens
 
-Column = Array | Ragged | Documents
+if TYPE_CHECKING:
+    from lowtide._loader.dense import Dense
+
+Column = Array | Ragged | Documents | Csr
 
 
 class Lent(NamedTuple):
@@ -32,10 +36,11 @@ class Lent(NamedTuple):
 class Columns:
     """The columns of one source of a loader, and how a batch presents them."""
 
-    __slots__ = ("columns", "names", "source")
+    __slots__ = ("columns", "dense", "names", "source")
 
     def __init__(self, source: Any) -> None:
         self.source = source
+        self.dense: Dense | None = None  # how sparse rows are delivered; None: as stored
         self.names: tuple[str, ...] | None = None
         if isinstance(source, dict):
             for name in source:
@@ -74,6 +79,8 @@ class Columns:
         """Lists the arrays, or the tokens, of one column."""
         if isinstance(column, Documents):
             return [column._tokens]
+        if isinstance(column, Csr):
+            return [column.data, column.indices]
         return column._columns if isinstance(column, Ragged) else [column]
 
     def cores(self) -> list[Any]:
@@ -82,11 +89,16 @@ class Columns:
 
     def lent(self) -> list[Lent]:
         """Lists the arrays of a batch, in the order of the core."""
-        return [
-            Lent(self._name(place), array.dtype, array.shape[1:])
-            for place, column in enumerate(self.columns)
-            for array in self.arrays_of(column)
-        ]
+        lent = []
+        for place, column in enumerate(self.columns):
+            name = self._name(place)
+            if self.dense is not None and isinstance(column, Csr):
+                lent.append(Lent(name, self.dense.dtype, (self.dense.width(column),)))
+                continue
+            lent.extend(
+                Lent(name, array.dtype, array.shape[1:]) for array in self.arrays_of(column)
+            )
+        return lent
 
     def structure(self) -> Any:
         """Returns what must be equal in all sources of a mixture."""
@@ -108,6 +120,9 @@ class Columns:
                 continue
             starts = offsets(table)
             table += 1
+            if isinstance(column, Csr):
+                entries.append((next(arrays), next(arrays), starts))
+                continue
             values: Any = None
             if isinstance(column, Documents) or isinstance(column.values, Array):
                 values = _sized(next(arrays), starts)
@@ -122,13 +137,18 @@ class Columns:
 
     @property
     def is_one_ragged(self) -> bool:
-        """Whether a batch is `values, offsets`."""
-        return isinstance(self.source, (Ragged, Documents))
+        """Whether a batch is `values, offsets`, or `data, indices, indptr`."""
+        return isinstance(self.source, (Ragged, Documents, Csr))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether a batch is `data, indices, indptr`."""
+        return isinstance(self.source, Csr) and self.dense is None
 
     @property
     def is_flat(self) -> bool:
         """Whether a batch has its arrays in the order of the core, one per column."""
-        return all(isinstance(column, Array) for column in self.columns)
+        return self.dense is not None or all(isinstance(column, Array) for column in self.columns)
 
 
 def checked_column(column: Any, name: str) -> Column:
@@ -137,7 +157,7 @@ def checked_column(column: Any, name: str) -> Column:
         if not column.ndim:
             raise TypeError(f"{name} is a 0-d array: it has no rows")
         return column
-    if isinstance(column, (Ragged, Documents)):
+    if isinstance(column, (Ragged, Documents, Csr)):
         return column
     if isinstance(column, Tokens):
         raise TypeError(
@@ -237,6 +257,8 @@ def _core_of(column: Column) -> Any:
 
 def _structure_of(column: Column) -> Any:
     kinds = [(array.dtype, array.shape[1:]) for array in Columns.arrays_of(column)]
+    if isinstance(column, Csr):
+        return "sparse", column.shape[1], kinds
     if isinstance(column, Ragged) and isinstance(column.values, dict):
         return "ragged", tuple(column.values), kinds
     return ("array" if isinstance(column, Array) else "ragged"), None, kinds

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lowtide._loader.batch import Batch, named_batch
+from lowtide._loader.sparse_batch import sparse_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,9 @@ def finisher(columns: Columns, wrap: Any) -> Callable[[tuple[Any, ...]], Batch]:
         columns: The columns of the source.
         wrap: Makes a tensor of an array, if the core lends tensors; else None.
     """
-    kind = named_batch(columns.names) if columns.names else Batch
+    kind: type[Batch] = named_batch(columns.names) if columns.names else Batch
+    if columns.is_sparse:
+        kind = sparse_batch(columns.source.shape[1])
     lent = [] if wrap is not None else columns.lent()
     views = [(place, one) for place, one in enumerate(lent) if not one.is_plain]
     is_flat = columns.is_flat

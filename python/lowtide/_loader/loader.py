@@ -75,13 +75,15 @@ class Loader(Closing):
         documents: str = "cross",
         rows: Any = None,
         weights: npt.ArrayLike | None = None,
+        dense: bool = False,
+        columns: npt.ArrayLike | None = None,
     ) -> None:
         """Claims its memory; reading ahead starts with the first batch, on threads of its own.
 
         Args:
             source: `Tokens`, which deliver windows; an `Array`; a tuple or a dict of arrays, whose
-                rows come together; `Ragged` or `Tokens.documents`; or a list of (source, weight),
-                which is an exact mixture of samples by weight.
+                rows come together; `Ragged`, `Tokens.documents` or `Csr`; or a list of (source,
+                weight), which is an exact mixture of samples by weight.
             batch_size: Samples per step and rank.
             block_size: Tokens of `x` per window. For windows only, and required there.
             order: "shuffle" and "sequential" deliver each sample once per epoch. "random" draws
@@ -93,8 +95,8 @@ class Loader(Closing):
             drop_last: If True, every step is full and the rest of the epoch is left out. If False,
                 the last batch of an epoch may be short; this needs world_size=1.
             prefetch: Most batches to read ahead. None: as many as pay off within the budget.
-            dtype: Integer type of `x` and `y`; int64 by default. For windows only: arrays are
-                delivered as stored.
+            dtype: Integer type of `x` and `y`; int64 by default. For dense rows of a sparse
+                matrix: float16, float32 (the default) or float64. Arrays are delivered as stored.
             memory: Separate budget for this loader, in bytes or as text such as "256MiB". None:
                 the loader shares the budget of its tokens or of its first array; a mixture gets a
                 separate one, as large as the largest of its sources.
@@ -106,11 +108,15 @@ class Loader(Closing):
                 has these rows, in the order that `order` gives. None: all.
             weights: One weight per sample (per entry of `rows`, if given), 0 or above: samples are
                 drawn with replacement by weight. None: all samples are alike.
+            dense: If True, rows of a sparse matrix are delivered as dense ones: zeros, and the sum
+                of what is stored in each column. Needed if other columns come beside the matrix.
+            columns: With dense=True: only these columns of the matrix, in this order, as integers
+                (duplicates are allowed) or a bool mask. None: all.
 
         Raises:
             ValueError: An argument is invalid, columns differ in length, there are fewer samples
                 than one step of all ranks needs, or the budget is too small.
-            IndexError: A row does not exist.
+            IndexError: A row or a column does not exist.
             TypeError: An argument has the wrong type.
         """
         sources, is_mixture = parse_source(source)
@@ -132,10 +138,12 @@ class Loader(Closing):
             "documents": word(documents, "documents"),
             "rows": rows,
             "weights": weights,
+            "dense": dense,
+            "columns": columns,
         }
         if rank >= world_size:
             raise ValueError(f"rank must be below world_size ({world_size}), not {rank}")
-        check_kind(self._options, self._columns)
+        check_kind(self._options, sources)
         self._source = source
         self._thaw: Callable[[], object] = nothing
         self._finish = None if self._columns is None else finisher(self._columns, self._wrap)

@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any
 from lowtide import _core
 from lowtide._arguments import MAX, integer, token_word
 from lowtide._data.tokens import Tokens
+from lowtide._loader.dense import parse_dense
 from lowtide._loader.selection import parse_rows, parse_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lowtide._loader.columns import Columns, Lent
+    from lowtide._loader.dense import Dense
 
 _SHARED = ("batch_size", "order", "seed", "rank", "world_size", "epochs", "drop_last", "prefetch")
 
 
-def check_kind(told: dict[str, Any], columns: object | None) -> None:
-    """Checks the options that only windows have, and fills in their defaults.
-
-    Args:
-        told: The options of the caller.
-        columns: The columns of the source; None if samples are windows.
-    """
+def check_kind(told: dict[str, Any], sources: list[tuple[Any, float]]) -> None:
+    """Checks the options that only windows or sparse rows have, and fills in their defaults."""
     if told["documents"] not in ("cross", "separate"):
         raise ValueError(f"documents must be 'cross' or 'separate', not {told['documents']!r}")
-    if columns is None:
+    first = sources[0][0]
+    if isinstance(first, Tokens):
+        if told["dense"] or told["columns"] is not None:
+            raise ValueError("dense and columns are for sparse rows only, not for tokens")
         if told["block_size"] is None:
             raise TypeError(
                 "block_size must be an integer, not NoneType: tokens are delivered in windows"
@@ -34,8 +34,11 @@ def check_kind(told: dict[str, Any], columns: object | None) -> None:
         told["block_size"] = integer(told["block_size"], "block_size", 1, MAX)
         told["dtype"] = token_word("int64" if told["dtype"] is None else told["dtype"])
         return
+    dense = parse_dense(told, first)
+    for source, _ in sources:
+        source.dense = dense
     for name, default in (("block_size", None), ("dtype", None), ("documents", "cross")):
-        if told[name] != default:
+        if told[name] != default and not (name == "dtype" and dense):
             raise ValueError(
                 f"{name} is for windows of tokens only; arrays are delivered as they are stored"
             )
@@ -50,7 +53,7 @@ def open_core(
 ) -> _core.Loader:
     """Opens the core of the loader `owner`, which borrows what the caller gave it."""
     first: Tokens | Columns = sources[0][0]
-    options = _core_options(told)
+    options = _core_options(told, None if isinstance(first, Tokens) else first.dense)
     owner._tune(options, sources)
     memory = told["memory"] or first.memory
     common: dict[str, Any] = {
@@ -77,12 +80,16 @@ def open_core(
     return _core.Loader.open_columns(columns, lent=lent, **common)
 
 
-def _core_options(told: dict[str, Any]) -> _core.LoaderOptions:
+def _core_options(told: dict[str, Any], dense: Dense | None) -> _core.LoaderOptions:
     """Returns the options as the core takes them, without rows and weights."""
     options = _core.LoaderOptions()
     for name in _SHARED:
         setattr(options, name, told[name])
     options.memory_bytes = told["memory"] or 0
+    if dense is not None:
+        options.deliver_dense(
+            dense.dtype.name, None if dense.columns is None else dense.columns.tolist()
+        )
     if told["block_size"] is not None:
         options.block_size = told["block_size"]
         options.dtype = told["dtype"]

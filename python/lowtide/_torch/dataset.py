@@ -12,6 +12,7 @@ import torch.utils.data
 
 from lowtide._arguments import MAX, integer
 from lowtide._data.array import Array
+from lowtide._data.csr import Csr
 from lowtide._data.ragged import Ragged
 from lowtide._data.tokens import Tokens
 from lowtide._loader.columns import Columns
@@ -195,6 +196,11 @@ class _Rows:
 
     def __init__(self, source: Any) -> None:
         columns = Columns(source)
+        if any(isinstance(column, Csr) for column in columns.columns):
+            raise TypeError(
+                "a Dataset delivers single samples, and sparse rows come in batches: use "
+                "lowtide.torch.Loader"
+            )
         for lent in columns.lent():
             tensor_word(lent.dtype, lent.name)  # raises
         self._given = source

@@ -43,6 +43,11 @@ def tensor_word(dtype: np.dtype[Any], name: str) -> str:
     return dtype.str
 
 
+def numpy_type(dtype: Any) -> Any:
+    """Returns the name of a torch type, and anything else as it is."""
+    return str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype
+
+
 def as_array(values: Any) -> Any:
     """Returns a tensor as an array, and anything else as it is."""
     return values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else values
@@ -53,6 +58,16 @@ def tensor_of(array: Any) -> torch.Tensor:
     if array.dtype.name != "bfloat16":
         return torch.from_numpy(array)
     return torch.from_numpy(array.view("uint16")).view(torch.bfloat16)
+
+
+def sparse_csr(batch: Any) -> torch.Tensor:
+    """Returns a batch of sparse rows as a sparse CSR tensor, which borrows its values."""
+    data, indices, indptr = batch
+    if indices.dtype == torch.int32 and len(data) <= torch.iinfo(torch.int32).max:
+        indptr = indptr.to(torch.int32)  # both must have the same type
+    else:
+        indices = indices.to(torch.int64)
+    return torch.sparse_csr_tensor(indptr, indices, data, size=batch.shape)
 
 
 def nested(entry: Any) -> torch.Tensor:

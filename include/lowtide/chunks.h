@@ -1,0 +1,43 @@
+// chunks.h - an array in chunks whose places in its files somebody else has found, such as a
+// library that reads HDF5. Array::open_chunks takes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lowtide {
+
+// A file as it was when its chunks were looked up. Take it before that: if the file is changed
+// afterwards, opening it is an error and never gives other bytes.
+struct ArrayFile {
+  std::string path;
+  std::uint64_t size_bytes = 0;
+  std::uint64_t version = 0;
+
+  // Opens the file and closes it again. Throws IoError.
+  [[nodiscard]] static ArrayFile of(const std::string& path);
+};
+
+// All chunks have the same shape and hold their elements in C order, uncompressed. Those at the
+// edges of the array are stored whole, as HDF5 and zarr do. The chunks make a grid; they are listed
+// in its C order. A contiguous array is one chunk.
+struct ArrayChunks {
+  static constexpr std::uint64_t kAbsent = UINT64_MAX;
+
+  std::string format = {};                // what Array::format() returns: "hdf5"
+  std::string dtype = {};                 // NumPy's descr: "<f4", "[('x', '<f4')]"
+  std::vector<std::uint64_t> shape = {};  // empty: 0-d
+  // As many axes as `shape`, all longer than 0.
+  std::vector<std::uint64_t> chunk_shape = {};
+  std::vector<ArrayFile> files = {};  // at least one
+  // Where each chunk is. kAbsent: it was never written, and all of it is the fill value.
+  std::vector<std::uint64_t> offsets_bytes = {};
+  // The file of each chunk, an index of `files`. Empty: all are in the first one.
+  std::vector<std::uint32_t> file_numbers = {};
+  std::vector<std::byte> fill = {};  // the bytes of one element; empty: zeros
+  std::string path = {};             // what Array::paths() returns; empty: the files
+};
+
+}  // namespace lowtide

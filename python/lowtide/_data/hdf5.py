@@ -1,0 +1,216 @@
+"""HDF5 data sets, read in place: h5py says where the bytes are, and the engine reads them.
+
+h5py is optional and imported when the first HDF5 file is opened. It parses the file at open and is
+not part of the read path. A data set is named by its path in the file: "X", "layers/counts".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any
+
+from lowtide import _core
+from lowtide._data import hdf5_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lowtide._data.array import Array
+
+_MAGIC = b"\x89HDF\r\n\x1a\n"
+_FIRST_BLOCK = 512  # the magic may be here, and at twice that, and so on, after a user block
+_SHOWN_KEYS = 8
+_MOST_KEYS = 1 << 18  # data sets in one file; more are refused
+
+
+def is_hdf5(path: bytes) -> bool:
+    """Returns whether a local file has the magic of HDF5 where HDF5 looks for it."""
+    if _core.is_address(path):
+        return False
+    try:
+        with open(path, "rb", buffering=0) as file:
+            size, at = os.fstat(file.fileno()).st_size, 0
+            while at + len(_MAGIC) <= size:
+                if os.pread(file.fileno(), len(_MAGIC), at) == _MAGIC:
+                    return True
+                at = max(_FIRST_BLOCK, 2 * at)
+    except OSError:
+        pass
+    return False
+
+
+def dataset(path: Any, key: str | None, **options: Any) -> Array:
+    """Opens one data set of a file; `options` are those of `lowtide.open`."""
+    from lowtide._data.array import Array
+
+    return Array(path, key=key, **options)
+
+
+def open_core(
+    names: list[bytes],
+    key: str | None,
+    descr: str | None = None,
+    axes: list[int] | None = None,
+    offset: int | None = None,
+    fortran: bool | None = None,
+    **reading: Any,
+) -> _core.Array:
+    """Opens one data set of an HDF5 file.
+
+    Args:
+        names: The file, for which `is_hdf5` is true. Several cannot be joined.
+        key: Path of the data set in the file. None: "X" in an .h5ad, otherwise the only one.
+        descr: If given, the dtype of the data set, as the core spells it.
+        axes: If given, its shape.
+        offset: Must be None: a data set need not begin anywhere.
+        fortran: Must not be True.
+        reading: `memory_bytes`, `engine`, `cache` and `gap_bytes` of the core.
+
+    Raises:
+        FormatError: There is no such data set, it is not stored as plain bytes, or it contradicts
+            the arguments. Also if h5py is missing or cannot read the file.
+    """
+    name = os.fsdecode(names[0])
+    if len(names) > 1:
+        raise _core.FormatError(
+            f"{name}: HDF5 files are not joined: open each of the {len(names)} files on its own"
+        )
+    # Taken first: if the file changes while h5py looks at it, the engine refuses to read it.
+    version = _core.file_version(names[0])
+    with opened(name) as file:
+        found, chosen = _find(file, name, key)
+        memory_bytes = reading.get("memory_bytes") or _core.default_memory_bytes()
+        table = hdf5_table.locate(found, f"{name}: {chosen!r}", name, memory_bytes)
+    wrong = {"offset": offset, "order": "F" if fortran else None}
+    for word, value in wrong.items():
+        if value is not None:
+            raise _core.FormatError(
+                f"{name}: {chosen!r}: {word} {value!r} was given, but HDF5 says where the data is "
+                f"and that it is in C order; leave {word} out"
+            )
+    if descr is not None and descr != table.descr:
+        raise _core.FormatError(
+            f"{name}: {chosen!r}: dtype {descr} was given, but the file says {table.descr}"
+        )
+    core = _core.Array.open_chunks(
+        [version],
+        format="hdf5",
+        dtype=table.descr,
+        shape=table.shape,
+        chunk_shape=table.chunk_shape,
+        offsets_bytes=table.offsets,
+        fill=table.fill,
+        **reading,
+    )
+    if axes is not None and tuple(axes) != core.shape:
+        raise _core.FormatError(
+            f"{name}: {chosen!r}: shape {tuple(axes)} was given, but the file says {core.shape}"
+        )
+    return core
+
+
+@contextlib.contextmanager
+def opened(name: str) -> Iterator[Any]:
+    """The file as h5py opens it. What h5py cannot read is a FormatError."""
+    try:
+        import h5py
+    except ImportError:
+        raise _core.FormatError(
+            f"{name}: this is an HDF5 file, and h5py, which says where its data is, is not "
+            "installed: pip install h5py"
+        ) from None
+    try:
+        with h5py.File(name, "r") as file:
+            yield file
+    except OSError as error:
+        if error.errno is not None:  # it is locked by a writer, or not ours to read
+            raise
+        raise _core.FormatError(f"{name}: h5py cannot read this HDF5 file: {error}") from None
+    except RuntimeError as error:  # damaged inside
+        raise _core.FormatError(f"{name}: h5py cannot read this HDF5 file: {error}") from None
+
+
+def keys(group: Any, most: int = _MOST_KEYS) -> list[str]:
+    """Returns the paths of the data sets in a group of an open file, without those of links.
+
+    Stops after `most`.
+    """
+    import h5py
+
+    found: list[str] = []
+
+    def visit(key: str, item: Any) -> bool | None:
+        if isinstance(item, h5py.Dataset):
+            found.append(key)
+        return True if len(found) >= most else None
+
+    group.visititems(visit)
+    return found
+
+
+def _shown(found: list[str]) -> str:
+    text = ", ".join(map(repr, found[:_SHOWN_KEYS]))
+    more = len(found) - _SHOWN_KEYS
+    return text + (f" and {more} more" if more > 0 else "")
+
+
+def _find(file: Any, name: str, key: str | None) -> tuple[Any, str]:
+    """Returns the data set that the caller means, and its key."""
+    import h5py
+
+    if key is None and file.attrs.get("encoding-type") == "anndata":
+        key = "X"
+    if key is None:
+        found = keys(file)
+        if len(found) == 1:
+            return file[found[0]], found[0]
+        if not found:
+            raise _core.FormatError(f"{name}: expected a data set, found none in the file")
+        raise _core.FormatError(
+            f"{name}: expected a key, because the file contains {len(found)} data sets: "
+            f"{_shown(found)}"
+        )
+    item = _follow(file, name, key)
+    if isinstance(item, h5py.Dataset):
+        return item, key
+    if isinstance(item, h5py.Group):
+        inside = [f"{key.rstrip('/')}/{one}" for one in keys(item)]
+        raise _core.FormatError(
+            f"{name}: expected a data set, but {key!r} is a group"
+            + (f"; the data sets in it are {_shown(inside)}" if inside else " without data sets")
+        )
+    raise _core.FormatError(f"{name}: expected a data set, but {key!r} is a named type")
+
+
+def _follow(file: Any, name: str, key: str) -> Any:
+    """Returns the object at `key`, which no link to another file may be part of."""
+    import h5py
+
+    at = ""
+    for part in key.strip("/").split("/"):
+        at = f"{at}/{part}"
+        try:
+            link = file.get(at, getlink=True)
+        except (KeyError, ValueError):
+            link = None
+        if link is None:
+            raise _core.FormatError(
+                f"{name}: expected one of the data sets {_shown(keys(file))}, found key {key!r}"
+            )
+        if isinstance(link, h5py.ExternalLink):
+            raise _core.FormatError(
+                f"{name}: {at[1:]!r} is a link to {link.path!r} in the file {link.filename!r}, "
+                "which is not followed: open that file"
+            )
+    try:
+        item = file[at]
+    except (KeyError, ValueError):
+        raise _core.FormatError(f"{name}: {key!r} is a soft link to nothing") from None
+    # A soft link may lead to a link out of the file.
+    if h5py.h5o.get_info(item.id).fileno != h5py.h5o.get_info(file.id).fileno:
+        raise _core.FormatError(
+            f"{name}: {key!r} is in another file, {item.file.filename!r}, because of a link, which "
+            "is not followed: open that file"
+        )
+    return item
