@@ -41,6 +41,10 @@ struct TokensOptions {
   // document; in llm.c files it begins one.
   std::optional<std::uint64_t> eot = std::nullopt;
 
+  // The column that contains the tokens, for MDS. Default: "tokens", or the only column that can
+  // contain them.
+  std::optional<std::string> key = std::nullopt;
+
   ReadOptions read = {};
   // Signs the requests for objects. Default: s3:// with the keys of the environment, others not.
   SignRequest sign = nullptr;

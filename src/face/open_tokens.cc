@@ -178,6 +178,7 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   TokenGiven given;
   if (options.dtype) given.dtype = parse_descr(*options.dtype);
   given.format = options.format;
+  given.key = options.key;
   TokenOpener opener(options);
   for (const std::string& path : paths) {
     if (is_token_list(path)) {

@@ -58,6 +58,8 @@ TokenLayout layout_again(const Tokens& tokens, const std::string& path, bool eve
   given.dtype = tokens.dtype();
   given.format = tokens.format();
   given.every_header = every_header;
+  const std::vector<TokenLayout>& layouts = Tokens::Impl::of(tokens)->layouts;
+  if (!layouts.empty() && !layouts.front().key.empty()) given.key = layouts.front().key;
   given.most_record_bytes = UINT64_MAX;  // as much as is open already
   return open_token_layout(token_file(std::make_shared<File>(path)), open_beside, given);
 }

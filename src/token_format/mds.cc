@@ -52,7 +52,8 @@ bool matches(const TokenSource& source) {
   return first[0] == std::byte{'{'};
 }
 
-TokenColumn column_of(const TokenFile& file, std::uint64_t begin, std::uint64_t end) {
+TokenColumn column_of(const TokenFile& file, std::uint64_t begin, std::uint64_t end,
+                      const std::optional<std::string>& key) {
   if (end - begin > kMaxColumnsBytes) {
     throw FormatError(file.path + ": expected at most 1 MiB of JSON at byte " +
                       std::to_string(begin) + ", found " + std::to_string(end - begin) + " bytes");
@@ -60,7 +61,7 @@ TokenColumn column_of(const TokenFile& file, std::uint64_t begin, std::uint64_t 
   std::string json(end - begin, '\0');
   file.read(begin, std::as_writable_bytes(std::span(json)));
   try {
-    return read_token_column(json);
+    return read_token_column(json, key);
   } catch (const FormatError& error) {
     throw FormatError(file.path + ": " + error.what());
   }
@@ -127,7 +128,7 @@ TokenLayout open(const TokenSource& source) {
                       "the end, " + std::to_string(table_end) + " to " +
                       std::to_string(file.file_bytes) + ", found " + std::to_string(first_byte));
   }
-  Samples finder(file, column_of(file, table_end, first_byte), source.given);
+  Samples finder(file, column_of(file, table_end, first_byte, source.given.key), source.given);
   auto records = std::make_shared<TokenRecords>(samples);
   for_samples(
       file, samples, first_byte, [&](std::uint64_t sample, std::uint64_t begin, std::uint64_t end) {
@@ -144,6 +145,7 @@ TokenLayout open(const TokenSource& source) {
       });
   TokenLayout layout;
   layout.data_path = file.path;
+  layout.key = finder.column();
   layout.dtype = finder.dtype().value_or(source.given.dtype.value_or(DType::parse("<i4")));
   check_given_dtype(source.given, layout.dtype, file.path);
   layout.records = std::move(records);
@@ -157,6 +159,7 @@ TokenLayout open(const TokenSource& source) {
 extern const TokenFormat kFormat;  // for the list of tokens.cc
 constinit const TokenFormat kFormat{.word = "mds",
                                     .suffix = kDataSuffix,
+                                    .has_columns = true,
                                     .matches = matches,
                                     .open = open,
                                     .list_key = "shards",

@@ -42,9 +42,10 @@ struct TokenColumn {
   }
 };
 
-// The column that contains the tokens, from the JSON in a shard: `tokens`, or the only one that can
-// contain them. Throws FormatError without a path.
-[[nodiscard]] TokenColumn read_token_column(std::string_view json);
+// The column that contains the tokens, from the JSON in a shard: the one that `key` names, or
+// `tokens`, or the only one that can contain them. Throws FormatError without a path.
+[[nodiscard]] TokenColumn read_token_column(std::string_view json,
+                                            const std::optional<std::string>& key);
 
 // For TokenFormat::read_list.
 void read_list(std::string_view json, TokenFileList* list);
@@ -79,6 +80,7 @@ class Samples {
   }
   // Known after the first sample, and mostly before.
   [[nodiscard]] const std::optional<DType>& dtype() const { return column_.dtype; }
+  [[nodiscard]] const std::string& column() const { return column_.name; }
 
   // Of the sample in bytes begin .. end - 1, which are inside the file. Throws FormatError. Without
   // `read_header` nothing is read, which requires implied().

@@ -85,17 +85,17 @@ std::string shown_columns(const std::vector<Column>& columns) {
   return columns.empty() ? "none" : text;
 }
 
-std::size_t choose(const std::vector<Column>& columns) {
+std::size_t choose(const std::vector<Column>& columns, const std::optional<std::string>& key) {
   std::vector<std::size_t> able;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].name == kTokens) return i;
+    if (columns[i].name == (key ? std::string_view(*key) : kTokens)) return i;
     if (is_array(columns[i]) || columns[i].encoding == kBytes) able.push_back(i);
   }
-  if (able.size() == 1) return able.front();
-  throw FormatError(
-      "expected a column named 'tokens', or one column of encoding ndarray or bytes, "
-      "found the columns " +
-      shown_columns(columns));
+  if (!key && able.size() == 1) return able.front();
+  throw FormatError((key ? "expected a column named " + excerpt(*key)
+                         : std::string("expected a key, a column named 'tokens', or one column of "
+                                       "encoding ndarray or bytes")) +
+                    ", found the columns " + shown_columns(columns));
 }
 
 // The product of "2048" or "4,512"; 0 if it is something else.
@@ -220,9 +220,9 @@ ListedFile read_shard(JsonReader* json) {
 
 }  // namespace
 
-TokenColumn read_token_column(std::string_view json) {
+TokenColumn read_token_column(std::string_view json, const std::optional<std::string>& key) {
   const std::vector<Column> columns = read_columns(json);
-  const std::size_t chosen = choose(columns);
+  const std::size_t chosen = choose(columns, key);
   TokenColumn out = token_column(columns[chosen]);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (i == chosen) continue;

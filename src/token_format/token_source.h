@@ -37,7 +37,8 @@ struct TokenFormat {
   std::string_view suffix;             // of its data files: a folder is searched for it
   std::string_view index_suffix = {};  // of the index beside each data file, if there is one
   bool has_header = true;              // the first bytes tell; otherwise it accepts any bytes
-  bool eot_begins = false;  // the token between documents begins one; otherwise it ends one
+  bool eot_begins = false;   // the token between documents begins one; otherwise it ends one
+  bool has_columns = false;  // a key may name the one that contains the tokens
   // Whether the file has the header, or the name, of this format.
   bool (*matches)(const TokenSource& source);
   // Everything but the format's word and the total. Throws FormatError.

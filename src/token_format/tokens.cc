@@ -153,6 +153,11 @@ TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
   std::array<std::byte, kTokenStartBytes> room;
   const TokenSource source{file, read_token_start(file, &room), beside, given};
   const TokenFormat& format = choose_format(asked, source);
+  if (given.key && !format.has_columns) {
+    throw std::invalid_argument(file.path + ": key " + excerpt(*given.key) +
+                                " was given, but files in format " + excerpt(format.word) +
+                                " have no columns; leave the key out");
+  }
   if (!format.has_header && !given.dtype) {
     refuse_foreign(file.path, file.file_bytes, file.read, "tokens");
   }

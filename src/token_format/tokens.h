@@ -81,6 +81,7 @@ constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 60;
 struct TokenLayout {
   std::string format;     // one of token_words()
   std::string data_path;  // where the extents are, even if the index beside it was named
+  std::string key;        // the column that contains the tokens, if the format has several
   DType dtype;
   std::uint64_t tokens = 0;
   std::vector<TokenExtent> extents;  // in the order of the stream; at most kMostExtents, none empty
@@ -94,6 +95,8 @@ struct TokenLayout {
 struct TokenGiven {
   std::optional<DType> dtype;         // must agree with a header; decides if there is none
   std::optional<std::string> format;  // a word of a format, or its alias; the bytes must agree
+  // The column that contains the tokens, for formats that have several.
+  std::optional<std::string> key = std::nullopt;
   // The most that the records of a file may take.
   std::uint64_t most_record_bytes = 64 << 20;
   // Checks the header of every document, also where opening a file needs only a table of them.
@@ -109,8 +112,8 @@ struct TokenGiven {
 // - without a dtype: tokens without a header that look like uint32, and files of other tools
 //   (foreign.h);
 // - counts, pointers and sizes that contradict each other.
-// Throws std::invalid_argument for an unknown format, with a list of the known ones, and if the
-// records need more memory than was given.
+// Throws std::invalid_argument for an unknown format, with a list of the known ones, for a key if
+// the format has no columns, and if the records need more memory than was given.
 //
 // Holds at most 512 KiB, the extents and the records (plus the header of a .npy, at most 1 MiB of
 // text), whatever the counts claim. An index is read once, in slices.

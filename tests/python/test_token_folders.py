@@ -222,7 +222,7 @@ def test_info_and_the_command(made):
 
 
 def test_check_says_where_a_token_is(made):
-    form, path, documents = made
+    _, path, documents = made
     highest = max(int(document.max()) for document in documents if len(document))
     assert lt.check(path)["highest_token"] == highest
     with pytest.raises(
@@ -346,3 +346,32 @@ def test_samples_of_one_length_take_no_memory(tmp_path):
     assert claims[1] - claims[0] == pytest.approx(50_000 * 8, abs=4096)
     with pytest.raises(ValueError, match="50000 samples of different lengths"):
         lt.tokens(tmp_path / "unlike", memory="256KiB")
+
+
+def test_a_key_names_the_column(tmp_path):
+    path = write_mds(tmp_path / "data", [[np.arange(3), np.arange(9)]])
+    shard = tmp_path / "data" / "shard.00000.mds"
+    shard.write_bytes(shard.read_bytes().replace(b'["tokens"]', b'["labels"]'))
+    for given in ({}, {"key": "labels"}):
+        with lt.tokens(path, **given) as t:
+            assert len(t) == 12
+            with pickle.loads(pickle.dumps(t)) as again:
+                assert again[:].tolist() == t[:].tolist()
+            lt.convert(t, tmp_path / "o.bin", format="megatron", overwrite=True)
+    with pytest.raises(lt.FormatError, match=r"a column named 'x', found the columns 'labels'"):
+        lt.tokens(path, key="x")
+    with pytest.raises(ValueError, match="have no columns; leave the key out"):
+        lt.tokens(tmp_path / "o.bin", key="x")
+    with pytest.raises(TypeError, match="key"):
+        lt.tokens(path, key=3)
+    for verb in ("info", "check"):
+        assert run_command(verb, "--key", "labels", path).returncode == 0
+        shown = run_command(verb, "--key", "x", path)
+        assert shown.returncode == 1
+        assert "'labels'" in shown.stderr
+    made = run_command(
+        "convert", "--key", "labels", "--format", "megatron", path, tmp_path / "c.bin"
+    )
+    assert made.returncode == 0, made.stderr
+    with lt.tokens(tmp_path / "c.bin") as t:
+        assert [len(document) for document in t.documents] == [3, 9]

@@ -183,8 +183,8 @@ TEST(Mds, NamesItsColumnsIfNoneCanBeMeant) {
     return error_of(tabled({}, mds_columns(names, encodings, "[null, null]")));
   };
   EXPECT_EQ(error(R"(["a", "b"])", R"(["bytes", "ndarray:int32"])"),
-            "s.mds: expected a column named 'tokens', or one column of encoding ndarray or bytes, "
-            "found the columns 'a' ('bytes'), 'b' ('ndarray:int32')");
+            "s.mds: expected a key, a column named 'tokens', or one column of encoding ndarray or "
+            "bytes, found the columns 'a' ('bytes'), 'b' ('ndarray:int32')");
   EXPECT_EQ(error(R"(["a", "tokens"])", R"(["ndarray:int32", "str"])"),
             "s.mds: column 'tokens': expected the encoding ndarray or bytes for tokens, found "
             "'str'");
@@ -194,6 +194,32 @@ TEST(Mds, NamesItsColumnsIfNoneCanBeMeant) {
             std::string::npos);
   EXPECT_NE(error(R"(["a"])", R"(["bytes", "str"])").find("expected equally many"),
             std::string::npos);
+}
+
+TEST(Mds, HasTheColumnThatAKeyNames) {
+  const std::string columns =
+      mds_columns(R"(["a", "tokens"])", R"(["ndarray:int32", "ndarray:uint16"])", "[null, null]");
+  const std::string a = mds_array(values(300)), b = mds_array(std::vector<std::uint16_t>{1, 2});
+  const auto word = [](const std::string& column) {
+    return little_endian(static_cast<std::uint32_t>(column.size()));
+  };
+  const std::string bytes = tabled({word(a) + word(b) + a + b}, columns);
+  TokenGiven given;
+  EXPECT_EQ(open(bytes, given).key, "tokens");
+  EXPECT_EQ(open(bytes, given).tokens, 2u);
+  given.key = "a";
+  EXPECT_EQ(open(bytes, given).key, "a");
+  EXPECT_EQ(lengths_in(open(bytes, given), bytes), (std::vector<std::size_t>{300}));
+  given.key = "x";
+  EXPECT_EQ(error_of(bytes, given),
+            "s.mds: expected a column named 'x', found the columns 'a' ('ndarray:int32'), 'tokens' "
+            "('ndarray:uint16')");
+  TokenFolder folder;
+  folder.write("t.bin", "abcd");
+  EXPECT_EQ(
+      thrown<std::invalid_argument>([&] { (void)folder.open("t.bin", given); }),
+      "t.bin: key 'x' was given, but files in format 'nanogpt' have no columns; leave the key "
+      "out");
 }
 
 TEST(Mds, TakesTheOnlyColumnThatCanHoldTokens) {

@@ -42,6 +42,7 @@ def tokens(
     store: Any = None,
     cache_dir: Path | None = None,
     cache_bytes: int | str | None = None,
+    key: str | None = None,
 ) -> Tokens:
     """Opens token files as one stream; reads only the headers, and every index once.
 
@@ -73,6 +74,8 @@ def tokens(
             1 MiB. Later epochs and other processes read them there. Only for addresses.
         cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
             such as "200GiB". Default: as much as leaves a tenth of the file system free.
+        key: Column that contains the tokens, for MDS. Default: "tokens", or the only column that
+            can contain them.
 
     Returns:
         The open stream. It reads from the files on demand.
@@ -86,7 +89,7 @@ def tokens(
     """
     return Tokens(
         path, dtype, format, eot, memory, engine, cache, gap, requests, store, cache_dir,
-        cache_bytes,
+        cache_bytes, key,
     )  # fmt: skip
 
 
@@ -115,6 +118,7 @@ class Tokens(NoOperators, NoTruth, Closing):
         store: Any = None,
         cache_dir: Path | None = None,
         cache_bytes: int | str | None = None,
+        key: str | None = None,
     ) -> None:
         given, expand = _arguments.path_list(path)
         # A pickle may be opened by a process with another working directory.
@@ -122,6 +126,8 @@ class Tokens(NoOperators, NoTruth, Closing):
         descr, _ = _arguments.descr(dtype)
         if format is not None:
             format = _arguments.word(format, "format")
+        if key is not None:
+            key = _arguments.word(key, "key")
         if eot is not None:
             eot = _arguments.integer(eot, "eot", 0, 2**64 - 1)
         budget = _arguments.memory_bytes(memory)
@@ -144,6 +150,7 @@ class Tokens(NoOperators, NoTruth, Closing):
             lister=lister(store),
             cache_dir=kept,
             cache_bytes=most_kept,
+            key=key,
         )
         self._dtype = _arguments.dtype_of(self._core.descr)
         self._source = CoreSource(self._core, self.shape, self._dtype, has_parts=False)
@@ -154,7 +161,7 @@ class Tokens(NoOperators, NoTruth, Closing):
         asked = None if dtype is None else np.dtype(dtype)
         self._asked = (
             asked, format, eot, memory, engine, cache, gap, requests, store, kept or None,
-            cache_bytes,
+            cache_bytes, key,
         )  # fmt: skip
 
     def __len__(self) -> int:
