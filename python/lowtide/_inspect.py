@@ -55,7 +55,7 @@ def info(
     Returns:
         A dict that JSON can hold, with these keys:
 
-        - `path`, `kind` ("array" or "tokens"), `format`, `dtype`.
+        - `path`, `kind` ("array", "tokens" or "sparse"), `format`, `dtype`.
         - `bytes`: size of all files. `shards`: number of files with data.
         - `cached`: bytes in the page cache, None if the kernel does not report them.
         - `files`: a list of dicts with `path`, `bytes` and `cached`.
@@ -63,6 +63,8 @@ def info(
         - HDF5, safetensors and npz: `arrays`, a list of dicts with `key`, `dtype`, `shape`,
             `order` and `bytes`, or with `key` and `error` for an array that Lowtide cannot read.
             HDF5 needs h5py.
+        - Folders of BioNeMo-SCDL: `kind` is "sparse", `shape` and `nnz`, the number of stored
+            values.
         - Tokens: `tokens` and `documents`, their numbers. None if the format lacks documents.
 
     Raises:
@@ -72,6 +74,10 @@ def info(
         TypeError: An argument has the wrong type.
     """
     asked = _asked(path, tokens, dtype, shape, offset, order, format)
+    if _is_scdl(asked):
+        from lowtide._data import sparse_inspect
+
+        return _readable(sparse_inspect.info_scdl(asked[0][0], asked[4]))
     try:
         return _readable(_core.info(*asked))
     except ValueError:
@@ -98,8 +104,9 @@ def check(
     """Reads everything in a file that can be wrong, and raises at the first fault.
 
     It compares sizes with headers, checks indexes, reads every byte, and checks that booleans are
-    0 or 1. In a file that contains several arrays, it checks all of them. It leaves the page cache
-    as it was. Ctrl-C stops it.
+    0 or 1. In a file that contains several arrays, it checks all of them. Of sparse matrices it
+    checks that rows are in order and that every column exists. It leaves the page cache as it was.
+    Ctrl-C stops it.
 
     Args:
         path: A file, a list of files, a glob or a folder, as for `lowtide.info`.
@@ -133,6 +140,10 @@ def check(
         eot = _arguments.integer(eot, "eot", 0, 2**64 - 1)
     count = _arguments.flag(nan, "nan")
     budget = _arguments.memory_bytes(memory)
+    if _is_scdl(asked):
+        from lowtide._data import sparse_inspect
+
+        return _readable(sparse_inspect.check_scdl(asked[0][0], asked[4], budget))
     try:
         return _readable(_core.check(*asked, vocab, eot, count, budget))
     except ValueError:
@@ -218,6 +229,15 @@ def _is_hdf5(asked: Asked) -> bool:
     names, _, tokens, *given = asked
     plain = not tokens and given in ([None] * 5, [None] * 4 + ["hdf5"])
     return plain and len(names) == 1 and hdf5.is_hdf5(names[0])
+
+
+def _is_scdl(asked: Asked) -> bool:
+    """Returns whether the caller asks about one folder of BioNeMo-SCDL."""
+    from lowtide._data import scdl
+
+    names, _, tokens, dtype, _, offset, fortran, word = asked
+    plain = not tokens and (dtype, offset, fortran) == (None, None, None) and word in (None, "scdl")
+    return plain and len(names) == 1 and scdl.is_scdl(names[0])
 
 
 def _readable(found: dict[str, Any]) -> dict[str, Any]:

@@ -67,6 +67,18 @@ class ArrayFacts:
         return self._core.format
 
     @property
+    def categories(self) -> Any:
+        """What the codes of a categorical column of an `.h5ad` stand for; None for other arrays.
+
+        A code of -1 is a missing value.
+        """
+        if self._key is None or self.format != "hdf5":
+            return None
+        from lowtide._data import hdf5
+
+        return hdf5.categories(self._paths[0], self._key)
+
+    @property
     def order(self) -> str:
         """Memory layout of the file: "C" or "F". Results are always in C order."""
         return "F" if self._core.fortran_order else "C"

@@ -10,6 +10,8 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lowtide import _core
 from lowtide._data import hdf5_table
 
@@ -26,7 +28,7 @@ _MOST_KEYS = 1 << 18  # data sets in one file; more are refused
 
 def is_hdf5(path: bytes) -> bool:
     """Returns whether a local file has the magic of HDF5 where HDF5 looks for it."""
-    if _core.is_address(path):
+    if _core.is_address(path) or not os.path.isfile(path):  # a pipe would wait
         return False
     try:
         with open(path, "rb", buffering=0) as file:
@@ -131,6 +133,29 @@ def opened(name: str) -> Iterator[Any]:
         raise _core.FormatError(f"{name}: h5py cannot read this HDF5 file: {error}") from None
 
 
+def attribute(item: Any, name: str) -> str | None:
+    """Returns a text attribute of an open group or data set; None if it has none."""
+    found = item.attrs.get(name)
+    if isinstance(found, bytes):
+        return found.decode("utf-8", "replace")
+    return found if isinstance(found, str) else None
+
+
+def is_categorical(item: Any) -> bool:
+    """Whether an open group holds codes and their categories, as AnnData writes them."""
+    found = attribute(item, "encoding-type")
+    return found == "categorical" and "codes" in item and "categories" in item
+
+
+def categories(name: str, key: str) -> Any:
+    """Returns the categories of the codes at `key`; None if it holds no codes."""
+    with opened(name) as file:
+        if not is_categorical(follow(file, name, key)):
+            return None
+        found = follow(file, name, f"{key}/categories")
+        return np.asarray(found.asstr()[:] if found.dtype.kind in "OS" else found[:])
+
+
 def keys(group: Any, most: int = _MOST_KEYS) -> list[str]:
     """Returns the paths of the data sets in a group of an open file, without those of links.
 
@@ -171,10 +196,12 @@ def _find(file: Any, name: str, key: str | None) -> tuple[Any, str]:
             f"{name}: expected a key, because the file contains {len(found)} data sets: "
             f"{_shown(found)}"
         )
-    item = _follow(file, name, key)
+    item = follow(file, name, key)
     if isinstance(item, h5py.Dataset):
         return item, key
     if isinstance(item, h5py.Group):
+        if is_categorical(item):
+            return follow(file, name, f"{key}/codes"), key
         inside = [f"{key.rstrip('/')}/{one}" for one in keys(item)]
         raise _core.FormatError(
             f"{name}: expected a data set, but {key!r} is a group"
@@ -183,7 +210,7 @@ def _find(file: Any, name: str, key: str | None) -> tuple[Any, str]:
     raise _core.FormatError(f"{name}: expected a data set, but {key!r} is a named type")
 
 
-def _follow(file: Any, name: str, key: str) -> Any:
+def follow(file: Any, name: str, key: str) -> Any:
     """Returns the object at `key`, which no link to another file may be part of."""
     import h5py
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lowtide import _core
 from lowtide._compute.blocks import blocks
-from lowtide._data import hdf5, hdf5_table
+from lowtide._data import hdf5, hdf5_table, sparse_inspect
 from lowtide._data.array import Array
 
 
@@ -38,6 +38,7 @@ def check(name: bytes, count_nan: bool, memory_bytes: int) -> dict[str, Any]:
             fault = _read_all(array, count_nan, tally)
         if fault:
             raise _core.FormatError(f"{os.fsdecode(name)}: {about['key']!r}: {fault}")
+    sparse_inspect.check_groups(name, memory_bytes)
     if count_nan and not counted:
         raise ValueError("nan: expected an array of floating-point numbers, found none")
     found["notes"] = notes

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lowtide import _arguments
+from lowtide._core import FormatError
 from lowtide._data.array import Array
+from lowtide._data.open_sparse import open_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,15 +33,15 @@ def open(
     cache_dir: Path | None = None,
     cache_bytes: int | str | None = None,
     key: str | None = None,
-) -> Array:
+) -> Array | Any:
     """Opens an array on disk for reading; reads only the headers.
 
     Args:
         path: A `.npy`, `.npz`, safetensors or HDF5 file, a file of vectors (fbin, fvecs and the
             like), a file without a header (which needs `dtype`, as with `np.memmap`), or a list of
             files, a glob or a folder of `.npy` files, which are joined along the first axis. A path
-            that exists is never treated as a pattern. Instead of a path, the address of an object on a
-            server: `http://`, `https://` or `s3://bucket/key`; with `s3://` or a `store` that
+            that exists is never treated as a pattern. Instead of a path, the address of an object
+            on a server: `http://`, `https://` or `s3://bucket/key`; with `s3://` or a `store` that
             lists, also a pattern, or a folder, which ends with "/".
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
             `shape`, `offset` and `order` may be omitted; if given, they must match the header. In
@@ -78,7 +80,8 @@ def open(
             the keys. `lowtide.info` lists them all.
 
     Returns:
-        The open array. It reads from the files on demand.
+        The open array, which reads from the files on demand. A sparse matrix is a `Csr`: the "X" of
+        an `.h5ad`, a layer of it (`key="layers/counts"`), or a folder of BioNeMo-SCDL.
 
     Raises:
         OSError: A file cannot be opened (FileNotFoundError if it is missing), the named engine is
@@ -98,7 +101,17 @@ def open(
             f"the second argument is dtype, but {dtype!r} is a mode: lowtide.open only reads, so "
             "leave the mode out"
         )
-    return Array(
-        path, dtype, shape, offset, order, memory, engine, cache, gap, requests, store, cache_dir,
-        cache_bytes, key,
-    )  # fmt: skip
+    try:
+        return Array(
+            path, dtype, shape, offset, order, memory, engine, cache, gap, requests, store,
+            cache_dir, cache_bytes, key,
+        )  # fmt: skip
+    except FormatError:
+        options = {"memory": memory, "engine": engine, "cache": cache, "gap": gap}
+        found = open_sparse(path, key, shape, options)
+        if found is None:
+            raise
+    for name, value in (("dtype", dtype), ("offset", offset), ("order", order)):
+        if value is not None:
+            raise ValueError(f"{name} is for files without a header, not for sparse matrices")
+    return found

@@ -1,0 +1,59 @@
+"""Opening a sparse matrix that other tools have written."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from lowtide import _arguments, _core
+from lowtide._data import h5ad, hdf5, scdl
+from lowtide._data.array import Array
+from lowtide._data.csr import Csr
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lowtide._data.array import Path
+
+
+def open_sparse(
+    path: Path | Sequence[Path],
+    key: str | None,
+    shape: int | Sequence[int] | None,
+    options: dict[str, Any],
+) -> Csr | None:
+    """Opens a sparse matrix; None if `path` is none.
+
+    Args:
+        path: An `.h5ad` file, or a folder of BioNeMo-SCDL.
+        key: Which matrix of a file. None: its "X".
+        shape: If given, it must be that of the matrix. A folder of SCDL may need it.
+        options: Those of `lowtide.open` that are about reading.
+    """
+    names, _ = _arguments.path_list(path)
+    if len(names) != 1 or _core.is_address(names[0]):
+        return None
+    name = os.fsdecode(names[0])
+    axes = _arguments.axes(shape)
+    if scdl.is_scdl(names[0]):
+        if axes is not None and len(axes) != 2:
+            raise ValueError(f"shape must be rows and columns, not {tuple(axes)}")
+        parts = scdl.arrays(name)
+        order = (parts["DATA"], parts["COLPTR"], parts["ROWPTR"])
+        arrays = [Array(file, dtype, shape=size, **options) for file, dtype, size in order]
+        found = (len(arrays[2]) - 1, scdl.columns(name, axes))
+    elif hdf5.is_hdf5(names[0]):
+        matrix = h5ad.find_csr(name, key)
+        if matrix is None:
+            return None
+        group, found = matrix
+        keys = (f"{group}/{part}" for part in ("data", "indices", "indptr"))
+        arrays = [Array(path, key=one, **options) for one in keys]
+    else:
+        return None
+    if axes is not None and tuple(axes) != found:
+        raise _core.FormatError(
+            f"{name}: shape {tuple(axes)} was given, but the matrix has {found}"
+        )
+    data, indices, indptr = arrays
+    return Csr(data, indices, indptr, found)
