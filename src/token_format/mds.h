@@ -53,12 +53,15 @@ void read_list(std::string_view json, TokenFileList* list);
 // Reads small pieces of a file in order, several with one read.
 class Pieces {
  public:
-  explicit Pieces(const TokenFile& file) : file_(file) {}
+  // `window_bytes` are read at a time.
+  Pieces(const TokenFile& file, std::uint64_t window_bytes)
+      : file_(file), window_bytes_(window_bytes) {}
   // Requires that they are inside the file, and at most 64 KiB. Valid until the next call.
   [[nodiscard]] std::span<const std::byte> at(std::uint64_t offset_bytes, std::uint64_t size_bytes);
 
  private:
   const TokenFile& file_;
+  const std::uint64_t window_bytes_;
   std::uint64_t first_ = 0;
   std::vector<std::byte> held_;
 };

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint64_t kSizeBytes = sizeof(std::uint32_t);
 constexpr std::uint64_t kWindowBytes = 64 * 1024;
-constexpr std::uint64_t kMostArrayHeader = 10;  // the type, the axes, a size of 8 bytes
+constexpr std::uint64_t kEndsWindowBytes = 4096;  // if only the first and the last header are read
+constexpr std::uint64_t kMostArrayHeader = 10;    // the type, the axes, a size of 8 bytes
 
 DType type_of_code(std::uint8_t code, const std::string& where) {
   constexpr std::pair<std::uint8_t, std::string_view> kCodes[] = {
@@ -35,7 +36,7 @@ constexpr SizeWidth kWidths[] = {{1, 0, 0xff}, {2, 0x100, 0xffff}, {4, 0x10000, 
 
 std::span<const std::byte> Pieces::at(std::uint64_t offset_bytes, std::uint64_t size_bytes) {
   if (offset_bytes < first_ || offset_bytes + size_bytes > first_ + held_.size()) {
-    held_.resize(std::min(kWindowBytes, file_.file_bytes - offset_bytes));
+    held_.resize(std::min(std::max(window_bytes_, size_bytes), file_.file_bytes - offset_bytes));
     if (!held_.empty()) file_.read(offset_bytes, held_);
     first_ = offset_bytes;
   }
@@ -43,7 +44,9 @@ std::span<const std::byte> Pieces::at(std::uint64_t offset_bytes, std::uint64_t 
 }
 
 Samples::Samples(const TokenFile& file, TokenColumn column, const TokenGiven& given)
-    : file_(file), column_(std::move(column)), pieces_(file) {
+    : file_(file),
+      column_(std::move(column)),
+      pieces_(file, implied() && !given.every_header ? kEndsWindowBytes : kWindowBytes) {
   if (column_.dtype) check_given_dtype(given, *column_.dtype, file.path);
   if (column_.dtype || column_.encoding != Encoding::plain) return;
   if (!given.dtype) {

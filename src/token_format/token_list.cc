@@ -50,7 +50,8 @@ const TokenFormat& format_of_list(std::string_view text) {
     keys += (keys.empty() ? "" : " or ") + excerpt(format->list_key) + " (" +
             std::string(format->word) + ")";
   }
-  throw FormatError("expected the key " + keys + ", found neither");
+  throw FormatError("expected the key " + keys +
+                    ", found neither; if it does not list the token files, name those themselves");
 }
 
 // What turns the packed file into the raw one.

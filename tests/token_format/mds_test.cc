@@ -90,7 +90,7 @@ TEST(Mds, ReadsOnlyTheTableWhereSizesSayEverything) {
   const std::string bytes = shard_of(lengths);
   folder.write("s.mds", bytes);
   EXPECT_EQ(lengths_in(folder.open("s.mds"), bytes), lengths);
-  EXPECT_LT(folder.read_bytes, 4 * 3000 + 3 * 64 * 1024u) << "of " << bytes.size();
+  EXPECT_LT(folder.read_bytes, 4 * 3000 + 3 * 4096u) << "of " << bytes.size();
   folder.read_bytes = 0;
   (void)folder.open("s.mds", thorough());
   EXPECT_GT(folder.read_bytes, bytes.size() / 2);

@@ -113,8 +113,10 @@ TEST(TokenList, RefusesNamesOutsideOfItsFolder) {
 }
 
 TEST(TokenList, RefusesTextsThatAreNoLists) {
-  EXPECT_EQ(error_of("{}"),
-            "d/index.json: expected the key 'shards' (mds) or 'chunks' (litdata), found neither");
+  EXPECT_EQ(
+      error_of("{}"),
+      "d/index.json: expected the key 'shards' (mds) or 'chunks' (litdata), found neither; if "
+      "it does not list the token files, name those themselves");
   for (const char* json :
        {"", "null", "[]", "{\"shards\": 1}", "{\"shards\": [1]}", "{\"shards\": [{}]}",
         "{\"shards\": []}", "{\"shards\": [], \"chunks\": []}",
