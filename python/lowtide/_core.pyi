@@ -55,6 +55,9 @@ class Array:
     @staticmethod
     def open_chunks(files: Sequence[tuple[bytes, int, int]], *, format: str, dtype: str, shape: Sequence[int], chunk_shape: Sequence[int], offsets_bytes: NDArray[Any], fill: bytes, memory_bytes: int = 0, engine: str = 'auto', cache: str = 'auto', gap_bytes: int | None = None) -> Array: ...
 
+    @staticmethod
+    def open_pieces(files: Sequence[tuple[bytes, int, int]], *, format: str, dtype: str, row_shape: Sequence[int], file_numbers: NDArray[Any], offsets_bytes: NDArray[Any], rows: NDArray[Any], memory_bytes: int = 0, engine: str = 'auto', cache: str = 'auto', gap_bytes: int | None = None) -> Array: ...
+
     @property
     def descr(self) -> str: ...
 

@@ -60,9 +60,9 @@ def info(
         - `cached`: bytes in the page cache, None if the kernel does not report them.
         - `files`: a list of dicts with `path`, `bytes` and `cached`.
         - Arrays: `shape` and `order`; these and `dtype` are None in a file of several arrays.
-        - HDF5, safetensors and npz: `arrays`, a list of dicts with `key`, `dtype`, `shape`,
-            `order` and `bytes`, or with `key` and `error` for an array that Lowtide cannot read.
-            HDF5 needs h5py.
+        - HDF5, zarr groups, safetensors and npz: `arrays`, a list of dicts with `key`, `dtype`,
+            `shape`, `order` and `bytes`, or with `key` and `error` for an array that Lowtide cannot
+            read. HDF5 needs h5py.
         - Folders of BioNeMo-SCDL: `kind` is "sparse", `shape` and `nnz`, the number of stored
             values.
         - Tokens: `tokens` and `documents`, their numbers. None if the format lacks documents.

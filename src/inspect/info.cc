@@ -4,6 +4,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "chunk_folder/chunk_folder.h"
+#include "chunk_format/chunked_array.h"
 #include "face/array_impl.h"
 #include "face/tokens_impl.h"
 #include "format/array_header.h"
@@ -23,6 +25,12 @@ namespace {
 
 bool has_word(const std::vector<std::string_view>& words, const std::optional<std::string>& word) {
   return word && std::ranges::find(words, *word) != words.end();
+}
+
+std::vector<std::string_view> all_array_words() {
+  std::vector<std::string_view> words = array_words();
+  words.insert(words.end(), chunk_words().begin(), chunk_words().end());
+  return words;
 }
 
 // The first file that has bytes: it is examined on behalf of all.
@@ -67,7 +75,7 @@ bool has_list(const std::string& path, bool expand) {
 std::optional<FileKind> kind_asked(const InfoOptions& options, bool listed) {
   const bool of_array =
       options.shape || options.offset_bytes || options.fortran_order || (options.key && !listed);
-  const bool array_word = has_word(array_words(), options.format);
+  const bool array_word = has_word(all_array_words(), options.format);
   const bool token_word = has_word(token_words(), options.format);
   const bool of_tokens = token_word && !array_word;
   if (of_array && (of_tokens || options.kind == FileKind::tokens)) {
@@ -82,7 +90,7 @@ std::optional<FileKind> kind_asked(const InfoOptions& options, bool listed) {
 
 void check_format(const Info& found, const InfoOptions& options) {
   if (!options.format || *options.format == found.format) return;
-  if (const auto words = array_words(); !has_word(words, options.format)) {
+  if (const auto words = all_array_words(); !has_word(words, options.format)) {
     std::string expected;
     for (const std::string_view word : words) {
       expected += (expected.empty() ? "" : " or ") + std::string(word);
@@ -113,27 +121,6 @@ std::vector<ArrayInfo> arrays_in(const File& file, std::string* format) {
   return arrays;
 }
 
-void add_files(Info* found, const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
-    const File file(path);
-    FileInfo one{.path = path, .bytes = file.shard().size_bytes, .cached_bytes = {}};
-    std::string why;
-    if (const auto cached = residency(file, 0, 0, &why)) {
-      one.cached_bytes = cached->cached_bytes;
-    } else if (found->cached_unknown.empty()) {
-      found->cached_unknown = why;
-    }
-    found->bytes += one.bytes;
-    found->files.push_back(std::move(one));
-  }
-}
-
-void sum_cached(Info* found) {
-  std::uint64_t cached = 0;
-  for (const FileInfo& file : found->files) cached += file.cached_bytes.value_or(0);
-  if (found->cached_unknown.empty()) found->cached_bytes = cached;
-}
-
 Info info_of(const Array& array) {
   Info found;
   found.kind = FileKind::array;
@@ -141,7 +128,7 @@ Info info_of(const Array& array) {
   found.dtype = dtype_name(array.dtype());
   found.shape = array.shape();
   found.fortran_order = array.fortran_order();
-  add_files(&found, array.paths());
+  add_files(&found, Array::Impl::of(array)->rows->shards()->paths());
   std::string format;
   if (has_header(found.format)) found.arrays = arrays_in(File(array.paths().front()), &format);
   return found;
@@ -168,6 +155,11 @@ Info info_of(const Tokens& tokens) {
   return found;
 }
 
+Info checked(Info found, const InfoOptions& options) {
+  check_format(found, options);
+  return found;
+}
+
 void finish_info(Info* found, const InfoOptions& options) {
   if (found->kind == FileKind::array) {
     found->shards = found->files.size();
@@ -177,6 +169,27 @@ void finish_info(Info* found, const InfoOptions& options) {
 }
 
 }  // namespace
+
+void add_files(Info* found, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const File file(path);
+    FileInfo one{.path = path, .bytes = file.shard().size_bytes, .cached_bytes = {}};
+    std::string why;
+    if (const auto cached = residency(file, 0, 0, &why)) {
+      one.cached_bytes = cached->cached_bytes;
+    } else if (found->cached_unknown.empty()) {
+      found->cached_unknown = why;
+    }
+    found->bytes += one.bytes;
+    found->files.push_back(std::move(one));
+  }
+}
+
+void sum_cached(Info* found) {
+  std::uint64_t cached = 0;
+  for (const FileInfo& file : found->files) cached += file.cached_bytes.value_or(0);
+  if (found->cached_unknown.empty()) found->cached_bytes = cached;
+}
 
 const char* file_kind_word(FileKind kind) noexcept {
   return kind == FileKind::array ? "array" : "tokens";
@@ -204,6 +217,7 @@ FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOpti
   const bool listed = has_list(path, expand);
   if (const auto asked = kind_asked(options, listed)) return *asked;
   if (listed) return FileKind::tokens;
+  if (paths.size() == 1 && is_chunk_folder(path)) return FileKind::array;
   if (!expand) return kind_of_file(paths, options);
   const bool prefix = !path_exists(path) && std::ranges::any_of(paths_of_prefix(path), path_exists);
   if (prefix) return FileKind::tokens;
@@ -223,6 +237,9 @@ std::optional<Info> info_of_several(std::span<const std::string> paths, bool exp
   // A dtype means raw data here.
   if (options.key || options.dtype) return std::nullopt;
   if (kind_of(paths, expand, options) != FileKind::array) return std::nullopt;
+  if (auto chunks = info_of_chunks(paths, options)) {
+    return chunks->arrays.empty() ? std::nullopt : std::move(chunks);
+  }
   const std::vector<std::string> files =
       expand ? array_paths(paths.front(), {}) : std::vector(paths.begin(), paths.end());
   const std::shared_ptr<File> first = first_file(files);
@@ -254,13 +271,20 @@ OpenedFile open_file(std::span<const std::string> paths, bool expand, const Info
 }
 
 Info info(const std::string& path, const InfoOptions& options) {
+  if (kind_of({&path, 1}, true, options) == FileKind::array) {
+    if (auto chunks = info_of_chunks({&path, 1}, options))
+      return checked(*std::move(chunks), options);
+  }
   if (auto several = info_of_several({&path, 1}, true, options)) return *std::move(several);
   return info_of_opened(open_file({&path, 1}, true, options, kNoReads), path, options);
 }
 
 Info info(std::span<const std::string> paths, const InfoOptions& options) {
+  if (kind_of(paths, false, options) == FileKind::array) {  // refuses an empty list
+    if (auto chunks = info_of_chunks(paths, options)) return checked(*std::move(chunks), options);
+  }
   if (auto several = info_of_several(paths, false, options)) return *std::move(several);
-  const OpenedFile opened = open_file(paths, false, options, kNoReads);  // refuses an empty list
+  const OpenedFile opened = open_file(paths, false, options, kNoReads);
   return info_of_opened(opened, paths.front(), options);
 }
 

@@ -1,4 +1,4 @@
-"""Opening a sparse matrix that other tools have written."""
+"""Opening what other tools have written and what is no array: sparse matrices, lists."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from lowtide import _arguments, _core
-from lowtide._data import h5ad, hdf5, scdl
+from lowtide._data import arrow, h5ad, hdf5, scdl
 from lowtide._data.array import Array
 from lowtide._data.csr import Csr
+from lowtide._data.ragged import Ragged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,3 +58,22 @@ def open_sparse(
         )
     data, indices, indptr = arrays
     return Csr(data, indices, indptr, found)
+
+
+def open_ragged(
+    path: Path | Sequence[Path], key: str | None, options: dict[str, Any]
+) -> Ragged | None:
+    """Opens a column of lists of an Arrow file; None if `path` is none, or has another column.
+
+    Args:
+        path: An Arrow IPC file, several, or a folder of Hugging Face's datasets.
+        key: Name of the column. None: the only one.
+        options: Those of `lowtide.open` that are about reading.
+    """
+    names, _ = _arguments.path_list(path)
+    files = arrow.files_of(names)
+    lists = arrow.list_offsets(files, key) if files else None
+    if lists is None:
+        return None
+    values, offsets = lists
+    return Ragged(Array(path, key=values, **options), offsets)
