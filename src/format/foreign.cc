@@ -203,8 +203,8 @@ void refuse_foreign_folder(const std::string& folder, const std::vector<std::str
   constexpr std::string_view kListOfShards = "index.json";  // of MDS and of LitData
   if (std::ranges::find(names, kListOfShards) == names.end()) return;
   throw FormatError(folder + "/" + std::string(kListOfShards) +
-                    ": this folder is in MDS or LitData format, which Lowtide does not read; name "
-                    "the token files themselves");
+                    ": expected arrays, found the index of a folder in MDS or LitData format; open "
+                    "it as tokens, or name the array files themselves");
 }
 
 }  // namespace lowtide
