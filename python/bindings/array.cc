@@ -152,8 +152,8 @@ OwnedArray open_chunks(const std::vector<FileVersion>& files, std::string format
   return Array::open_chunks(std::move(chunks), options);
 }
 
-OwnedArray open_pieces(const std::vector<FileVersion>& files, std::string format,
-                       std::string dtype, std::vector<std::uint64_t> row_shape,
+OwnedArray open_pieces(const std::vector<FileVersion>& files, std::string format, std::string dtype,
+                       std::vector<std::uint64_t> row_shape,
                        const Numbers<std::uint32_t>& file_numbers,
                        const Numbers<std::uint64_t>& offsets_bytes,
                        const Numbers<std::uint64_t>& rows, std::uint64_t memory_bytes,

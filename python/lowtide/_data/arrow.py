@@ -7,7 +7,6 @@ array of their own, with the key "NAME/values".
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,6 +89,8 @@ def columns(files: list[bytes]) -> list[tuple[str, Any]]:
 
 
 def _folder_files(folder: bytes) -> list[bytes] | None:
+    import json
+
     path = os.path.join(folder, _STATE.encode())
     if not os.path.isfile(path):
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -41,6 +40,8 @@ def find_csr(name: str, key: str | None) -> tuple[str, tuple[int, int]] | None:
 
 def find_zarr_csr(folder: str, key: str | None) -> tuple[str, tuple[int, int]] | None:
     """The same for a folder of zarr, version 2 or 3, as AnnData writes it."""
+    import json
+
     group = "X" if key is None else key
     if os.path.isabs(group) or ".." in group.split("/"):
         return None
