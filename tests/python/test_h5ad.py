@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import pickle
 
 import lowtide as lt
@@ -11,6 +12,7 @@ from csr_files import dense_of, matrix, rows_of
 
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "sparse"
 ROWS, COLUMNS = 400, 70
 LABELS = np.random.default_rng(3).integers(-1, 3, ROWS).astype("i1")
 NAMES = ["B cell", "T cell", "Zelle ß"]
@@ -62,6 +64,22 @@ def expect_rows(found, parts, index):
     np.testing.assert_array_equal(found.data, data)
     np.testing.assert_array_equal(found.indices, indices)
     np.testing.assert_array_equal(found.indptr, offsets)
+
+
+def test_a_file_of_anndata():
+    dense = np.load(GOLDEN / "expected.npy")
+    c = lt.open(GOLDEN / "cells.h5ad", memory="4MiB")
+    np.testing.assert_array_equal(c[:].toarray(), dense)
+    counts = lt.open(GOLDEN / "cells.h5ad", key="layers/counts")
+    assert counts.dtype == np.int32
+    np.testing.assert_array_equal(counts[[30, 7]].toarray(), 2 * dense[[30, 7]])
+    kind = lt.open(GOLDEN / "cells.h5ad", key="obs/kind")
+    assert kind.categories.tolist() == ["B", "Tä", "NK"]
+    np.testing.assert_array_equal(kind[:], np.arange(40) % 4 - 1)
+    np.testing.assert_array_equal(
+        lt.open(GOLDEN / "cells.h5ad", key="obs/age")[:], np.arange(40) * 0.5
+    )
+    assert "stored by columns" in refused(GOLDEN / "cells.h5ad", key="layers/columns")
 
 
 def test_x_is_a_sparse_matrix(path, parts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import struct
 
 import lowtide as lt
@@ -60,6 +61,15 @@ def test_rows(tmp_path, parts, types):
     np.testing.assert_array_equal(found.data, data)
     np.testing.assert_array_equal(found.indices, indices)
     np.testing.assert_array_equal(found.indptr, offsets)
+
+
+def test_a_folder_of_bionemo():
+    pytest.importorskip("pyarrow")
+    golden = pathlib.Path(__file__).parents[1] / "golden" / "sparse"
+    dense = np.load(golden / "expected.npy")
+    c = lt.open(golden / "scdl")
+    assert c.shape == dense.shape
+    np.testing.assert_array_equal(c[::-1].toarray(), dense[::-1])
 
 
 def test_the_number_of_genes(tmp_path, parts):

@@ -49,7 +49,9 @@ class SparseBatch(Batch):
         return scipy_sparse().csr_array(entries, shape=self.shape)
 
     def sparse_csr(self) -> Any:
-        """Returns the batch as a sparse CSR tensor.
+        """Returns the batch as a sparse CSR tensor, which borrows its values.
+
+        Some functions of torch need indices that are sorted and unique; they are as stored.
 
         Raises:
             TypeError: The batch holds arrays (use `lowtide.torch.Loader`).

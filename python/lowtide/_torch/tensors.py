@@ -67,7 +67,8 @@ def sparse_csr(batch: Any) -> torch.Tensor:
         indptr = indptr.to(torch.int32)  # both must have the same type
     else:
         indices = indices.to(torch.int64)
-    return torch.sparse_csr_tensor(indptr, indices, data, size=batch.shape)
+    # The core has checked that all indices exist; whether they are sorted, the file decides.
+    return torch.sparse_csr_tensor(indptr, indices, data, size=batch.shape, check_invariants=False)
 
 
 def nested(entry: Any) -> torch.Tensor:
