@@ -17,12 +17,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from typing import Any
 
 import fio
 import report
 import rounds
 import sparse_data
+import sparse_report
 import sparse_rows
 import sparse_worker
 import worker
@@ -76,6 +78,7 @@ def methods(seconds: float, rows: int) -> list[Method]:
     whole = {"epochs": 2, "seconds": 600.0}
     found += [
         _method("hot-few-dense", "lowtide: dense=True, columns=", "lowtide-dense", seconds, few),
+        _method("hot-few-sparse", "lowtide: the same cells, sparse", "lowtide", seconds, few),
         _method("hot-few-loader", "lowtide, then SciPy", "lowtide-scipy", seconds, few),
         _method("hot-few-scipy", "SciPy, batches in memory", "scipy", seconds, few),
         _method("hot-h5ad-epochs", "lowtide: .h5ad, two epochs", "lowtide", seconds, whole),
@@ -139,6 +142,7 @@ class Bench(rounds.Bench):
         found["growth"] = outcome.growth("anon", "file")
         found["cached_peak"] = peak(outcome.readings, "cached")
         found["rows_per_s"] = found["rows"] / found["seconds"]
+        found["cpu_us"] = (found["user_s"] + found["system_s"]) * 1e6 / found["rows"]
         return found
 
     def _outcome(self, method: Method, group: MemoryGroup | None, **more: Any) -> worker.Outcome:
@@ -179,6 +183,8 @@ class Bench(rounds.Bench):
 
 def _bars(found: report.Rounds) -> list[dict[str, Any]]:
     bars = [report.ratio_bar(found, bar, "rows_per_s") for bar in RATIO_BARS]
+    sparse_report.add_fill_rates(found)
+    bars.append(report.ratio_bar(found, sparse_report.FILL_BAR, "fill_rows_per_s"))
     for key in ("hot-h5ad-epochs", "cold-h5ad-epochs"):
         limit = f"{MEMORY_MIB + 16} MiB"
         bars.append(report.limit_bar(found, f"memory, {key}", key, "growth", limit, max))
@@ -191,6 +197,7 @@ def _table(labels: dict[str, str], found: report.Rounds) -> str:
     columns = [
         report.median("krow/s", "rows_per_s", 1e-3, places=2),
         report.spread("spread", "rows_per_s", 1e-3, places=2),
+        report.median("CPU us per row", "cpu_us", places=2),
         report.peak_mib("peak grown MiB", "growth"),
         report.peak_mib("with page cache MiB", "cgroup_peak"),
         report.percent("in cache after", "resident_after"),
@@ -238,8 +245,10 @@ def main(argv: list[str]) -> int:
     size_bytes = sum(sparse_data.form_bytes(form, told.rows) for form in forms)
     with sparse_data.folder(told.data, told.rows, size_bytes, told.keep) as data:
         for form in (form for form in sparse_data.FORMS if form in forms):
-            say(f"preparing {sparse_data.FORMS[form]} ...")
+            started_s = time.monotonic()
             data.make(form, told.rows, told.peers)
+            spent = f"{time.monotonic() - started_s:.0f} s"
+            say(f"{sparse_data.FORMS[form]}: {data.why.get(form, 'made')} ({spent})")
         bench = Bench(data, told)
         facts = rounds.machine_facts(bench.path)
         if told.more:

@@ -26,7 +26,7 @@ ABSENT = {
     "annbatch-blocks": "No module named 'annbatch'",
     "annbatch-random": "No module named 'annbatch'",
 }
-FEW = ["few-dense", "few-loader", "few-scipy"]
+FEW = ["few-dense", "few-sparse", "few-loader", "few-scipy"]
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_every_method_is_measured_or_says_why_not(tmp_path):
             assert one["error"].startswith(("skipped:", "fio is not")), (key, one["error"])
     verified = result["facts"]["verified_rows"]
     assert all(verified[name] > 0 for name in [*OURS, *THEIRS, *FEW])
-    assert {"h5ad, cold", "dense columns", "page cache, drop"} <= {
+    assert {"h5ad, cold", "dense columns, CPU of both", "page cache, drop"} <= {
         bar["work"] for bar in result["bars"]
     }
     assert str(tmp_path) not in out.read_text()
