@@ -39,7 +39,7 @@ function(lowtide_room room)
   target_link_libraries(lowtide_${room} PRIVATE lowtide_build)
   if(LOWTIDE_SANITIZE)
     if(LOWTIDE_SANITIZE MATCHES address AND NOT LOWTIDE_FUZZ
-       AND room MATCHES "^(ceiling|face|format|inspect|report|system|token_format|verdict)$")
+       AND room MATCHES "^(ceiling|chunk_format|face|format|inspect|report|system|token_format|verdict)$")
       set_target_properties(lowtide_${room} PROPERTIES LOWTIDE_COLD ON)
     endif()
   else()

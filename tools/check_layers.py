@@ -31,7 +31,7 @@ FACES = {  # folders that see only the public headers, and what else they may in
 COMMAND = "lowtide/command/"  # headers that are not installed
 COMMAND_USERS = {"cli", "python/bindings"}
 MOST_FILES = 30
-FORMAT_ROOMS = ("format", "token_format")
+FORMAT_ROOMS = ("format", "token_format", "chunk_format")
 FORMAT_WORD = re.compile(r'(?:kWord|\.word|\.alias) = "(\w+)"')
 FORMAT_SUFFIX = re.compile(r'(?:k\w*Suffix|\.suffix|\.index_suffix) = "(\.\w+)"')
 FORMAT_DECLARED = re.compile(r"^(?:extern|constinit) const TokenFormat kFormat", re.MULTILINE)

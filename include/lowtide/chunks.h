@@ -40,4 +40,17 @@ struct ArrayChunks {
   std::string path = {};             // what Array::paths() returns; empty: the files
 };
 
+// An array whose rows are in several places, such as the record batches of an Arrow file.
+struct ArrayPieces {
+  std::string format = {};
+  std::string dtype = {};                     // as in ArrayChunks
+  std::vector<std::uint64_t> row_shape = {};  // without the first axis
+  std::vector<ArrayFile> files = {};
+  // Of each piece, in the order of rows: its file, an index of `files` that never decreases, where
+  // it starts, and how many rows it has.
+  std::vector<std::uint32_t> file_numbers = {};
+  std::vector<std::uint64_t> offsets_bytes = {};
+  std::vector<std::uint64_t> rows = {};
+};
+
 }  // namespace lowtide

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,14 @@ struct ChunkTable {
   std::vector<std::uint64_t> offsets_bytes = {};  // of each chunk in its shard
   std::vector<std::uint32_t> shards = {};         // the shard of each; empty: all are in shard 0
   std::vector<std::byte> fill = {};               // one element or sub-array; empty: zeros
+};
+
+// An array in chunks, and where they are.
+struct LocatedArray {
+  Layout layout;
+  ChunkTable table;
+  std::shared_ptr<Shards> shards = std::make_shared<Shards>();  // at least one
+  std::string path;  // of all files together, if there is one
 };
 
 class ChunkGrid {

@@ -46,8 +46,8 @@ Columns::Columns(std::vector<Source> sources) : sources_(std::move(sources)) {
     std::uint64_t sample_bytes = 0, reads = 0;
     for (const Part& part : source) {
       sample_bytes += part.data->sample_bytes();
-      parts_ = std::max(parts_, part.data->parts());
       if (part.held != nullptr) continue;
+      parts_ = std::max(parts_, part.data->parts());
       reads += part.data->reads_per_part();
       data_bytes_ += part.data->data_bytes();
     }
@@ -88,7 +88,7 @@ void Columns::locate(std::size_t field, std::uint64_t part, std::span<const std:
   by_source(samples,
             [&](const Source& source, std::size_t at, std::span<const std::uint64_t> inside) {
               const Part& column = source[field];
-              if (part >= column.data->parts()) return;
+              if (part >= (column.held != nullptr ? 1 : column.data->parts())) return;
               const auto into = targets.subspan(at, inside.size());
               if (column.held != nullptr) {
                 copy_held(column.held, fields_[field].unit_bytes, inside, into);

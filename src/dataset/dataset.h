@@ -40,9 +40,11 @@ struct ReadSamples {
 };
 
 // Samples have the same size, unless the data set is ragged. A higher sample is never before a
-// lower one in the list of shards, so sorting samples sorts their reads. A sample has one field, or
-// one per column if rows of several arrays come together. A field is made of parts: a row in
-// Fortran order has one per column of the file, all others have one.
+// lower one in the list of shards, so sorting samples sorts their reads. Only chunks may be in any
+// order in their file: there, sorting samples sorts the reads of each chunk. Correctness never
+// depends on it, because engines sort. A sample has one field, or one per column if rows of several
+// arrays come together. A field is made of parts: a row in Fortran order has one per column of the
+// file, a row in several chunks one per place that it is in, and all others have one.
 //
 // A batch is delivered as its samples were read, one field after the other, or in a form that
 // deliver() makes from them.

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "chunk_folder/chunk_folder.h"
 #include "face/array_impl.h"
 #include "face/listed_objects.h"
 #include "face/source_file.h"
@@ -17,6 +18,8 @@ namespace lowtide {
 namespace {
 
 using Shape = std::vector<std::uint64_t>;
+
+constexpr std::uint64_t kMostMemoryBytes = std::uint64_t{1} << 48;
 
 // For one of several raw files that are joined: the given shape says what the other axes are, the
 // file size says how many rows.
@@ -33,16 +36,22 @@ void give_rows(Layout* layout, const Shape& shape, const std::string& path) {
   layout->shape[0] = elements / inner;
 }
 
-// `file` is the one at `path`.
-Layout layout_of(const SourceFile& file, const std::string& path, const OpenOptions& options,
-                 bool several) {
+raw::Description description_of(const OpenOptions& options) {
   raw::Description given;
   if (options.dtype) given.dtype = parse_descr(*options.dtype);
-  if (!several) given.shape = options.shape;
+  given.shape = options.shape;
   given.offset_bytes = options.offset_bytes;
   given.fortran_order = options.fortran_order;
   given.headerless = options.headerless;
   given.key = options.key;
+  return given;
+}
+
+// `file` is the one at `path`.
+Layout layout_of(const SourceFile& file, const std::string& path, const OpenOptions& options,
+                 bool several) {
+  raw::Description given = description_of(options);
+  if (several) given.shape.reset();
   Layout layout = open_layout(
       path, file.shard().size_bytes,
       [&](std::uint64_t offset, std::span<std::byte> out) { file.read_exact(offset, out); }, given);
@@ -71,7 +80,11 @@ std::vector<std::string> array_objects(const std::string& address, const ListedO
 // What the rows hold for their files and chunks. `shared`: the table of chunks is another array's.
 Budget::Entry table_of(const Rows& rows, bool shared) {
   const ChunkGrid* const chunks = rows.chunks();
-  if (chunks == nullptr) return {"", rows.held_bytes()};
+  if (chunks == nullptr) {
+    const std::size_t pieces = rows.pieces();
+    if (pieces == rows.shards()->size()) return {"", rows.held_bytes()};
+    return {"the table of " + std::to_string(pieces) + " pieces", rows.held_bytes()};
+  }
   if (shared) return {"", rows.held_bytes() - chunks->held_bytes()};
   return {"the table of " + std::to_string(chunks->chunks()) + " chunks", rows.held_bytes()};
 }
@@ -80,6 +93,7 @@ Budget::Entry table_of(const Rows& rows, bool shared) {
 
 std::vector<std::string> array_paths(const std::string& path, const OpenOptions& options) {
   if (is_address(path)) return array_objects(path, {options.sign, options.list});
+  if (is_chunk_folder(path)) return {path};
   if (is_folder(path)) {
     std::vector<std::string> files = array_files_in(path, list_folder(path));
     if (!files.empty()) return files;
@@ -91,6 +105,14 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                                                const OpenOptions& options) {
   if (paths.empty()) throw std::invalid_argument("open: the list of files is empty");
   const bool several = paths.size() > 1;
+  if (!several && !is_address(paths[0]) && is_chunk_folder(paths[0])) {
+    // Who only looks has no budget, but a table must not grow with what a file merely says.
+    const std::uint64_t given = options.read.memory_bytes;
+    const bool known = given != 0 && given <= kMostMemoryBytes;
+    return open(
+        locate_folder(paths[0], description_of(options), known ? given : default_memory_bytes()),
+        options.read);
+  }
   const auto rows = std::make_shared<Rows>();
   std::string format;
   SourceOpener opener(options.sign);

@@ -1,6 +1,8 @@
-// Arrays in chunks that somebody else has located.
+// Arrays in chunks, or in pieces, that somebody else has located.
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "face/array_impl.h"
@@ -22,17 +24,62 @@ bool is_contiguous(const Layout& layout, const ChunkTable& table) {
           (chunk[0] >= shape[0] && std::equal(shape.begin() + 1, shape.end(), chunk.begin() + 1)));
 }
 
-std::shared_ptr<const Rows> rows_of(Layout layout, ChunkTable table,
-                                    const std::vector<Shard>& shards) {
-  const bool plain = is_contiguous(layout, table);
-  if (plain || layout.data_bytes == 0) {
-    const std::size_t file = plain && !table.shards.empty() ? table.shards[0] : 0;
-    if (file >= shards.size()) throw std::invalid_argument("chunks: a file number is too large");
-    layout.data_offset_bytes = plain ? table.offsets_bytes[0] : 0;
-    check_fits(layout, shards[file].size_bytes, shards[file].path);
-    return std::make_shared<const Rows>(std::vector<RowsFile>{{std::move(layout), shards[file]}});
+std::shared_ptr<const Rows> rows_of(LocatedArray found) {
+  const bool plain = is_contiguous(found.layout, found.table);
+  if (!plain && found.layout.data_bytes > 0) {
+    return std::make_shared<const Rows>(found.layout, std::move(found.table),
+                                        std::move(found.shards));
   }
-  return std::make_shared<const Rows>(layout, std::move(table), std::make_shared<Shards>(shards));
+  const std::size_t file = plain && !found.table.shards.empty() ? found.table.shards[0] : 0;
+  if (file >= found.shards->size())
+    throw std::invalid_argument("chunks: a file number is too large");
+  const Shard shard = (*found.shards)[file];
+  found.layout.data_offset_bytes = plain ? found.table.offsets_bytes[0] : 0;
+  check_fits(found.layout, shard.size_bytes, shard.path);
+  return std::make_shared<const Rows>(std::vector<RowsFile>{{std::move(found.layout), shard}});
+}
+
+std::shared_ptr<Shards> shards_of(std::vector<ArrayFile>&& files) {
+  if (files.empty()) throw std::invalid_argument("the list of files is empty");
+  const auto shards = std::make_shared<Shards>();
+  for (ArrayFile& file : files) {
+    shards->add({std::move(file.path), file.size_bytes, file.version});
+  }
+  return shards;
+}
+
+// Throws FormatError unless the rows of the layout are inside of the file.
+std::shared_ptr<Rows> rows_of(const Layout& whole, const ArrayPieces& pieces,
+                              const Shards& shards) {
+  const auto rows = std::make_shared<Rows>();
+  std::optional<std::uint32_t> last;
+  for (std::size_t i = 0; i < pieces.rows.size(); ++i) {
+    Layout layout = whole;
+    const std::uint32_t file = pieces.file_numbers[i];
+    if (file >= shards.size() || file < last.value_or(0)) {
+      throw std::invalid_argument("pieces: file number " + std::to_string(file) +
+                                  " is too large, or less than the one before");
+    }
+    layout.shape[0] = pieces.rows[i];
+    layout.data_offset_bytes = pieces.offsets_bytes[i];
+    layout = make_layout(std::move(layout), shards.path(file));
+    check_fits(layout, shards.size_bytes(file), shards.path(file));
+    if (file == last) {
+      rows->add_piece(layout.data_offset_bytes, pieces.rows[i]);
+    } else {
+      rows->add({std::move(layout), shards[file]});
+    }
+    last = file;
+  }
+  if (!last) rows->add({make_layout(whole, shards.path(0)), shards[0]});
+  return rows;
+}
+
+// Throws now, not at the first read, if the only file is another one.
+void adopt_file(Array::Impl& impl) {
+  if (impl.rows->shards()->size() != 1) return;
+  const std::string path = impl.rows->shards()->path(0);
+  impl.holder->store()->files().adopt(0, std::make_shared<File>(path));
 }
 
 }  // namespace
@@ -43,35 +90,49 @@ ArrayFile ArrayFile::of(const std::string& path) {
 }
 
 std::shared_ptr<Array::Impl> Array::Impl::open(ArrayChunks chunks, const ReadOptions& options) {
-  if (chunks.files.empty()) throw std::invalid_argument("chunks: the list of files is empty");
-  std::vector<Shard> shards;
-  shards.reserve(chunks.files.size());
-  for (ArrayFile& file : chunks.files) {
-    shards.push_back({std::move(file.path), file.size_bytes, file.version});
-  }
-  Layout layout;
-  layout.format = chunks.format;
-  layout.dtype = parse_descr(chunks.dtype);
-  layout.shape = chunks.shape;
-  layout = make_layout(std::move(layout), chunks.path.empty() ? shards[0].path : chunks.path);
-  ChunkTable table{.chunk_shape = std::move(chunks.chunk_shape),
-                   .offsets_bytes = std::move(chunks.offsets_bytes),
-                   .shards = std::move(chunks.file_numbers),
-                   .fill = std::move(chunks.fill)};
+  LocatedArray found;
+  found.shards = shards_of(std::move(chunks.files));
+  found.layout.format = std::move(chunks.format);
+  found.layout.dtype = parse_descr(chunks.dtype);
+  found.layout.shape = chunks.shape;
+  found.layout = make_layout(std::move(found.layout),
+                             chunks.path.empty() ? found.shards->path(0) : chunks.path);
+  found.table = {.chunk_shape = std::move(chunks.chunk_shape),
+                 .offsets_bytes = std::move(chunks.offsets_bytes),
+                 .shards = std::move(chunks.file_numbers),
+                 .fill = std::move(chunks.fill)};
   // The axes of a sub-array dtype are inside of every chunk.
-  if (table.chunk_shape.size() == chunks.shape.size()) {
-    table.chunk_shape.insert(
-        table.chunk_shape.end(),
-        layout.shape.begin() + static_cast<std::ptrdiff_t>(chunks.shape.size()),
-        layout.shape.end());
+  if (found.table.chunk_shape.size() == chunks.shape.size()) {
+    found.table.chunk_shape.insert(
+        found.table.chunk_shape.end(),
+        found.layout.shape.begin() + static_cast<std::ptrdiff_t>(chunks.shape.size()),
+        found.layout.shape.end());
   }
-  const auto rows = rows_of(std::move(layout), std::move(table), shards);
-  auto impl =
-      std::make_shared<Impl>(rows, std::move(chunks.format), options, std::move(chunks.path));
-  if (rows->shards()->size() == 1) {
-    // Throws now, not at the first read, if the file is another one.
-    impl->holder->store()->files().adopt(0, std::make_shared<File>(rows->shards()->path(0)));
+  found.path = std::move(chunks.path);
+  return open(std::move(found), options);
+}
+
+std::shared_ptr<Array::Impl> Array::Impl::open(LocatedArray found, const ReadOptions& options) {
+  std::string format = found.layout.format, path = found.path;
+  const auto rows = rows_of(std::move(found));
+  auto impl = std::make_shared<Impl>(rows, std::move(format), options, std::move(path));
+  adopt_file(*impl);
+  return impl;
+}
+
+std::shared_ptr<Array::Impl> Array::Impl::open(ArrayPieces pieces, const ReadOptions& options) {
+  if (pieces.rows.size() != pieces.offsets_bytes.size() ||
+      pieces.rows.size() != pieces.file_numbers.size()) {
+    throw std::invalid_argument("pieces: the lists have different lengths");
   }
+  const std::shared_ptr<Shards> shards = shards_of(std::move(pieces.files));
+  Layout layout;
+  layout.format = pieces.format;
+  layout.dtype = parse_descr(pieces.dtype);
+  layout.shape = {0};
+  layout.shape.insert(layout.shape.end(), pieces.row_shape.begin(), pieces.row_shape.end());
+  auto impl = std::make_shared<Impl>(rows_of(layout, pieces, *shards), pieces.format, options);
+  adopt_file(*impl);
   return impl;
 }
 

@@ -156,6 +156,14 @@ std::uint64_t JsonReader::whole_number() {
   return value;
 }
 
+bool JsonReader::null() {
+  constexpr std::string_view kNull = "null";
+  (void)peek();
+  if (!text_.substr(at_).starts_with(kNull)) return false;
+  at_ += kNull.size();
+  return true;
+}
+
 void JsonReader::skip_number() {
   const std::size_t start = at_;
   const auto digits = [&] {
@@ -205,9 +213,21 @@ void JsonReader::skip() {
     at_ += word.size();
     return;
   }
+  for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
+    if (!not_numbers_ || !text_.substr(at_).starts_with(word)) continue;
+    at_ += word.size();
+    return;
+  }
   const char c = peek();
   if (c != '-' && (c < '0' || c > '9')) fail("a value");
   skip_number();
+}
+
+std::string_view JsonReader::value() {
+  (void)peek();
+  const std::size_t start = at_;
+  skip();
+  return text_.substr(start, at_ - start);
 }
 
 void JsonReader::end() {

@@ -19,7 +19,10 @@ constexpr std::size_t kMaxJsonDepth = 32;
 // found. One thread. The text is borrowed.
 class JsonReader {
  public:
-  explicit JsonReader(std::string_view text) : text_(text) {}
+  // With `not_numbers`, the words NaN, Infinity and -Infinity are values too, as Python writes
+  // them.
+  explicit JsonReader(std::string_view text, bool not_numbers = false)
+      : text_(text), not_numbers_(not_numbers) {}
 
   // An object: begin_object(), then next_key() and one value until it returns false.
   void begin_object();
@@ -31,8 +34,12 @@ class JsonReader {
   [[nodiscard]] std::string string();
   // An integer from 0 to 2^64 - 1, without a fraction or an exponent.
   [[nodiscard]] std::uint64_t whole_number();
+  // Whether the next value is null; then it has been read.
+  [[nodiscard]] bool null();
   // Any value.
   void skip();
+  // The same, as the text that it is.
+  [[nodiscard]] std::string_view value();
   // Throws unless only blanks are left.
   void end();
 
@@ -56,6 +63,7 @@ class JsonReader {
   void skip_number();
 
   std::string_view text_;
+  bool not_numbers_;
   std::size_t at_ = 0;
   std::vector<Level> levels_;
 };

@@ -46,25 +46,6 @@ bool same_dtype(const DType& given, DType stored) {
   return given == stored;
 }
 
-void check_agrees(const Layout& layout, const raw::Description& given, const std::string& path) {
-  const auto order = [](bool fortran) { return std::string(fortran ? "'F'" : "'C'"); };
-  if (given.dtype && !same_dtype(*given.dtype, layout.dtype)) {
-    fail_given(path, "dtype", given.dtype->descr(), layout.dtype.descr());
-  }
-  if (given.shape && *given.shape != layout.shape) {
-    fail_given(path, "shape", shape_text(*given.shape), shape_text(layout.shape));
-  }
-  // On one axis both orders are the same bytes, so either word is true.
-  const bool has_order = layout.shape.size() > 1;
-  if (has_order && given.fortran_order && *given.fortran_order != layout.fortran_order) {
-    fail_given(path, "order", order(*given.fortran_order), order(layout.fortran_order));
-  }
-  if (given.offset_bytes && *given.offset_bytes != layout.data_offset_bytes) {
-    fail_given(path, "offset", std::to_string(*given.offset_bytes),
-               std::to_string(layout.data_offset_bytes));
-  }
-}
-
 [[noreturn]] void fail_key(const std::string& path, const std::string& key) {
   throw std::invalid_argument(path + ": key " + excerpt(key) +
                               " was given, but the file contains one array without a name; leave " +
@@ -87,30 +68,6 @@ std::string shown_keys(const std::vector<ArrayMember>& members) {
     text += " and " + std::to_string(members.size() - kShownKeys) + " more";
   }
   return text;
-}
-
-// The one member that the caller means.
-const ArrayMember& chosen(const std::vector<ArrayMember>& members, const ArrayFormat& format,
-                          const std::optional<std::string>& key, const std::string& path) {
-  if (members.empty()) throw FormatError(path + ": expected an array, found none in the file");
-  if (!key && members.size() == 1) return members.front();
-  if (!key) {
-    throw FormatError(path + ": expected a key, because the file contains " +
-                      std::to_string(members.size()) + " arrays: " + shown_keys(members));
-  }
-  const auto is_named = [&](const std::string& name) {
-    return [&name](const ArrayMember& member) { return member.key == name; };
-  };
-  // As np.load does, with the suffix first: "a.npy" is the file "a.npy" rather than "a.npy.npy".
-  auto found = members.end();
-  if (!format.key_suffix.empty() && key->ends_with(format.key_suffix)) {
-    const std::string short_key = key->substr(0, key->size() - format.key_suffix.size());
-    found = std::ranges::find_if(members, is_named(short_key));
-  }
-  if (found == members.end()) found = std::ranges::find_if(members, is_named(*key));
-  if (found != members.end()) return *found;
-  throw FormatError(path + ": expected one of the keys " + shown_keys(members) +
-                    ", found the key " + excerpt(*key));
 }
 
 // The source of a file, with the bytes that every format looks at.
@@ -138,6 +95,49 @@ const ArrayFormat* recognise(const ArraySource& source) {
 }
 
 }  // namespace
+
+void check_agrees(const Layout& layout, const raw::Description& given, const std::string& path) {
+  const auto order = [](bool fortran) { return std::string(fortran ? "'F'" : "'C'"); };
+  if (given.dtype && !same_dtype(*given.dtype, layout.dtype)) {
+    fail_given(path, "dtype", given.dtype->descr(), layout.dtype.descr());
+  }
+  if (given.shape && *given.shape != layout.shape) {
+    fail_given(path, "shape", shape_text(*given.shape), shape_text(layout.shape));
+  }
+  // On one axis both orders are the same bytes, so either word is true.
+  const bool has_order = layout.shape.size() > 1;
+  if (has_order && given.fortran_order && *given.fortran_order != layout.fortran_order) {
+    fail_given(path, "order", order(*given.fortran_order), order(layout.fortran_order));
+  }
+  if (given.offset_bytes && *given.offset_bytes != layout.data_offset_bytes) {
+    fail_given(path, "offset", std::to_string(*given.offset_bytes),
+               std::to_string(layout.data_offset_bytes));
+  }
+}
+
+const ArrayMember& chosen_member(const std::vector<ArrayMember>& members,
+                                 std::string_view key_suffix, const std::optional<std::string>& key,
+                                 const std::string& path) {
+  if (members.empty()) throw FormatError(path + ": expected an array, found none in the file");
+  if (!key && members.size() == 1) return members.front();
+  if (!key) {
+    throw FormatError(path + ": expected a key, because the file contains " +
+                      std::to_string(members.size()) + " arrays: " + shown_keys(members));
+  }
+  const auto is_named = [&](const std::string& name) {
+    return [&name](const ArrayMember& member) { return member.key == name; };
+  };
+  // As np.load does, with the suffix first: "a.npy" is the file "a.npy" rather than "a.npy.npy".
+  auto found = members.end();
+  if (!key_suffix.empty() && key->ends_with(key_suffix)) {
+    const std::string short_key = key->substr(0, key->size() - key_suffix.size());
+    found = std::ranges::find_if(members, is_named(short_key));
+  }
+  if (found == members.end()) found = std::ranges::find_if(members, is_named(*key));
+  if (found != members.end()) return *found;
+  throw FormatError(path + ": expected one of the keys " + shown_keys(members) +
+                    ", found the key " + excerpt(*key));
+}
 
 bool has_key(const ArrayFormat& format, std::string_view name, std::string_view key) {
   return name == key || (key.size() == name.size() + format.key_suffix.size() &&
@@ -175,7 +175,7 @@ Layout open_layout(const std::string& path, std::uint64_t file_bytes, const Read
     if (given.key) fail_key(path, *given.key);
   } else {
     const std::vector<ArrayMember> members = format->members(*format, opened.source, given.key);
-    const ArrayMember& member = chosen(members, *format, given.key, path);
+    const ArrayMember& member = chosen_member(members, format->key_suffix, given.key, path);
     if (!member.fault.empty()) throw FormatError(member.fault);
     layout = member.layout;
   }

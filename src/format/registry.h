@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,15 @@ struct ArrayMember {
 [[nodiscard]] std::vector<ArrayMember> array_members(const std::string& path,
                                                      std::uint64_t file_bytes,
                                                      const ReadStart& read);
+
+// The one member that the caller means: that with the key, which may have the suffix, or the only
+// one. Throws FormatError, which lists the keys.
+[[nodiscard]] const ArrayMember& chosen_member(const std::vector<ArrayMember>& members,
+                                               std::string_view key_suffix,
+                                               const std::optional<std::string>& key,
+                                               const std::string& path);
+// Throws FormatError unless what the caller says about an array is what its header says.
+void check_agrees(const Layout& layout, const raw::Description& given, const std::string& path);
 
 // The words of all array formats: values of Layout::format.
 [[nodiscard]] std::vector<std::string_view> array_words();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "chunk_format/chunked_array.h"
 #include "core/cpu.h"
 #include "format/array_header.h"
 #include "format/registry.h"
@@ -75,6 +76,7 @@ std::vector<std::string> format_words() {
       if (std::ranges::find(words, word) == words.end()) words.emplace_back(word);
     }
   }
+  for (const std::string_view word : chunk_words()) words.emplace_back(word);
   return words;
 }
 

@@ -4,6 +4,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "chunk_folder/chunk_folder.h"
+#include "chunk_format/chunked_array.h"
 #include "face/array_impl.h"
 #include "face/tokens_impl.h"
 #include "format/array_header.h"
@@ -15,6 +17,7 @@
 #include "lowtide/error.h"
 #include "os/paths.h"
 #include "os/residency.h"
+#include "token_format/token_list.h"
 #include "token_format/token_names.h"
 
 namespace lowtide {
@@ -22,6 +25,12 @@ namespace {
 
 bool has_word(const std::vector<std::string_view>& words, const std::optional<std::string>& word) {
   return word && std::ranges::find(words, *word) != words.end();
+}
+
+std::vector<std::string_view> all_array_words() {
+  std::vector<std::string_view> words = array_words();
+  words.insert(words.end(), chunk_words().begin(), chunk_words().end());
+  return words;
 }
 
 // The first file that has bytes: it is examined on behalf of all.
@@ -55,11 +64,18 @@ bool holds_arrays(const std::string& folder, const InfoOptions& options) {
   return array.shape().size() != 1 || (kind != 'i' && kind != 'u');
 }
 
-// Options that rule a kind out decide before anything is opened.
-std::optional<FileKind> kind_asked(const InfoOptions& options) {
+// Whether the path is an index.json that lists token files, or a folder with one.
+bool has_list(const std::string& path, bool expand) {
+  return is_token_list(path) ||
+         (expand && is_folder(path) && path_exists(path + "/" + std::string(kTokenListName)));
+}
+
+// Options that rule a kind out decide before anything is opened. With a list of files, a key names
+// a column of tokens.
+std::optional<FileKind> kind_asked(const InfoOptions& options, bool listed) {
   const bool of_array =
-      options.shape || options.offset_bytes || options.fortran_order || options.key;
-  const bool array_word = has_word(array_words(), options.format);
+      options.shape || options.offset_bytes || options.fortran_order || (options.key && !listed);
+  const bool array_word = has_word(all_array_words(), options.format);
   const bool token_word = has_word(token_words(), options.format);
   const bool of_tokens = token_word && !array_word;
   if (of_array && (of_tokens || options.kind == FileKind::tokens)) {
@@ -74,7 +90,7 @@ std::optional<FileKind> kind_asked(const InfoOptions& options) {
 
 void check_format(const Info& found, const InfoOptions& options) {
   if (!options.format || *options.format == found.format) return;
-  if (const auto words = array_words(); !has_word(words, options.format)) {
+  if (const auto words = all_array_words(); !has_word(words, options.format)) {
     std::string expected;
     for (const std::string_view word : words) {
       expected += (expected.empty() ? "" : " or ") + std::string(word);
@@ -105,27 +121,6 @@ std::vector<ArrayInfo> arrays_in(const File& file, std::string* format) {
   return arrays;
 }
 
-void add_files(Info* found, const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
-    const File file(path);
-    FileInfo one{.path = path, .bytes = file.shard().size_bytes, .cached_bytes = {}};
-    std::string why;
-    if (const auto cached = residency(file, 0, 0, &why)) {
-      one.cached_bytes = cached->cached_bytes;
-    } else if (found->cached_unknown.empty()) {
-      found->cached_unknown = why;
-    }
-    found->bytes += one.bytes;
-    found->files.push_back(std::move(one));
-  }
-}
-
-void sum_cached(Info* found) {
-  std::uint64_t cached = 0;
-  for (const FileInfo& file : found->files) cached += file.cached_bytes.value_or(0);
-  if (found->cached_unknown.empty()) found->cached_bytes = cached;
-}
-
 Info info_of(const Array& array) {
   Info found;
   found.kind = FileKind::array;
@@ -133,7 +128,7 @@ Info info_of(const Array& array) {
   found.dtype = dtype_name(array.dtype());
   found.shape = array.shape();
   found.fortran_order = array.fortran_order();
-  add_files(&found, array.paths());
+  add_files(&found, Array::Impl::of(array)->rows->shards()->paths());
   std::string format;
   if (has_header(found.format)) found.arrays = arrays_in(File(array.paths().front()), &format);
   return found;
@@ -154,7 +149,14 @@ Info info_of(const Tokens& tokens) {
     std::optional<std::string> index = index_beside(path);
     if (index && path_exists(*index)) indexes.push_back(*std::move(index));  // else it was named
   }
+  const std::vector<std::string>& lists = Tokens::Impl::of(tokens)->lists;
+  indexes.insert(indexes.end(), lists.begin(), lists.end());
   add_files(&found, indexes);
+  return found;
+}
+
+Info checked(Info found, const InfoOptions& options) {
+  check_format(found, options);
   return found;
 }
 
@@ -167,6 +169,27 @@ void finish_info(Info* found, const InfoOptions& options) {
 }
 
 }  // namespace
+
+void add_files(Info* found, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const File file(path);
+    FileInfo one{.path = path, .bytes = file.shard().size_bytes, .cached_bytes = {}};
+    std::string why;
+    if (const auto cached = residency(file, 0, 0, &why)) {
+      one.cached_bytes = cached->cached_bytes;
+    } else if (found->cached_unknown.empty()) {
+      found->cached_unknown = why;
+    }
+    found->bytes += one.bytes;
+    found->files.push_back(std::move(one));
+  }
+}
+
+void sum_cached(Info* found) {
+  std::uint64_t cached = 0;
+  for (const FileInfo& file : found->files) cached += file.cached_bytes.value_or(0);
+  if (found->cached_unknown.empty()) found->cached_bytes = cached;
+}
 
 const char* file_kind_word(FileKind kind) noexcept {
   return kind == FileKind::array ? "array" : "tokens";
@@ -190,9 +213,12 @@ std::string dtype_name(const DType& dtype) {
 FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOptions& options) {
   if (paths.empty()) throw std::invalid_argument("info: the list of files is empty");
   for (const std::string& path : paths) require_local(path, kExaminesLocal);
-  if (const auto asked = kind_asked(options)) return *asked;
-  if (!expand) return kind_of_file(paths, options);
   const std::string& path = paths.front();
+  const bool listed = has_list(path, expand);
+  if (const auto asked = kind_asked(options, listed)) return *asked;
+  if (listed) return FileKind::tokens;
+  if (paths.size() == 1 && is_chunk_folder(path)) return FileKind::array;
+  if (!expand) return kind_of_file(paths, options);
   const bool prefix = !path_exists(path) && std::ranges::any_of(paths_of_prefix(path), path_exists);
   if (prefix) return FileKind::tokens;
   if (is_folder(path)) return holds_arrays(path, options) ? FileKind::array : FileKind::tokens;
@@ -211,6 +237,9 @@ std::optional<Info> info_of_several(std::span<const std::string> paths, bool exp
   // A dtype means raw data here.
   if (options.key || options.dtype) return std::nullopt;
   if (kind_of(paths, expand, options) != FileKind::array) return std::nullopt;
+  if (auto chunks = info_of_chunks(paths, options)) {
+    return chunks->arrays.empty() ? std::nullopt : std::move(chunks);
+  }
   const std::vector<std::string> files =
       expand ? array_paths(paths.front(), {}) : std::vector(paths.begin(), paths.end());
   const std::shared_ptr<File> first = first_file(files);
@@ -236,18 +265,26 @@ OpenedFile open_file(std::span<const std::string> paths, bool expand, const Info
                             .read = read};
     return expand ? Array::open(paths.front(), given) : Array::open(paths, given);
   }
-  const TokensOptions given{.dtype = options.dtype, .format = options.format, .read = read};
+  const TokensOptions given{
+      .dtype = options.dtype, .format = options.format, .key = options.key, .read = read};
   return expand ? Tokens::open(paths.front(), given) : Tokens::open(paths, given);
 }
 
 Info info(const std::string& path, const InfoOptions& options) {
+  if (kind_of({&path, 1}, true, options) == FileKind::array) {
+    if (auto chunks = info_of_chunks({&path, 1}, options))
+      return checked(*std::move(chunks), options);
+  }
   if (auto several = info_of_several({&path, 1}, true, options)) return *std::move(several);
   return info_of_opened(open_file({&path, 1}, true, options, kNoReads), path, options);
 }
 
 Info info(std::span<const std::string> paths, const InfoOptions& options) {
+  if (kind_of(paths, false, options) == FileKind::array) {  // refuses an empty list
+    if (auto chunks = info_of_chunks(paths, options)) return checked(*std::move(chunks), options);
+  }
   if (auto several = info_of_several(paths, false, options)) return *std::move(several);
-  const OpenedFile opened = open_file(paths, false, options, kNoReads);  // refuses an empty list
+  const OpenedFile opened = open_file(paths, false, options, kNoReads);
   return info_of_opened(opened, paths.front(), options);
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "lowtide/array.h"
 #include "lowtide/info.h"
@@ -35,6 +36,15 @@ inline const ReadOptions kNoReads{.memory_bytes = std::uint64_t{1} << 62,
 // file. Throws as open_file.
 [[nodiscard]] std::optional<Info> info_of_several(std::span<const std::string> paths, bool expand,
                                                   const InfoOptions& options);
+
+// Of an array or a group that is a folder of chunks; nullopt for anything else. Throws IoError,
+// FormatError.
+[[nodiscard]] std::optional<Info> info_of_chunks(std::span<const std::string> paths,
+                                                 const InfoOptions& options);
+
+// Adds files and what of them is in the page cache, then the sum of the latter.
+void add_files(Info* found, const std::vector<std::string>& paths);
+void sum_cached(Info* found);
 
 // NumPy's name if it has one ("float32"), otherwise its descr without quotes.
 [[nodiscard]] std::string dtype_name(const DType& dtype);

@@ -209,5 +209,20 @@ TEST(Columns, ShareATableIfTheyAreOneRaggedColumn) {
   EXPECT_EQ(columns.field(1).table, 0U);
 }
 
+TEST(Columns, AHeldColumnIsCopiedOnceHoweverManyPartsItsFileHas) {
+  FakeDisk disk;
+  const auto data = disk.rows({5}, 3, 100, /*fortran_order=*/true);
+  const auto beside = disk.rows({5}, 2, 500);
+  ASSERT_EQ(data->parts(), 3U);
+  Numbers held(15);
+  std::iota(held.begin(), held.end(), 100U);
+  Columns::Part part{.data = data};
+  part.held = reinterpret_cast<const std::byte*>(held.data());
+  const Columns columns({{part, {.data = beside, .first_shard = 1}}});
+  EXPECT_EQ(columns.parts(), 1U);
+  EXPECT_EQ(read_field(disk, columns, 0, {4, 0}, 3), (Numbers{112, 113, 114, 100, 101, 102}));
+  EXPECT_EQ(read_field(disk, columns, 1, {4, 0}, 2), (Numbers{508, 509, 500, 501}));
+}
+
 }  // namespace
 }  // namespace lowtide::columns_test

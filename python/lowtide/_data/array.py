@@ -9,7 +9,7 @@ import numpy as np
 
 from lowtide import _arguments, _core
 from lowtide._closing import Closing
-from lowtide._data import hdf5
+from lowtide._data import arrow, hdf5
 from lowtide._data.array_facts import ArrayFacts
 from lowtide._data.array_methods import ArrayMethods
 from lowtide._data.batches import Batches
@@ -84,6 +84,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         reading: dict[str, Any] = dict(
             memory_bytes=budget, engine=engine, cache=cache, gap_bytes=most
         )
+        core: _core.Array | None = None
         try:
             core = _core.Array.open(
                 names,
@@ -100,9 +101,14 @@ class Array(ArrayMethods, ArrayFacts, Closing):
                 key=key,
                 **reading,
             )
-        except ValueError:
-            if not hdf5.is_hdf5(names[0]):
+        except (ValueError, IsADirectoryError):
+            is_hdf5 = hdf5.is_hdf5(names[0])
+            files = None if is_hdf5 or descr is not None else arrow.files_of(names)
+            if not is_hdf5 and files is None:
                 raise
+        if core is None and files:
+            core = arrow.open_core(files, key, **reading)
+        elif core is None:
             core = hdf5.open_core(names, key, descr, axes, offset, fortran, **reading)
         self._core = core
         self._shape = core.shape

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lowtide import _arguments
 from lowtide._core import FormatError
 from lowtide._data.array import Array
-from lowtide._data.open_sparse import open_sparse
+from lowtide._data.open_other import open_ragged, open_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,10 +39,11 @@ def open(
     Args:
         path: A `.npy`, `.npz`, safetensors or HDF5 file, a file of vectors (fbin, fvecs and the
             like), a file without a header (which needs `dtype`, as with `np.memmap`), or a list of
-            files, a glob or a folder of `.npy` files, which are joined along the first axis. A path
-            that exists is never treated as a pattern. Instead of a path, the address of an object
-            on a server: `http://`, `https://` or `s3://bucket/key`; with `s3://` or a `store` that
-            lists, also a pattern, or a folder, which ends with "/".
+            files, a glob or a folder of `.npy` files, which are joined along the first axis. A
+            folder may also be a zarr array or group. A path that exists is never treated as a
+            pattern. Instead of a path, the address of an object on a server: `http://`, `https://`
+            or `s3://bucket/key`; with `s3://` or a `store` that lists, also a pattern, or a folder,
+            which ends with "/".
         dtype: Type of the elements in a file without a header. For a `.npy` file, `dtype`,
             `shape`, `offset` and `order` may be omitted; if given, they must match the header. In
             other files with a header, a `dtype` without a `key` means that the bytes are raw data.
@@ -75,13 +76,14 @@ def open(
         cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
             such as "200GiB". Default: as much as leaves a tenth of the file system free.
         key: Name of the array in a file that contains several: a tensor of a safetensors file, a
-            member of an `.npz` (with or without ".npy"), the path of an HDF5 data set. It may be
-            omitted if there is only one, and for the "X" of an `.h5ad`; otherwise FormatError lists
-            the keys. `lowtide.info` lists them all.
+            member of an `.npz` (with or without ".npy"), the path of an HDF5 data set or of an
+            array in a zarr group. It may be omitted if there is only one, and for the "X" of an
+            `.h5ad`; otherwise FormatError lists the keys. `lowtide.info` lists them all.
 
     Returns:
         The open array, which reads from the files on demand. A sparse matrix is a `Csr`: the "X" of
-        an `.h5ad`, a layer of it (`key="layers/counts"`), or a folder of BioNeMo-SCDL.
+        an `.h5ad`, a layer of it (`key="layers/counts"`), or a folder of BioNeMo-SCDL. A column of
+        lists of an Arrow file is `Ragged`.
 
     Raises:
         OSError: A file cannot be opened (FileNotFoundError if it is missing), the named engine is
@@ -106,12 +108,14 @@ def open(
             path, dtype, shape, offset, order, memory, engine, cache, gap, requests, store,
             cache_dir, cache_bytes, key,
         )  # fmt: skip
-    except FormatError:
+    except (FormatError, IsADirectoryError):
         options = {"memory": memory, "engine": engine, "cache": cache, "gap": gap}
-        found = open_sparse(path, key, shape, options)
+        found: Any = open_sparse(path, key, shape, options)
+        if found is None:
+            found = open_ragged(path, key, options)
         if found is None:
             raise
     for name, value in (("dtype", dtype), ("offset", offset), ("order", order)):
         if value is not None:
-            raise ValueError(f"{name} is for files without a header, not for sparse matrices")
+            raise ValueError(f"{name} is for files without a header")
     return found
