@@ -37,7 +37,7 @@ def scenario(monkeypatch):
 
 
 @pytest.mark.slow
-def test_every_method_is_measured_or_says_why_not(tmp_path):
+def test_every_method_is_measured_or_says_why_not(tmp_path, scenario):
     pytest.importorskip("h5py")
     pytest.importorskip("torch")
     out = tmp_path / "out.json"
@@ -64,6 +64,10 @@ def test_every_method_is_measured_or_says_why_not(tmp_path):
     assert {"h5ad, cold", "dense columns, CPU of both", "page cache, drop"} <= {
         bar["work"] for bar in result["bars"]
     }
+    heading, body = scenario("sparse_report").sections(result)["numbers.md"]
+    assert heading == "Single cells" and body.startswith("4,096 x 20,000")
+    rate = np.median([one["rows_per_s"] for one in result["rounds"]["hot-h5ad-lowtide"]])
+    assert f"| **`lt.Loader`, `.h5ad` in place** | {rate:,.0f} |" in body
     assert str(tmp_path) not in out.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]  # the data is removed
 
