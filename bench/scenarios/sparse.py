@@ -55,7 +55,7 @@ def methods(seconds: float, rows: int) -> list[Method]:
         ("h5ad-lowtide", "lowtide: .h5ad", "lowtide", {}),
         ("h5ad-annloader", "AnnLoader, the same .h5ad", "annloader", {}),
         ("scdl-lowtide", "lowtide: SCDL folder", "lowtide", {}),
-        ("scdl-bionemo", "bionemo-scdl, the same folder", "bionemo", {}),
+        ("scdl-bionemo", "bionemo-scdl, the same folder, 1 thread", "bionemo", {}),
         ("zarr-lowtide", "lowtide: zarr", "lowtide", {}),
         ("h5ad-batches", f"lowtide: .h5ad, batches of {BLOCK_BATCH}", "lowtide", batches),
         (
@@ -70,7 +70,9 @@ def methods(seconds: float, rows: int) -> list[Method]:
     few = dense | {"epochs": FEW_EPOCHS}
     for form in sparse_data.DENSE:
         cells.append((f"{form}-lowtide", f"lowtide: {form}", "lowtide-rows", dense))
-        label = {"safetensors": "safe_open", "npz": "np.load", "fbin": "np.memmap"}[form]
+        label = {"safetensors": "safe_open, rows by NumPy", "npz": "np.load", "fbin": "np.memmap"}[
+            form
+        ]
         # np.load reads all of the file first, so that only the rate of a whole epoch is fair.
         more = dense | ({"seconds": WHOLE_S} if form == "npz" else {})
         cells.append((f"{form}-own", f"{label}: {form}", form, more))

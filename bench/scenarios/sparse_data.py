@@ -31,7 +31,7 @@ FORMS |= {"zarr": "cells.zarr", "few": "few.h5ad"}
 FORMS |= {"safetensors": "rows.safetensors", "npz": "rows.npz", "fbin": "rows.fbin"}
 DENSE = ("safetensors", "npz", "fbin")
 # Values take 4 bytes in all forms; columns take 4, or 2 in an SCDL folder. annbatch compresses.
-_CELL_BYTES = {"h5ad": 8, "scdl": 6, "annbatch": 6, "zarr": 8}
+_CELL_BYTES = {"h5ad": 8, "scdl": 6, "annbatch": 3, "zarr": 8}
 
 
 def form_bytes(form: str, rows: int) -> int:

@@ -36,7 +36,7 @@ FILL_BAR: report.RatioBar = ("dense columns, CPU of both", "hot-few-dense", "hot
 
 _CELLS = {
     "h5ad-annloader": "AnnLoader, `.h5ad`",
-    "scdl-bionemo": "bionemo-scdl, its folder",
+    "scdl-bionemo": "bionemo-scdl, its folder, one thread of torch",
     "annbatch-random": "annbatch, its own shuffled store, `chunk_size=1`",
     "annbatch-blocks": "annbatch, its own shuffled store, blocks of 32 rows",
     "h5ad-fio": "fio randread, 4 KiB, direct, depth 128, two reads per row",
@@ -52,7 +52,7 @@ _DENSE = {
     "few-dense": "**`lt.Loader(dense=True, columns=genes)`**",
 }
 _ROWS = {
-    "safetensors-own": "safetensors, `safe_open`",
+    "safetensors-own": "safetensors, `safe_open`, rows by NumPy",
     "safetensors-lowtide": "**safetensors, `lt.Loader`**",
     "npz-own": "`.npz`, `np.load`",
     "npz-lowtide": "**`.npz`, `lt.Loader`**",
