@@ -81,7 +81,8 @@ void add_layout_words(CLI::App& app, FileWords* words, const char* format_option
   app.add_option("--offset", words->offset, "Byte at which the data starts")->type_name("BYTES");
   app.add_option("--order", words->order, "Memory order: C (by rows) or F (by columns)")
       ->type_name("C|F");
-  app.add_option("--key", words->key, "Which array of a file that contains several")
+  app.add_option("--key", words->key,
+                 "Which array of a file that contains several, or which column of MDS")
       ->type_name("NAME");
   app.add_option(format_option, words->format, either(format_words()))->type_name("WORD");
   app.add_flag("--tokens", words->tokens, "Read the file as tokens, not as an array");

@@ -56,7 +56,7 @@ JobSource job_source(const std::string& path, const JobWords& words) {
                   .offset_bytes = given.offset_bytes,
                   .fortran_order = given.fortran_order,
                   .key = given.key};
-  source.token_options = {.dtype = given.dtype, .format = given.format};
+  source.token_options = {.dtype = given.dtype, .format = given.format, .key = given.key};
   if (!words.eot.empty()) source.token_options.eot = parse_count(words.eot, "--eot");
   if (source.token_options.eot && !source.tokens) {
     throw std::invalid_argument("--eot is for tokens, but " + path + " is an array");

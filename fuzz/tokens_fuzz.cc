@@ -1,5 +1,6 @@
-// tokens_fuzz.cc - any bytes as a token file, and split in two as an index and its data: the result
-// is a FormatError or a TokenLayout that keeps its promises. Seeds: tests/golden/tokens.
+// tokens_fuzz.cc - any bytes as a token file, as a list of files, and split in two as an index and
+// its data: the result is a FormatError or a TokenLayout that keeps its promises. Seeds:
+// tests/golden/tokens.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "lowtide/error.h"
+#include "token_format/token_list.h"
 #include "token_format/tokens.h"
 
 namespace lowtide {
@@ -92,6 +94,57 @@ void check_documents(const TokenLayout& layout, const Held& held) {
   require(before == index.sequences);
 }
 
+// What it promises about byte offsets.
+void check_byte_offsets(const TokenLayout& layout, const Held& held) {
+  const DocumentIndex& index = *layout.documents;
+  const std::uint64_t item_bytes = layout.dtype.itemsize_bytes;
+  std::uint64_t before = layout.extents.empty() ? 0 : layout.extents.front().offset_bytes;
+  for (std::uint64_t d = 0; d <= index.documents && !layout.extents.empty(); ++d) {
+    std::byte bytes[4];
+    read(held, index.documents_offset_bytes + 4 * d, bytes);
+    std::uint32_t offset = 0;
+    std::memcpy(&offset, bytes, sizeof(offset));
+    const TokenExtent& in = layout.extents.front();
+    require(offset >= before && (offset - in.offset_bytes) % item_bytes == 0);
+    require((offset - in.offset_bytes) / item_bytes <= in.tokens);
+    before = offset;
+  }
+}
+
+// What TokenLayout promises about records.
+void check_records(const TokenLayout& layout, const Held& data) {
+  const TokenRecords& records = *layout.records;
+  require(records.documents() == layout.documents->documents);
+  std::uint64_t first = 0;
+  for (std::uint64_t d = 0; d < records.documents(); ++d) {
+    require(records.first_token(d) == first);
+    const std::uint64_t next = records.first_token(d + 1);
+    require(next >= first);
+    const std::uint64_t bytes = (next - first) * layout.dtype.itemsize_bytes;
+    const std::uint64_t offset = records[d].offset_bytes;
+    require(offset <= data.file_bytes && bytes <= data.file_bytes - offset);
+    if (next > first) require(records.document_of(first) == d);
+    first = next;
+  }
+  require(first == layout.tokens);
+}
+
+// A list names files below its folder only.
+void read_list(Bytes bytes) {
+  const Folder folder{{"d/index.json", {bytes, bytes.size()}}};
+  try {
+    const TokenFileList list = read_token_list(*find(folder, "d/index.json"), {});
+    require(!list.files.empty());
+    for (const ListedFile& file : list.files) {
+      require(!file.name.empty() && file.name.front() != '/' && file.name != "..");
+      require(file.name.find("/../") == std::string::npos && !file.name.starts_with("../") &&
+              !file.name.ends_with("/.."));
+    }
+  } catch (const FormatError& error) {
+    require(std::strlen(error.what()) < 4096);
+  }
+}
+
 void check_layout(const TokenLayout& layout, const Folder& folder) {
   const Held& data = folder.at(layout.data_path);
   const std::uint64_t item_bytes = layout.dtype.itemsize_bytes;
@@ -105,10 +158,23 @@ void check_layout(const TokenLayout& layout, const Folder& folder) {
     require(extent.tokens <= (data.file_bytes - extent.offset_bytes) / item_bytes);
     tokens += extent.tokens;
   }
+  if (layout.records) {
+    require(layout.extents.empty() && layout.documents);
+    tokens = layout.records->tokens();
+  }
   require(tokens == layout.tokens && tokens < kMostTokens);
   if (!layout.documents) return;
   const Held& index = folder.at(layout.documents->path);
-  layout.documents->ends_in_tokens ? check_ends(layout, index) : check_documents(layout, index);
+  switch (layout.documents->by) {
+    case DocumentsBy::sequences:
+      return check_documents(layout, index);
+    case DocumentsBy::token_ends:
+      return check_ends(layout, index);
+    case DocumentsBy::byte_offsets:
+      return check_byte_offsets(layout, index);
+    case DocumentsBy::records:
+      return check_records(layout, data);
+  }
 }
 
 void open_all(const Folder& folder, const TokenGiven& given) {
@@ -125,6 +191,15 @@ void open_all(const Folder& folder, const TokenGiven& given) {
 void fuzz(Bytes bytes) {
   const Held whole{bytes, bytes.size()};
   const TokenGiven nothing;
+  read_list(bytes);
+  TokenGiven thorough;
+  thorough.dtype = DType::parse("<i8");
+  thorough.every_header = true;
+  for (const bool with_type : {true, false}) {
+    if (!with_type) thorough.dtype.reset();
+    open_all({{"f.mds", whole}}, thorough);
+  }
+  open_all({{"f.mds", whole}}, nothing);
   open_all({{"f.bin", whole}, {"g.npy", whole}}, nothing);
   open_all({{"f.bin", whole}}, {.dtype = DType::parse("<u4"), .format = std::nullopt});
   for (const std::string_view word : token_words()) {

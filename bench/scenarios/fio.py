@@ -18,6 +18,7 @@ _BATCHED = [
 _PATTERNS = {
     "random": ["--rw=randread", "--bs=1k", "--iodepth=128", *_BATCHED],
     "windows": ["--rw=randread", "--bs=2k", "--iodepth=128", *_BATCHED],
+    "pages": ["--rw=randread", "--bs=4k", "--iodepth=128", *_BATCHED],
     "sequential": ["--rw=read", "--bs=1M", "--iodepth=8"],
 }
 

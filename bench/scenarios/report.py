@@ -29,10 +29,10 @@ def is_good(one: dict[str, Any]) -> bool:
 
 
 def _pairs(rounds: Rounds, ours: str, theirs: str, name: str) -> list[float]:
-    """Returns the ratio in each round in which both measurements are valid."""
+    """Returns the ratio in each round in which both measurements are valid and have the field."""
     ratios = []
     for a, b in zip(rounds.get(ours, []), rounds.get(theirs, []), strict=False):
-        if is_good(a) and is_good(b):
+        if is_good(a) and is_good(b) and name in a and name in b:
             ratios.append(a[name] / b[name])
     return ratios
 

@@ -169,7 +169,8 @@ def machine_facts(path: str) -> dict[str, Any]:
     return facts
 
 
-_HIDDEN = {"--data": "DIR", "--out": "DIR", "--readers": "PYTHON", "--shufflers": "PYTHON"}
+_HIDDEN = {"--data": "DIR", "--out": "DIR"}
+_HIDDEN |= dict.fromkeys(("--peers", "--readers", "--shufflers"), "PYTHON")
 
 
 def command(name: str, argv: list[str]) -> str:

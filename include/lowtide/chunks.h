@@ -11,13 +11,13 @@ namespace lowtide {
 
 // A file as it was when its chunks were looked up. Take it before that: if the file is changed
 // afterwards, opening it is an error and never gives other bytes.
-struct ChunkFile {
+struct LocatedFile {
   std::string path;
   std::uint64_t size_bytes = 0;
   std::uint64_t version = 0;
 
   // Opens the file and closes it again. Throws IoError.
-  [[nodiscard]] static ChunkFile of(const std::string& path);
+  [[nodiscard]] static LocatedFile of(const std::string& path);
 };
 
 // All chunks have the same shape and hold their elements in C order, uncompressed. Those at the
@@ -31,13 +31,26 @@ struct ArrayChunks {
   std::vector<std::uint64_t> shape = {};  // empty: 0-d
   // As many axes as `shape`, all longer than 0.
   std::vector<std::uint64_t> chunk_shape = {};
-  std::vector<ChunkFile> files = {};  // at least one
+  std::vector<LocatedFile> files = {};  // at least one
   // Where each chunk is. kAbsent: it was never written, and all of it is the fill value.
   std::vector<std::uint64_t> offsets_bytes = {};
   // The file of each chunk, an index of `files`. Empty: all are in the first one.
   std::vector<std::uint32_t> file_numbers = {};
   std::vector<std::byte> fill = {};  // the bytes of one element; empty: zeros
   std::string path = {};             // what Array::paths() returns; empty: the files
+};
+
+// An array whose rows are in several places, such as the record batches of an Arrow file.
+struct ArrayPieces {
+  std::string format = {};
+  std::string dtype = {};                     // as in ArrayChunks
+  std::vector<std::uint64_t> row_shape = {};  // without the first axis
+  std::vector<LocatedFile> files = {};
+  // Of each piece, in the order of rows: its file, an index of `files` that never decreases, where
+  // it starts, and how many rows it has.
+  std::vector<std::uint32_t> file_numbers = {};
+  std::vector<std::uint64_t> offsets_bytes = {};
+  std::vector<std::uint64_t> rows = {};
 };
 
 }  // namespace lowtide

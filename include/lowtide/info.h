@@ -18,12 +18,15 @@ enum class FileKind { array, tokens };
 // What the caller knows about a file.
 struct InfoOptions {
   // Default: determined by these rules, in this order.
-  // - A token format (nanogpt, llmc, megatron, olmo) or the prefix of a Megatron pair means tokens.
+  // - A token format (nanogpt, llmc, megatron, olmo), the prefix of a Megatron pair or an
+  //   index.json, alone or in a folder, means tokens.
   //   So does a folder, unless its .npy files have NumPy's magic and are not one axis of integers.
-  // - A shape, an offset, an order or a key means an array.
+  // - A shape, an offset, an order or a key means an array; with an index.json, a key names a
+  // column
+  //   of tokens.
   // - The header or the name of an array format means an array, even if it has one axis of integers
   //   and could be tokens.
-  // - The magic of Megatron or llm.c means tokens.
+  // - The magic of Megatron or llm.c, or the table of MDS or LitData, means tokens.
   // - A file without a header is tokens if its name ends in .bin or .npy (OLMo) and its dtype, if
   //   given, is an integer. Otherwise it is an array, which needs a dtype.
   std::optional<FileKind> kind = std::nullopt;

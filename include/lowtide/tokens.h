@@ -32,14 +32,18 @@ namespace lowtide {
 // How to open token files.
 struct TokensOptions {
   // The type of tokens without a header: NumPy's descr or name, such as "uint16" (the default). It
-  // must agree with a header.
+  // must agree with a header. Samples of MDS that are plain bytes need it.
   std::optional<std::string> dtype = std::nullopt;
-  // "nanogpt", "llmc", "megatron", "olmo", "datatrove" or "npy". Default: recognised by the bytes
-  // and the name.
+  // "nanogpt", "llmc", "megatron", "olmo", "datatrove", "mds", "litdata" or "npy". Default:
+  // recognised by the bytes and the name.
   std::optional<std::string> format = std::nullopt;
   // The token between documents, for formats that do not record document boundaries. It ends a
   // document; in llm.c files it begins one.
   std::optional<std::uint64_t> eot = std::nullopt;
+
+  // The column that contains the tokens, for MDS. Default: "tokens", or the only column that can
+  // contain them.
+  std::optional<std::string> key = std::nullopt;
 
   ReadOptions read = {};
   // Signs the requests for objects. Default: s3:// with the keys of the environment, others not.
@@ -71,9 +75,11 @@ class Tokens {
  public:
   class Impl;
 
-  // Opens a file or a folder (all files of one known format in it). A path that does not exist is a
-  // glob pattern or the prefix of a Megatron pair. Reads only headers, and a Megatron index once.
-  // Throws IoError, FormatError, and std::invalid_argument for a wrong option.
+  // Opens a file or a folder: the files that its index.json lists (MDS, LitData), or else all files
+  // of one known format in it. A path that does not exist is a glob pattern or the prefix of a
+  // Megatron pair. Reads only headers, and every index once. Holds 8 bytes per sample of MDS if
+  // their lengths differ. Throws IoError, FormatError, and std::invalid_argument for a wrong
+  // option.
   [[nodiscard]] static Tokens open(const std::string& path, const TokensOptions& options = {});
   // Opens several files as one stream, in this order. Their format and dtype must be equal. Empty
   // files among others are skipped. Throws as above.

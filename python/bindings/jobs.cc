@@ -42,6 +42,7 @@ JobSource source_of(const std::vector<nb::bytes>& paths, bool tokens,
     source.token_options.dtype = std::move(dtype);
     source.token_options.format = std::move(format);
     source.token_options.eot = eot;
+    source.token_options.key = std::move(key);
   } else {
     source.array = {.dtype = std::move(dtype),
                     .shape = std::move(shape),

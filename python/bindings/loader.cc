@@ -125,8 +125,8 @@ LoaderColumn column_of(nb::handle told) {
   return ragged;
 }
 
-// A column is an Array, Tokens (its documents), a Csr, or (list of Arrays, offsets). `lent` has for each
-// array of a batch the name of its type, or "", and the shape of a row.
+// A column is an Array, Tokens (its documents), a Csr, or (list of Arrays, offsets). `lent` has for
+// each array of a batch the name of its type, or "", and the shape of a row.
 PyLoader* open_columns(const std::vector<std::pair<nb::list, double>>& sources, bool mixture,
                        const LoaderOptions& told, const nb::object& rows, const nb::object& weights,
                        const std::vector<std::pair<std::string, std::vector<std::size_t>>>& lent) {

@@ -25,11 +25,13 @@ OwnedTokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional
                  std::optional<std::string> format, std::optional<std::uint64_t> eot,
                  std::uint64_t memory_bytes, const std::string& engine, const std::string& cache,
                  std::optional<std::uint64_t> gap_bytes, unsigned requests, const nb::object& store,
-                 const nb::object& lister, const nb::bytes& cache_dir, std::uint64_t cache_bytes) {
+                 const nb::object& lister, const nb::bytes& cache_dir, std::uint64_t cache_bytes,
+                 std::optional<std::string> key) {
   const std::vector<std::string> names = from_python(paths);
   const TokensOptions options{.dtype = std::move(dtype),
                               .format = std::move(format),
                               .eot = eot,
+                              .key = std::move(key),
                               .read = with_tier({.memory_bytes = memory_bytes,
                                                  .engine = parse_engine(engine),
                                                  .cache = parse_cache(cache),
@@ -121,7 +123,7 @@ void bind_tokens(nb::module_& module) {
                   "memory_bytes"_a = 0, "engine"_a = "auto", "cache"_a = "auto",
                   "gap_bytes"_a = nb::none(), "requests"_a = ReadOptions{}.requests,
                   "store"_a = nb::none(), "lister"_a = nb::none(), "cache_dir"_a = nb::bytes("", 0),
-                  "cache_bytes"_a = 0)
+                  "cache_bytes"_a = 0, "key"_a = nb::none())
       .def_prop_ro("size", &Tokens::size)
       .def_prop_ro("descr", [](const OwnedTokens& tokens) { return tokens.dtype().descr(); })
       .def_prop_ro("format", [](const OwnedTokens& tokens) { return tokens.format(); })

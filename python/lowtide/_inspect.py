@@ -60,9 +60,9 @@ def info(
         - `cached`: bytes in the page cache, None if the kernel does not report them.
         - `files`: a list of dicts with `path`, `bytes` and `cached`.
         - Arrays: `shape` and `order`; these and `dtype` are None in a file of several arrays.
-        - HDF5, zarr groups, safetensors and npz: `arrays`, a list of dicts with `key`, `dtype`,
-            `shape`, `order` and `bytes`, or with `key` and `error` for an array that Lowtide cannot
-            read. HDF5 needs h5py.
+        - HDF5, zarr groups, Arrow files, safetensors and npz: `arrays`, a list of dicts with `key`,
+            `dtype`, `shape`, `order` and `bytes`, or with `key` and `error` for an array that
+            Lowtide cannot read. HDF5 needs h5py, and Arrow files need pyarrow.
         - Folders of BioNeMo-SCDL: `kind` is "sparse", `shape` and `nnz`, the number of stored
             values.
         - Tokens: `tokens` and `documents`, their numbers. None if the format lacks documents.
@@ -78,12 +78,17 @@ def info(
         from lowtide._data import sparse_inspect
 
         return _readable(sparse_inspect.info_scdl(asked[0][0], asked[4]))
+    files = None
     try:
         return _readable(_core.info(*asked))
-    except ValueError:
-        if not _is_hdf5(asked):
+    except (ValueError, IsADirectoryError):
+        files = _arrow_files(asked)
+        if files is None and not _is_hdf5(asked):
             raise
-    from lowtide._data import hdf5_inspect
+    from lowtide._data import arrow_inspect, hdf5_inspect
+
+    if files is not None:
+        return _readable(arrow_inspect.info(asked[0], files))
 
     return _readable(hdf5_inspect.info(asked[0][0]))
 
@@ -144,12 +149,17 @@ def check(
         from lowtide._data import sparse_inspect
 
         return _readable(sparse_inspect.check_scdl(asked[0][0], asked[4], budget))
+    files = None
     try:
         return _readable(_core.check(*asked, vocab, eot, count, budget))
-    except ValueError:
-        if vocab is not None or eot is not None or not _is_hdf5(asked):
+    except (ValueError, IsADirectoryError):
+        files = _arrow_files(asked)
+        if vocab is not None or eot is not None or (files is None and not _is_hdf5(asked)):
             raise
-    from lowtide._data import hdf5_inspect
+    from lowtide._data import arrow_inspect, hdf5_inspect
+
+    if files is not None:
+        return _readable(arrow_inspect.check(asked[0], files, budget))
 
     return _readable(hdf5_inspect.check(asked[0][0], count, budget))
 
@@ -229,6 +239,15 @@ def _is_hdf5(asked: Asked) -> bool:
     names, _, tokens, *given = asked
     plain = not tokens and given in ([None] * 5, [None] * 4 + ["hdf5"])
     return plain and len(names) == 1 and hdf5.is_hdf5(names[0])
+
+
+def _arrow_files(asked: Asked) -> list[bytes] | None:
+    """Returns the files if the caller asks about Arrow's; None for others."""
+    from lowtide._data import arrow
+
+    names, _, tokens, *given = asked
+    plain = not tokens and given in ([None] * 5, [None] * 4 + ["arrow"])
+    return arrow.files_of(names) if plain else None
 
 
 def _is_scdl(asked: Asked) -> bool:

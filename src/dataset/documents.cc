@@ -24,7 +24,8 @@ std::uint64_t stride_of(std::uint64_t documents, std::uint64_t most_bytes) {
   return std::max<std::uint64_t>(1, (documents + entries - 1) / entries);
 }
 
-Read read_of(std::size_t file, std::uint64_t offset_bytes, std::span<std::int64_t> into) {
+template <typename Word>
+Read read_of(std::size_t file, std::uint64_t offset_bytes, std::span<Word> into) {
   return {.from = {.offset_bytes = offset_bytes,
                    .size_bytes = static_cast<std::uint32_t>(into.size_bytes()),
                    .shard = static_cast<std::uint32_t>(file)},
@@ -56,11 +57,12 @@ Documents::Documents(std::shared_ptr<const TokenStream> stream,
     : stream_(std::move(stream)), read_(std::move(read)) {
   std::uint64_t tokens = 0;
   for (const TokenLayout& layout : layouts) {
-    IndexFile file{*layout.documents, layout.extents, {}, documents_, 0};
+    IndexFile file{*layout.documents, layout.extents, layout.records, {}, documents_, tokens, 0};
     for (const TokenExtent& extent : file.extents) {
       file.extent_tokens.push_back(tokens);
       tokens += extent.tokens;
     }
+    if (file.records) tokens += file.records->tokens();
     file.end_token = tokens;
     documents_ += file.index.documents;
     files_.push_back(std::move(file));
@@ -97,16 +99,16 @@ std::uint64_t Documents::token_at(const IndexFile& file, std::uint64_t sequence,
          std::min(extent.tokens, (byte - extent.offset_bytes) / stream_->item_bytes());
 }
 
-// Reads these entries of the int64 array at byte `array_bytes`, at most kMostWords of them. They
-// need not be sorted: a changed index may have any boundaries.
+// Reads these entries of the array at byte `array_bytes`, at most kMostWords of them. They need not
+// be sorted: a changed index may have any boundaries.
+template <typename Word>
 void Documents::read_words(std::size_t file, std::uint64_t array_bytes,
-                           const std::vector<std::uint64_t>& entries,
-                           std::span<std::int64_t> out) const {
+                           const std::vector<std::uint64_t>& entries, std::span<Word> out) const {
   if (entries.empty()) return;
   const auto [low, high] = std::ranges::minmax(entries);
   if (high - low < kSparseWords * entries.size()) {
-    std::vector<std::int64_t> words(high - low + 1);
-    const Read all = read_of(file, array_bytes + low * kWordBytes, words);
+    std::vector<Word> words(high - low + 1);
+    const Read all = read_of<Word>(file, array_bytes + low * sizeof(Word), words);
     read_({&all, 1});
     for (std::size_t i = 0; i < entries.size(); ++i) out[i] = words[entries[i] - low];
     return;
@@ -114,19 +116,36 @@ void Documents::read_words(std::size_t file, std::uint64_t array_bytes,
   std::vector<Read> reads;
   reads.reserve(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    reads.push_back(read_of(file, array_bytes + entries[i] * kWordBytes, out.subspan(i, 1)));
+    reads.push_back(read_of(file, array_bytes + entries[i] * sizeof(Word), out.subspan(i, 1)));
   }
   read_(reads);
 }
 
-// Where these documents of one file start. A document names its first sequence, and the sequence's
-// pointer says where that is in the data, so it takes one read in each of the two arrays.
+// Where these documents of one file start.
 void Documents::read_starts(std::size_t at, const std::vector<std::uint64_t>& documents,
                             std::span<std::uint64_t> out) const {
   const IndexFile& file = files_[at];
-  if (file.index.ends_in_tokens) return read_after_ends(at, documents, out);
+  switch (file.index.by) {
+    case DocumentsBy::sequences:
+      return read_of_sequences(at, documents, out);
+    case DocumentsBy::token_ends:
+      return read_after_ends(at, documents, out);
+    case DocumentsBy::byte_offsets:
+      return read_byte_offsets(at, documents, out);
+    case DocumentsBy::records:
+      std::ranges::transform(documents, out.begin(), [&](std::uint64_t document) {
+        return file.first_token + file.records->first_token(document);
+      });
+  }
+}
+
+// A document names its first sequence, and the sequence's pointer says where that is in the data,
+// so it takes one read in each of the two arrays.
+void Documents::read_of_sequences(std::size_t at, const std::vector<std::uint64_t>& documents,
+                                  std::span<std::uint64_t> out) const {
+  const IndexFile& file = files_[at];
   std::vector<std::int64_t> words(documents.size());
-  read_words(at, file.index.documents_offset_bytes, documents, words);
+  read_words<std::int64_t>(at, file.index.documents_offset_bytes, documents, words);
   std::vector<std::uint64_t> sequences;
   for (std::size_t i = 0; i < words.size(); ++i) {
     // Clamped for the same reason as in token_at().
@@ -135,7 +154,7 @@ void Documents::read_starts(std::size_t at, const std::vector<std::uint64_t>& do
     // The boundary after the last sequence has no pointer.
     if (out[i] < file.index.sequences) sequences.push_back(out[i]);
   }
-  read_words(at, file.index.pointers_offset_bytes, sequences, words);
+  read_words<std::int64_t>(at, file.index.pointers_offset_bytes, sequences, words);
   auto pointer = words.begin();
   for (std::uint64_t& start : out) {
     start = start == file.index.sequences ? file.end_token : token_at(file, start, *pointer++);
@@ -151,15 +170,28 @@ void Documents::read_after_ends(std::size_t at, const std::vector<std::uint64_t>
     if (document > 0) before.push_back(document - 1);
   }
   std::vector<std::int64_t> ends(before.size());
-  read_words(at, file.index.documents_offset_bytes, before, ends);
-  const std::uint64_t first =
-      file.extent_tokens.empty() ? file.end_token : file.extent_tokens.front();
+  read_words<std::int64_t>(at, file.index.documents_offset_bytes, before, ends);
+  const std::uint64_t first = file.first_token;
   auto end = ends.begin();
   for (std::size_t i = 0; i < documents.size(); ++i) {
     // Clamped for the same reason as in token_at().
     const std::uint64_t inside = documents[i] == 0 ? 0 : static_cast<std::uint64_t>(*end++);
     out[i] = first + std::min(inside, file.end_token - first);
   }
+}
+
+// The same if the index holds the bytes of the data file at which documents start.
+void Documents::read_byte_offsets(std::size_t at, const std::vector<std::uint64_t>& documents,
+                                  std::span<std::uint64_t> out) const {
+  const IndexFile& file = files_[at];
+  if (file.extents.empty()) {
+    std::ranges::fill(out, file.end_token);
+    return;
+  }
+  std::vector<std::uint32_t> offsets(documents.size());
+  read_words<std::uint32_t>(at, file.index.documents_offset_bytes, documents, offsets);
+  std::ranges::transform(offsets, out.begin(),
+                         [&](std::uint32_t offset) { return token_at(file, 0, offset); });
 }
 
 // Where documents first, first + stride, ... start, all of which exist.

@@ -1,5 +1,5 @@
-// documents.h - where the documents of a token stream start. It turns the words of index files into
-// tokens and holds as many of the starts as it may.
+// documents.h - where the documents of a token stream start. It turns the words of index files, or
+// records, into tokens and holds as many of the starts as it may.
 #pragma once
 
 #include <cstddef>
@@ -49,20 +49,27 @@ class Documents final : public Offsets {
   struct IndexFile {
     DocumentIndex index;
     std::vector<TokenExtent> extents;
+    std::shared_ptr<const TokenRecords> records;
     std::vector<std::uint64_t> extent_tokens;  // before each extent, in the stream
     std::uint64_t first_document = 0;
+    std::uint64_t first_token = 0;
     std::uint64_t end_token = 0;
   };
   [[nodiscard]] bool holds_all() const { return stride_ == 1 && table_.size() == documents_; }
   [[nodiscard]] std::size_t file_of(std::uint64_t document) const;
   [[nodiscard]] std::uint64_t token_at(const IndexFile& file, std::uint64_t sequence,
                                        std::int64_t pointer) const;
+  template <typename Word>
   void read_words(std::size_t file, std::uint64_t array_bytes,
-                  const std::vector<std::uint64_t>& entries, std::span<std::int64_t> out) const;
+                  const std::vector<std::uint64_t>& entries, std::span<Word> out) const;
   void read_starts(std::size_t file, const std::vector<std::uint64_t>& documents,
                    std::span<std::uint64_t> out) const;
+  void read_of_sequences(std::size_t file, const std::vector<std::uint64_t>& documents,
+                         std::span<std::uint64_t> out) const;
   void read_after_ends(std::size_t file, const std::vector<std::uint64_t>& documents,
                        std::span<std::uint64_t> out) const;
+  void read_byte_offsets(std::size_t file, const std::vector<std::uint64_t>& documents,
+                         std::span<std::uint64_t> out) const;
   void look_up(std::uint64_t first, std::uint64_t stride, std::span<std::uint64_t> out) const;
 
   const std::shared_ptr<const TokenStream> stream_;

@@ -47,7 +47,7 @@ Rows::Rows(const Layout& layout, ChunkTable table, std::shared_ptr<Shards> shard
 
 void Rows::add(const RowsFile& file) {
   const Layout& layout = file.layout;
-  if (files_.empty()) {
+  if (pieces_.empty()) {
     dtype_ = layout.dtype;
     shape_ = layout.shape;
     fortran_order_ = layout.fortran_order;
@@ -56,7 +56,8 @@ void Rows::add(const RowsFile& file) {
   check_joins(file);
   const std::uint64_t rows = layout.shape.empty() ? 1 : layout.shape[0];
   shards_->add(file.shard);
-  files_.push_back({rows_, rows, layout.data_offset_bytes, 1, layout.row_prefix.size()});
+  pieces_.push_back({rows_, rows, layout.data_offset_bytes, 1, layout.row_prefix.size(),
+                     static_cast<std::uint32_t>(shards_->size() - 1)});
   if (!layout.row_prefix.empty()) {
     has_gaps_ = true;
     row_prefix_ = layout.row_prefix;
@@ -69,10 +70,16 @@ void Rows::add(const RowsFile& file) {
   columns_ = fortran_order_ && elements > 1 && row_bytes_ > 0 ? elements : 1;
 }
 
+void Rows::add_piece(std::uint64_t offset_bytes, std::uint64_t rows) {
+  pieces_.push_back({rows_, rows, offset_bytes, 1, 0, pieces_.back().shard});
+  rows_ += rows;
+  shape_[0] = rows_;
+}
+
 // Throws FormatError unless the file fits those before it, if there are any.
 void Rows::check_joins(const RowsFile& file) {
   const Layout& layout = file.layout;
-  const bool is_first = files_.empty();
+  const bool is_first = pieces_.empty();
   const auto differs = [&](const std::string& what, std::size_t other, const std::string& has) {
     throw FormatError(file.shard.path + ": " + what + ", but " +
                       path(static_cast<std::uint32_t>(other)) + " has " + has);
@@ -85,14 +92,14 @@ void Rows::check_joins(const RowsFile& file) {
                    std::equal(shape_.begin() + 1, shape_.end(), layout.shape.begin() + 1));
   if (!joinable) {
     std::vector<std::uint64_t> first_shape = shape_;
-    if (!first_shape.empty()) first_shape[0] = files_[0].rows;
+    if (!first_shape.empty()) first_shape[0] = pieces_[0].rows;
     differs("shape is " + shape_text(layout.shape), 0,
             shape_text(first_shape) +
                 "; files are joined along the first axis, so all others must be equal");
   }
   if (alike_in_both_orders(layout.shape)) return;
   if (!ordered_) {
-    ordered_ = files_.size();
+    ordered_ = pieces_.size();
     fortran_order_ = layout.fortran_order;
   }
   if (layout.fortran_order != fortran_order_) {
@@ -102,7 +109,7 @@ void Rows::check_joins(const RowsFile& file) {
 }
 
 std::uint64_t Rows::held_bytes() const {
-  return shards_->held_bytes() + files_.capacity() * sizeof(FileRows) +
+  return shards_->held_bytes() + pieces_.capacity() * sizeof(Piece) +
          (chunks_ ? chunks_->held_bytes() : 0);
 }
 
@@ -112,12 +119,12 @@ std::uint64_t Rows::reads_per_part() const noexcept {
              : std::max<std::uint64_t>(1, (row_bytes_ + kMostReadBytes - 1) / kMostReadBytes);
 }
 
-std::uint32_t Rows::file_of(std::uint64_t row) const {
-  if (files_.size() == 1) return 0;
+std::size_t Rows::piece_of(std::uint64_t row) const {
+  if (pieces_.size() == 1) return 0;
   const auto after =
-      std::upper_bound(files_.begin(), files_.end(), row,
-                       [](std::uint64_t r, const FileRows& file) { return r < file.first_row; });
-  return static_cast<std::uint32_t>(after - files_.begin() - 1);
+      std::upper_bound(pieces_.begin(), pieces_.end(), row,
+                       [](std::uint64_t r, const Piece& piece) { return r < piece.first_row; });
+  return static_cast<std::size_t>(after - pieces_.begin() - 1);
 }
 
 // Columns are in the file with the second axis varying fastest; in a delivered row the last axis
@@ -143,7 +150,10 @@ std::uint64_t Rows::layout_hash() const {
 std::vector<std::uint64_t> Rows::file_rows() const {
   if (chunks_) return {rows_};
   std::vector<std::uint64_t> all;
-  for (const FileRows& file : files_) all.push_back(file.rows);
+  for (const Piece& piece : pieces_) {
+    all.resize(piece.shard + 1);
+    all[piece.shard] += piece.rows;
+  }
   return all;
 }
 
@@ -152,7 +162,7 @@ std::uint64_t Rows::most_reads(std::uint64_t count) const {
     return saturating_add(chunks_->most_runs(count * row_bytes_), count * row_bytes_ / kJoinBytes);
   }
   if (has_gaps_) return count * (row_bytes_ / kJoinBytes + 1);
-  const std::uint64_t crossed = std::min<std::uint64_t>(count, files_.size());
+  const std::uint64_t crossed = std::min<std::uint64_t>(count, pieces_.size());
   return crossed + count * row_bytes_ / kJoinBytes + 1;
 }
 
@@ -179,18 +189,22 @@ Rows Rows::flat() const {
     return all;
   }
   Rows all;
-  const std::uint64_t elements =
-      dtype_.itemsize_bytes == 0 ? 1
-                                 : std::max<std::uint64_t>(1, row_bytes_ / dtype_.itemsize_bytes);
-  for (std::size_t i = 0; i < files_.size(); ++i) {
-    Layout layout;
-    layout.dtype = dtype_;
-    layout.data_bytes = files_[i].rows * row_bytes_;
-    layout.shape = {dtype_.itemsize_bytes == 0 ? 0 : layout.data_bytes / dtype_.itemsize_bytes};
-    layout.data_offset_bytes = files_[i].data_offset_bytes;
-    all.add({std::move(layout), (*shards_)[i]});
-    all.files_.back().gap_bytes = files_[i].gap_bytes;
-    all.files_.back().run_rows = files_[i].run_rows * elements;
+  const std::uint64_t item = dtype_.itemsize_bytes;
+  const std::uint64_t elements = item == 0 ? 1 : std::max<std::uint64_t>(1, row_bytes_ / item);
+  for (const Piece& piece : pieces_) {
+    const std::uint64_t count = piece.rows * row_bytes_ / std::max<std::uint64_t>(1, item);
+    if (piece.shard < all.shards_->size()) {
+      all.add_piece(piece.data_offset_bytes, count);
+    } else {
+      Layout layout;
+      layout.dtype = dtype_;
+      layout.data_bytes = piece.rows * row_bytes_;
+      layout.shape = {count};
+      layout.data_offset_bytes = piece.data_offset_bytes;
+      all.add({std::move(layout), (*shards_)[piece.shard]});
+    }
+    all.pieces_.back().gap_bytes = piece.gap_bytes;
+    all.pieces_.back().run_rows = piece.run_rows * elements;
   }
   all.has_gaps_ = has_gaps_;
   all.row_prefix_ = row_prefix_;
@@ -211,10 +225,9 @@ void Rows::locate(std::size_t /*field*/, std::uint64_t part, std::span<const std
   const std::uint64_t item = dtype_.itemsize_bytes;
   const std::uint64_t inside = column_target_bytes(part);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const std::uint32_t shard = file_of(samples[i]);
-    const FileRows& file = files_[shard];
-    const std::uint64_t cell = part * file.rows + (samples[i] - file.first_row);
-    append_read(first_shard_ + shard, file.data_offset_bytes + cell * item, item,
+    const Piece& piece = pieces_[piece_of(samples[i])];
+    const std::uint64_t cell = part * piece.rows + (samples[i] - piece.first_row);
+    append_read(first_shard_ + piece.shard, piece.data_offset_bytes + cell * item, item,
                 targets[i] + inside, out);
   }
 }
@@ -243,15 +256,14 @@ void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* targe
                            out);
   }
   while (count > 0) {
-    const std::uint32_t shard = file_of(first);
-    const FileRows& file = files_[shard];
-    const std::uint64_t row = first - file.first_row;
-    std::uint64_t here = std::min(count, file.rows - row);
-    if (file.gap_bytes > 0) here = std::min(here, file.run_rows - row % file.run_rows);
-    std::uint64_t offset = offset_of(file, row);
+    const Piece& piece = pieces_[piece_of(first)];
+    const std::uint64_t row = first - piece.first_row;
+    std::uint64_t here = std::min(count, piece.rows - row);
+    if (piece.gap_bytes > 0) here = std::min(here, piece.run_rows - row % piece.run_rows);
+    std::uint64_t offset = offset_of(piece, row);
     for (std::uint64_t left = here * row_bytes_; left > 0;) {
       const std::uint64_t now = std::min(left, kJoinBytes);
-      append_read(first_shard_ + shard, offset, now, target, out);
+      append_read(first_shard_ + piece.shard, offset, now, target, out);
       offset += now;
       target += now;
       left -= now;
@@ -271,14 +283,14 @@ void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
     }
     return;
   }
-  std::uint32_t shard = 0;
+  const Piece* piece = pieces_.data();
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    // Mostly in the same file as the sample before. For a row before that file the difference wraps
-    // and fails the test too.
-    if (samples[i] - files_[shard].first_row >= files_[shard].rows) shard = file_of(samples[i]);
-    const FileRows& file = files_[shard];
-    append_read(first_shard_ + shard, offset_of(file, samples[i] - file.first_row) + offset_bytes,
-                size_bytes, targets[i], out);
+    // Mostly in the same piece as the sample before. For a row before that piece the difference
+    // wraps and fails the test too.
+    if (samples[i] - piece->first_row >= piece->rows) piece = &pieces_[piece_of(samples[i])];
+    append_read(first_shard_ + piece->shard,
+                offset_of(*piece, samples[i] - piece->first_row) + offset_bytes, size_bytes,
+                targets[i], out);
   }
 }
 

@@ -36,6 +36,9 @@ class Rows final : public Dataset {
   // Files must agree in dtype, order and all axes but the first. Throws FormatError, which names
   // the first one that does not, and std::invalid_argument if their number exceeds 32 bits.
   void add(const RowsFile& file);
+  // More rows that are elsewhere in the last file. Requires that they are inside of it, and C
+  // order.
+  void add_piece(std::uint64_t offset_bytes, std::uint64_t rows);
   explicit Rows(const std::vector<RowsFile>& files);
   // An array in chunks, to which no files are added. The offset of the layout has no meaning.
   // Requires layout.data_bytes > 0. Throws as ChunkGrid.
@@ -74,8 +77,10 @@ class Rows final : public Dataset {
 
   // The chunks, or nullptr.
   [[nodiscard]] const ChunkGrid* chunks() const { return chunks_.get(); }
+  // In how many places its rows are, if they are not in chunks.
+  [[nodiscard]] std::size_t pieces() const { return pieces_.size(); }
   // Where the first row is in the first file. C order only, not in chunks.
-  [[nodiscard]] std::uint64_t first_offset_bytes() const { return files_[0].data_offset_bytes; }
+  [[nodiscard]] std::uint64_t first_offset_bytes() const { return pieces_[0].data_offset_bytes; }
   // Whether there are bytes between the rows of a file that belong to none of them.
   [[nodiscard]] bool has_gaps() const { return has_gaps_; }
   // Layout::row_prefix of the files that have one.
@@ -100,20 +105,22 @@ class Rows final : public Dataset {
   [[nodiscard]] std::uint64_t held_bytes() const;
 
  private:
-  struct FileRows {
+  // Rows that are in one place of a file; mostly all of its rows.
+  struct Piece {
     std::uint64_t first_row, rows, data_offset_bytes;
     std::uint64_t run_rows;   // that touch, before a gap
     std::uint64_t gap_bytes;  // after them; 0: all rows touch
+    std::uint32_t shard;
   };
-  // Where row `row` of this file starts. Requires that it has such a row.
-  [[nodiscard]] std::uint64_t offset_of(const FileRows& file, std::uint64_t row) const {
-    const std::uint64_t packed = file.data_offset_bytes + row * row_bytes_;
-    return file.gap_bytes == 0 ? packed : packed + row / file.run_rows * file.gap_bytes;
+  // Where row `row` of this piece starts. Requires that it has such a row.
+  [[nodiscard]] std::uint64_t offset_of(const Piece& piece, std::uint64_t row) const {
+    const std::uint64_t packed = piece.data_offset_bytes + row * row_bytes_;
+    return piece.gap_bytes == 0 ? packed : packed + row / piece.run_rows * piece.gap_bytes;
   }
   void check_joins(const RowsFile& file);
   void locate_chunks(std::uint64_t part, std::span<const std::uint64_t> samples,
                      std::span<std::byte* const> targets, std::vector<Read>& out) const;
-  [[nodiscard]] std::uint32_t file_of(std::uint64_t row) const;
+  [[nodiscard]] std::size_t piece_of(std::uint64_t row) const;
   [[nodiscard]] std::uint64_t column_target_bytes(std::uint64_t column) const;
 
   DType dtype_;
@@ -122,8 +129,8 @@ class Rows final : public Dataset {
   std::uint64_t rows_ = 0;
   std::uint64_t row_bytes_ = 0;
   std::uint64_t columns_ = 1;  // parts of a row: 1 in C order
-  std::vector<FileRows> files_;
-  std::shared_ptr<const ChunkGrid> chunks_;  // instead of files_
+  std::vector<Piece> pieces_;
+  std::shared_ptr<const ChunkGrid> chunks_;  // instead of pieces_
   bool has_gaps_ = false;
   std::string row_prefix_;
   std::optional<Checksum> checksum_;

@@ -16,6 +16,8 @@
 namespace lowtide {
 namespace {
 
+constexpr std::size_t kValuesTogether = 512;  // values that are looked at together
+
 // A float16 as it is stored.
 struct Half {
   std::uint16_t bits;
@@ -139,6 +141,7 @@ DenseRows::DenseRows(const DType& values, TokenType indices, std::uint64_t colum
         "columns: of a matrix with 2**31 columns or more none can be "
         "picked");
   }
+  wanted_.assign(columns, 0);
   first_place_.assign(columns, -1);
   next_place_.assign(width_, -1);
   for (std::size_t i = width_; i-- > 0;) {  // backwards, so that places of a column ascend
@@ -148,7 +151,7 @@ DenseRows::DenseRows(const DType& values, TokenType indices, std::uint64_t colum
                               " does not exist: there are " + std::to_string(columns));
     }
     next_place_[i] = first_place_[column];
-    repeats_ = repeats_ || next_place_[i] >= 0;
+    wanted_[column] = 1;
     first_place_[column] = static_cast<std::int32_t>(i);
   }
 }
@@ -171,17 +174,25 @@ void DenseRows::add(const Sum* values, const Index* indices, std::size_t count, 
     for (std::size_t i = 0; i < count; ++i) row[indices[i]] += values[i];
     return;
   }
-  const std::int32_t* const first = first_place_.data();
-  if (!repeats_) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::int32_t place = first[indices[i]];
-      if (place >= 0) row[place] += values[i];
+  // Few columns may be picked, and in no order that a processor could foresee. So the values that
+  // are wanted are found without a branch first.
+  const std::uint8_t* const wanted = wanted_.data();
+  const std::int32_t *const first = first_place_.data(), *const next = next_place_.data();
+  std::uint32_t hits[kValuesTogether];
+  for (std::size_t start = 0; start < count; start += kValuesTogether) {
+    const std::size_t end = std::min(count, start + kValuesTogether);
+    std::size_t found = 0;
+    for (std::size_t i = start; i < end; ++i) {
+      hits[found] = static_cast<std::uint32_t>(i - start);
+      found += wanted[indices[i]];
     }
-    return;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::int32_t place = first[indices[i]]; place >= 0; place = next_place_[place]) {
-      row[place] += values[i];
+    for (std::size_t hit = 0; hit < found; ++hit) {
+      const std::size_t i = start + hits[hit];
+      std::int32_t place = first[indices[i]];
+      do {
+        row[place] += values[i];
+        place = next[place];
+      } while (place >= 0);
     }
   }
 }

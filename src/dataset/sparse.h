@@ -60,10 +60,10 @@ class DenseRows {
   TokenType indices_;
   DenseType to_;
   std::uint64_t width_;
-  // If columns are picked: for each column its first place in a row, or -1, and for each place the
-  // next one of the same column, or -1.
+  // If columns are picked: which, for each of those its first place in a row, and for each place
+  // the next one of the same column, or -1.
+  std::vector<std::uint8_t> wanted_;
   std::vector<std::int32_t> first_place_, next_place_;
-  bool repeats_ = false;
 };
 
 }  // namespace lowtide

@@ -38,19 +38,30 @@ void TokenStream::add(const TokenLayout& layout, const Shard& shard) {
   const auto number = static_cast<std::uint32_t>(shards_->size());
   shards_->add(shard);
   first_of_.push_back(tokens_);
-  for (const TokenExtent& extent : layout.extents) {
-    starts_.push_back({tokens_, extent.offset_bytes, number});
-    tokens_ += extent.tokens;
+  const auto add_start = [&](std::uint64_t offset_bytes, std::uint64_t tokens) {
+    starts_.push_back({tokens_, offset_bytes, number});
+    tokens_ += tokens;
     if (tokens_ > kMostTokens) {
       throw FormatError(layout.data_path + ": expected at most 2^60 tokens in total, found more");
     }
+  };
+  for (const TokenExtent& extent : layout.extents) add_start(extent.offset_bytes, extent.tokens);
+  if (layout.records) {
+    records_.resize(number);
+    records_.push_back(layout.records);
+    if (layout.records->tokens() > 0) add_start(0, layout.records->tokens());
   }
   starts_.push_back({tokens_, 0, number + 1});
 }
 
 std::uint64_t TokenStream::held_bytes() const {
-  return shards_->held_bytes() + first_of_.capacity() * sizeof(first_of_[0]) +
-         starts_.capacity() * sizeof(Start);
+  std::uint64_t bytes = shards_->held_bytes() + first_of_.capacity() * sizeof(first_of_[0]) +
+                        starts_.capacity() * sizeof(Start);
+  for (const auto& records : records_) {
+    bytes += sizeof(records);
+    if (records) bytes += sizeof(*records) + records->held_bytes();
+  }
+  return bytes;
 }
 
 std::size_t TokenStream::start_before(std::uint64_t token) const {
@@ -64,36 +75,88 @@ std::string TokenStream::path_of(std::uint64_t token) const {
   return shards_->path(starts_[start_before(token)].shard);
 }
 
+const TokenRecords* TokenStream::records_at(std::size_t start) const {
+  const std::uint32_t shard = starts_[start].shard;
+  return shard < records_.size() ? records_[shard].get() : nullptr;
+}
+
+TokenStream::Place TokenStream::place_of(std::uint64_t token) const {
+  const std::size_t start = start_before(token);
+  const TokenRecords* const records = records_at(start);
+  if (records == nullptr) return {start};
+  return {start, records->document_of(token - starts_[start].first_token)};
+}
+
+TokenStream::Place TokenStream::next(Place place) const {
+  if (const TokenRecords* const records = records_at(place.start)) {
+    if (place.document + 1 < records->documents()) return {place.start, place.document + 1};
+  }
+  return {place.start + 1};
+}
+
+std::uint64_t TokenStream::first_token(Place place) const {
+  const TokenRecords* const records = at_end(place) ? nullptr : records_at(place.start);
+  return starts_[place.start].first_token +
+         (records != nullptr ? records->first_token(place.document) : 0);
+}
+
+std::uint64_t TokenStream::offset_bytes(Place place) const {
+  const TokenRecords* const records = records_at(place.start);
+  return records != nullptr ? (*records)[place.document].offset_bytes
+                            : starts_[place.start].offset_bytes;
+}
+
 void TokenStream::locate(std::uint64_t first, std::uint64_t count, std::uint32_t first_shard,
                          std::byte* into, std::vector<Read>& out) const {
+  if (count == 0) return;
   const std::uint64_t item = item_bytes();
-  for (std::size_t at = start_before(first); count > 0; ++at) {
-    const Start& start = starts_[at];
-    std::uint64_t here = std::min(count, starts_[at + 1].first_token - first);
+  for (Place place = place_of(first); count > 0;) {
+    const Place after = next(place);
+    std::uint64_t here = std::min(count, first_token(after) - first);
+    const std::uint64_t from_bytes = offset_bytes(place);
+    const std::uint64_t from = first_token(place);
     count -= here;
     while (here > 0) {
       const std::uint64_t now = std::min(here, kMostRunBytes / item);
-      const std::uint64_t offset_bytes = start.offset_bytes + (first - start.first_token) * item;
-      out.push_back({.from = {.offset_bytes = offset_bytes,
+      out.push_back({.from = {.offset_bytes = from_bytes + (first - from) * item,
                               .size_bytes = static_cast<std::uint32_t>(now * item),
-                              .shard = first_shard + start.shard},
+                              .shard = first_shard + starts_[place.start].shard},
                      .into = into});
       into += now * item;
       first += now;
       here -= now;
     }
+    place = after;
   }
 }
 
 std::uint64_t TokenStream::most_reads(std::uint64_t count) const {
-  // The most extents that this many tokens touch, wherever they start. Two indexes walk along
-  // them, because looking at every token would take as long as reading the data.
+  // The most places that this many tokens touch, wherever they start. Two of them walk along,
+  // because looking at every token would take as long as reading the data.
+  const auto has_tokens = [&](Place place) {
+    return first_token(next(place)) > first_token(place);
+  };
   std::uint64_t most = 1;
-  for (std::size_t first = 0, last = 0; first + 1 < starts_.size(); ++first) {
-    const std::uint64_t farthest =
-        starts_[first + 1].first_token - 1;  // the last token of this extent
-    while (last + 2 < starts_.size() && starts_[last + 1].first_token < farthest + count) ++last;
-    most = std::max<std::uint64_t>(most, last - first + 1);
+  std::uint64_t between = 0;  // places with tokens after `first`, up to `last`
+  Place last{};
+  for (Place first{}; !at_end(first);) {
+    const Place after = next(first);
+    // The range starts at the last token of this place.
+    const std::uint64_t end = first_token(after) - 1 + count;
+    if (has_tokens(first)) {
+      for (Place further = next(last); !at_end(further) && first_token(further) < end;
+           further = next(last)) {
+        last = further;
+        if (has_tokens(last)) ++between;
+      }
+      most = std::max(most, between + 1);
+    }
+    if (last == first) {
+      last = after;
+    } else if (has_tokens(after)) {
+      --between;
+    }
+    first = after;
   }
   return most + count / (kMostRunBytes / item_bytes());
 }

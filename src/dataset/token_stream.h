@@ -35,7 +35,7 @@ class TokenStream {
   [[nodiscard]] std::shared_ptr<const Shards> shards() const { return shards_; }
   // The file that contains a token.
   [[nodiscard]] std::string path_of(std::uint64_t token) const;
-  // The bytes held that grow with the number of files, including their names.
+  // The bytes held that grow with the number of files, including their names and records.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
   // Appends the reads that bring `count` tokens from `first` on to `into`; shards are numbered from
@@ -53,7 +53,21 @@ class TokenStream {
     std::uint64_t first_token, offset_bytes;
     std::uint32_t shard;
   };
+  // A run of contiguous tokens: an extent, or one document of a file with records.
+  struct Place {
+    std::size_t start = 0;       // in starts_
+    std::uint64_t document = 0;  // of its records, if it has any
+
+    [[nodiscard]] bool operator==(const Place& other) const = default;
+  };
   [[nodiscard]] std::size_t start_before(std::uint64_t token) const;
+  [[nodiscard]] const TokenRecords* records_at(std::size_t start) const;
+  [[nodiscard]] Place place_of(std::uint64_t token) const;
+  // The place after, which is the end mark at the end.
+  [[nodiscard]] Place next(Place place) const;
+  [[nodiscard]] std::uint64_t first_token(Place place) const;
+  [[nodiscard]] std::uint64_t offset_bytes(Place place) const;
+  [[nodiscard]] bool at_end(Place place) const { return place.start + 1 == starts_.size(); }
 
   std::string format_;
   bool eot_begins_ = false;
@@ -63,6 +77,8 @@ class TokenStream {
   std::shared_ptr<Shards> shards_ = std::make_shared<Shards>();
   std::vector<std::uint64_t> first_of_;  // the first token of each shard
   std::vector<Start> starts_;            // of all extents, and the end of the last one
+  // Of each shard, if they have any; then each of them that has tokens has one extent.
+  std::vector<std::shared_ptr<const TokenRecords>> records_;
 };
 
 }  // namespace lowtide

@@ -80,7 +80,11 @@ std::vector<std::string> array_objects(const std::string& address, const ListedO
 // What the rows hold for their files and chunks. `shared`: the table of chunks is another array's.
 Budget::Entry table_of(const Rows& rows, bool shared) {
   const ChunkGrid* const chunks = rows.chunks();
-  if (chunks == nullptr) return {"", rows.held_bytes()};
+  if (chunks == nullptr) {
+    const std::size_t pieces = rows.pieces();
+    if (pieces == rows.shards()->size()) return {"", rows.held_bytes()};
+    return {"the table of " + std::to_string(pieces) + " pieces", rows.held_bytes()};
+  }
   if (shared) return {"", rows.held_bytes() - chunks->held_bytes()};
   return {"the table of " + std::to_string(chunks->chunks()) + " chunks", rows.held_bytes()};
 }

@@ -1,6 +1,8 @@
-// Arrays in chunks that somebody else has located.
+// Arrays in chunks, or in pieces, that somebody else has located.
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "face/array_impl.h"
@@ -37,19 +39,59 @@ std::shared_ptr<const Rows> rows_of(LocatedArray found) {
   return std::make_shared<const Rows>(std::vector<RowsFile>{{std::move(found.layout), shard}});
 }
 
+std::shared_ptr<Shards> shards_of(std::vector<LocatedFile>&& files) {
+  if (files.empty()) throw std::invalid_argument("the list of files is empty");
+  const auto shards = std::make_shared<Shards>();
+  for (LocatedFile& file : files) {
+    shards->add({std::move(file.path), file.size_bytes, file.version});
+  }
+  return shards;
+}
+
+// Throws FormatError unless the rows of the layout are inside of the file.
+std::shared_ptr<Rows> rows_of(const Layout& whole, const ArrayPieces& pieces,
+                              const Shards& shards) {
+  const auto rows = std::make_shared<Rows>();
+  std::optional<std::uint32_t> last;
+  for (std::size_t i = 0; i < pieces.rows.size(); ++i) {
+    Layout layout = whole;
+    const std::uint32_t file = pieces.file_numbers[i];
+    if (file >= shards.size() || file < last.value_or(0)) {
+      throw std::invalid_argument("pieces: file number " + std::to_string(file) +
+                                  " is too large, or less than the one before");
+    }
+    layout.shape[0] = pieces.rows[i];
+    layout.data_offset_bytes = pieces.offsets_bytes[i];
+    layout = make_layout(std::move(layout), shards.path(file));
+    check_fits(layout, shards.size_bytes(file), shards.path(file));
+    if (file == last) {
+      rows->add_piece(layout.data_offset_bytes, pieces.rows[i]);
+    } else {
+      rows->add({std::move(layout), shards[file]});
+    }
+    last = file;
+  }
+  if (!last) rows->add({make_layout(whole, shards.path(0)), shards[0]});
+  return rows;
+}
+
+// Throws now, not at the first read, if the only file is another one.
+void adopt_file(Array::Impl& impl) {
+  if (impl.rows->shards()->size() != 1) return;
+  const std::string path = impl.rows->shards()->path(0);
+  impl.holder->store()->files().adopt(0, std::make_shared<File>(path));
+}
+
 }  // namespace
 
-ChunkFile ChunkFile::of(const std::string& path) {
+LocatedFile LocatedFile::of(const std::string& path) {
   const Shard shard = File(path).shard();
   return {whole_path(shard.path), shard.size_bytes, shard.version};
 }
 
 std::shared_ptr<Array::Impl> Array::Impl::open(ArrayChunks chunks, const ReadOptions& options) {
-  if (chunks.files.empty()) throw std::invalid_argument("chunks: the list of files is empty");
   LocatedArray found;
-  for (ChunkFile& file : chunks.files) {
-    found.shards->add({std::move(file.path), file.size_bytes, file.version});
-  }
+  found.shards = shards_of(std::move(chunks.files));
   found.layout.format = std::move(chunks.format);
   found.layout.dtype = parse_descr(chunks.dtype);
   found.layout.shape = chunks.shape;
@@ -74,10 +116,23 @@ std::shared_ptr<Array::Impl> Array::Impl::open(LocatedArray found, const ReadOpt
   std::string format = found.layout.format, path = found.path;
   const auto rows = rows_of(std::move(found));
   auto impl = std::make_shared<Impl>(rows, std::move(format), options, std::move(path));
-  if (rows->shards()->size() == 1) {
-    // Throws now, not at the first read, if the file is another one.
-    impl->holder->store()->files().adopt(0, std::make_shared<File>(rows->shards()->path(0)));
+  adopt_file(*impl);
+  return impl;
+}
+
+std::shared_ptr<Array::Impl> Array::Impl::open(ArrayPieces pieces, const ReadOptions& options) {
+  if (pieces.rows.size() != pieces.offsets_bytes.size() ||
+      pieces.rows.size() != pieces.file_numbers.size()) {
+    throw std::invalid_argument("pieces: the lists have different lengths");
   }
+  const std::shared_ptr<Shards> shards = shards_of(std::move(pieces.files));
+  Layout layout;
+  layout.format = pieces.format;
+  layout.dtype = parse_descr(pieces.dtype);
+  layout.shape = {0};
+  layout.shape.insert(layout.shape.end(), pieces.row_shape.begin(), pieces.row_shape.end());
+  auto impl = std::make_shared<Impl>(rows_of(layout, pieces, *shards), pieces.format, options);
+  adopt_file(*impl);
   return impl;
 }
 

@@ -8,9 +8,12 @@
 #include "face/source_file.h"
 #include "face/tokens_impl.h"
 #include "format/descr.h"
+#include "http/address.h"
 #include "http/listing.h"
 #include "lowtide/error.h"
 #include "os/paths.h"
+#include "system/limits.h"
+#include "token_format/token_list.h"
 #include "token_format/token_names.h"
 
 namespace lowtide {
@@ -49,17 +52,96 @@ bool is_empty_shard(SourceOpener& opener, const Shard& shard) {
   return !index || opener.open_if_there(*index) == nullptr;
 }
 
-// The bytes held that grow with the number of files.
-std::uint64_t held_bytes(const TokenStream& stream, const std::vector<TokenLayout>& layouts,
-                         const std::vector<Shard>& index_shards) {
+constexpr std::uint64_t kSmallTableBytes = 4096;  // of one file, which is not worth a claim
+
+// The bytes held that grow with the number of files and what is in them, with the name of the claim
+// if it is not that of a table of files.
+Budget::Entry held_by(const TokenStream& stream, const std::vector<TokenLayout>& layouts,
+                      const std::vector<Shard>& index_shards) {
   std::uint64_t bytes = stream.held_bytes();
   for (const TokenLayout& layout : layouts) {
     bytes += sizeof(layout) + layout.data_path.size() + layout.documents->path.size() +
              layout.extents.capacity() * sizeof(TokenExtent);
   }
   for (const Shard& shard : index_shards) bytes += sizeof(shard) + shard.path.size();
-  return bytes;
+  const bool large = bytes > kSmallTableBytes * stream.shards()->size();
+  return {large ? "where the documents are" : "", bytes};
 }
+
+// In the address of a server, a name must not become a query.
+std::string path_in(const std::string& folder, const std::string& name) {
+  const std::string scheme = parse_scheme(folder);
+  return folder + (scheme == "http" || scheme == "https" ? percent_encoded(name, "/") : name);
+}
+
+constexpr std::uint64_t kMostRecordBytes = 256 << 20;  // of one file, whatever the budget
+
+// Opens one file after the other.
+class TokenOpener {
+ public:
+  explicit TokenOpener(const TokensOptions& options)
+      : opener_(options.sign),
+        most_bytes_(options.read.memory_bytes != 0 ? options.read.memory_bytes
+                                                   : default_memory_bytes(SystemRoot{})) {}
+
+  void add(const std::string& path, const TokenGiven& given, bool skip_empty) {
+    const std::shared_ptr<SourceFile> file = opener_.open(path);
+    if (skip_empty && is_empty_shard(opener_, file->shard())) return;
+    add(file, given, nullptr, nullptr);
+  }
+
+  // All files that an index.json lists.
+  void add_list(const std::string& path, const TokenGiven& given) {
+    const TokenFileList list = read_token_list(token_file(opener_.open(path)), given);
+    const TokenGiven each = given_by(list, given);
+    const std::string folder = path.substr(0, path.size() - kTokenListName.size());
+    for (const ListedFile& listed : list.files) {
+      std::shared_ptr<SourceFile> file;
+      try {
+        file = opener_.open(path_in(folder, listed.name));
+      } catch (const IoError& error) {
+        // Whoever unpacks keeps both, or only the one that is wanted here.
+        if (error.err != ENOENT || listed.packed_name.empty()) throw;
+        if (opener_.open_if_there(path_in(folder, listed.packed_name)) == nullptr) throw;
+        refuse_packed(list, listed);
+      }
+      add(file, each, &list, &listed);
+    }
+    lists.push_back(is_address(path) ? list.path : whole_path(path));
+  }
+
+  std::shared_ptr<TokenStream> stream = std::make_shared<TokenStream>();
+  std::vector<TokenLayout> layouts;  // of those with documents
+  std::vector<Shard> index_shards;
+  std::vector<std::string> lists;
+  std::shared_ptr<SourceFile> last;
+
+ private:
+  void add(const std::shared_ptr<SourceFile>& file, TokenGiven given, const TokenFileList* list,
+           const ListedFile* listed) {
+    const OpenBeside beside = [&](const std::string& path) -> std::optional<TokenFile> {
+      const std::shared_ptr<SourceFile> other = opener_.open_if_there(path);
+      return other != nullptr ? std::optional(token_file(other)) : std::nullopt;
+    };
+    const TokenFile named = token_file(file);
+    given.most_record_bytes =
+        std::min(kMostRecordBytes, most_bytes_ - std::min(most_bytes_, record_bytes_));
+    if (list != nullptr) check_listed_size(*list, *listed, named);
+    TokenLayout layout = open_token_layout(named, beside, given);
+    if (list != nullptr) check_listed(*list, *listed, layout);
+    if (layout.records) record_bytes_ += layout.records->held_bytes();
+    last = layout.data_path == named.path ? file : opener_.open(layout.data_path);
+    stream->add(layout, last->shard());
+    if (!layout.documents) return;
+    const bool same = layout.documents->path == named.path;
+    index_shards.push_back(same ? file->shard() : opener_.open(layout.documents->path)->shard());
+    layouts.push_back(std::move(layout));
+  }
+
+  SourceOpener opener_;
+  const std::uint64_t most_bytes_;
+  std::uint64_t record_bytes_ = 0;
+};
 
 }  // namespace
 
@@ -96,47 +178,37 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
   TokenGiven given;
   if (options.dtype) given.dtype = parse_descr(*options.dtype);
   given.format = options.format;
-  const auto stream = std::make_shared<TokenStream>();
-  std::vector<TokenLayout> layouts;
-  std::vector<Shard> index_shards;
-  SourceOpener opener(options.sign);
-  const OpenBeside beside = [&](const std::string& path) -> std::optional<TokenFile> {
-    const std::shared_ptr<SourceFile> file = opener.open_if_there(path);
-    return file != nullptr ? std::optional(token_file(file)) : std::nullopt;
-  };
-  std::shared_ptr<SourceFile> last;
+  given.key = options.key;
+  TokenOpener opener(options);
   for (const std::string& path : paths) {
-    const std::shared_ptr<SourceFile> file = opener.open(path);
-    if (paths.size() > 1 && is_empty_shard(opener, file->shard())) continue;
-    const TokenFile named = token_file(file);
-    TokenLayout layout = open_token_layout(named, beside, given);
-    last = layout.data_path == named.path ? file : opener.open(layout.data_path);
-    stream->add(layout, last->shard());
-    if (!layout.documents) continue;
-    const bool same = layout.documents->path == named.path;
-    index_shards.push_back(same ? file->shard() : opener.open(layout.documents->path)->shard());
-    layouts.push_back(std::move(layout));
+    if (is_token_list(path)) {
+      opener.add_list(path, given);
+    } else {
+      opener.add(path, given, /*skip_empty=*/paths.size() > 1);
+    }
   }
-  if (stream->shards()->size() == 0) {
+  if (opener.stream->shards()->size() == 0) {
     throw FormatError("all " + std::to_string(paths.size()) + " files are empty");
   }
-  const auto shard = static_cast<std::uint32_t>(stream->shards()->size() - 1);
-  auto impl = std::make_shared<Impl>(stream, std::move(layouts), std::move(index_shards),
+  const auto shard = static_cast<std::uint32_t>(opener.stream->shards()->size() - 1);
+  const std::shared_ptr<File> last = opener.last->local();
+  auto impl = std::make_shared<Impl>(std::move(opener.stream), std::move(opener.layouts),
+                                     std::move(opener.index_shards), std::move(opener.lists),
                                      options.eot, options.read);
-  if (last->local() != nullptr) impl->holder->store()->files().adopt(shard, last->local());
+  if (last != nullptr) impl->holder->store()->files().adopt(shard, last);
   return impl;
 }
 
 Tokens::Impl::Impl(std::shared_ptr<const TokenStream> of, std::vector<TokenLayout> with_documents,
-                   std::vector<Shard> index_shards, std::optional<std::uint64_t> eot_of,
-                   const ReadOptions& options)
+                   std::vector<Shard> index_shards, std::vector<std::string> lists_of,
+                   std::optional<std::uint64_t> eot_of, const ReadOptions& options)
     : stream(std::move(of)),
       layouts(std::move(with_documents)),
+      lists(std::move(lists_of)),
       eot(eot_of),
-      holder(std::make_shared<StoreHolder>(
-          "the token stream", stream->shards(), options,
-          Budget::Entry{"one token", stream->item_bytes()},
-          Budget::Entry{"", held_bytes(*stream, layouts, index_shards)})),
+      holder(std::make_shared<StoreHolder>("the token stream", stream->shards(), options,
+                                           Budget::Entry{"one token", stream->item_bytes()},
+                                           held_by(*stream, layouts, index_shards))),
       index_shards_(std::make_shared<const Shards>(index_shards)) {}
 
 }  // namespace lowtide

@@ -39,8 +39,8 @@ class Tokens::Impl {
   [[nodiscard]] static std::shared_ptr<Impl> open(const std::vector<std::string>& paths,
                                                   const TokensOptions& options);
   Impl(std::shared_ptr<const TokenStream> stream, std::vector<TokenLayout> layouts,
-       std::vector<Shard> index_shards, std::optional<std::uint64_t> eot_of,
-       const ReadOptions& options);
+       std::vector<Shard> index_shards, std::vector<std::string> lists_of,
+       std::optional<std::uint64_t> eot_of, const ReadOptions& options);
   [[nodiscard]] static const std::shared_ptr<Impl>& of(const Tokens& tokens) {
     return tokens.impl_;
   }
@@ -56,6 +56,7 @@ class Tokens::Impl {
 
   const std::shared_ptr<const TokenStream> stream;
   const std::vector<TokenLayout> layouts;  // of all files if they record documents, else empty
+  const std::vector<std::string> lists;    // the paths of every index.json that listed files
   const std::optional<std::uint64_t> eot;
   const std::shared_ptr<StoreHolder> holder;
 

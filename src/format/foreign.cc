@@ -121,7 +121,8 @@ constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n"sv;
 constexpr Foreign kHdf5{
     "an HDF5 file", "in Python, lowtide.open reads its data sets in place, if h5py is installed"};
 constexpr Foreign kZip{"a zip archive", "unzip it and open the files in it"};
-constexpr Foreign kArrow{"an Arrow file", "read it with pyarrow and np.save each column as .npy"};
+constexpr Foreign kArrow{
+    "an Arrow file", "in Python, lowtide.open reads its columns in place, if pyarrow is installed"};
 
 // The first match names the file, so more specific kinds come before less specific ones.
 constexpr ForeignKind kForeignKinds[] = {
@@ -202,8 +203,8 @@ void refuse_foreign_folder(const std::string& folder, const std::vector<std::str
   constexpr std::string_view kListOfShards = "index.json";  // of MDS and of LitData
   if (std::ranges::find(names, kListOfShards) == names.end()) return;
   throw FormatError(folder + "/" + std::string(kListOfShards) +
-                    ": this folder is in MDS or LitData format, which Lowtide does not read; name "
-                    "the token files themselves");
+                    ": expected arrays, found the index of a folder in MDS or LitData format; open "
+                    "it as tokens, or name the array files themselves");
 }
 
 }  // namespace lowtide

@@ -156,6 +156,14 @@ std::uint64_t JsonReader::whole_number() {
   return value;
 }
 
+bool JsonReader::null() {
+  constexpr std::string_view kNull = "null";
+  (void)peek();
+  if (!text_.substr(at_).starts_with(kNull)) return false;
+  at_ += kNull.size();
+  return true;
+}
+
 void JsonReader::skip_number() {
   const std::size_t start = at_;
   const auto digits = [&] {

@@ -34,6 +34,8 @@ class JsonReader {
   [[nodiscard]] std::string string();
   // An integer from 0 to 2^64 - 1, without a fraction or an exponent.
   [[nodiscard]] std::uint64_t whole_number();
+  // Whether the next value is null; then it has been read.
+  [[nodiscard]] bool null();
   // Any value.
   void skip();
   // The same, as the text that it is.

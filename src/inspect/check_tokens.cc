@@ -7,7 +7,6 @@
 
 #include "dataset/token_stream.h"
 #include "face/tokens_impl.h"
-#include "format/descr.h"
 #include "inspect/check.h"
 #include "lowtide/error.h"
 
@@ -53,15 +52,31 @@ class DocumentEnds {
   std::size_t next_ = 0;
 };
 
-// The file and byte offset of a token. Only a fault needs it, so it reads the headers again.
-std::string where(const Tokens& tokens, const CheckOptions& options, std::uint64_t token) {
+// Reads the headers of a file again. The dtype is known by now, also if only an index.json has it.
+TokenLayout layout_again(const Tokens& tokens, const std::string& path, bool every_header) {
   TokenGiven given;
-  if (options.file.dtype) given.dtype = parse_descr(*options.file.dtype);
+  given.dtype = tokens.dtype();
   given.format = tokens.format();
+  given.every_header = every_header;
+  const std::vector<TokenLayout>& layouts = Tokens::Impl::of(tokens)->layouts;
+  if (!layouts.empty() && !layouts.front().key.empty()) given.key = layouts.front().key;
+  given.most_record_bytes = UINT64_MAX;  // as much as is open already
+  return open_token_layout(token_file(std::make_shared<File>(path)), open_beside, given);
+}
+
+// The headers of documents that were not needed to open the files.
+void check_headers(const Tokens& tokens) {
+  const std::vector<TokenLayout>& layouts = Tokens::Impl::of(tokens)->layouts;
+  for (const TokenLayout& layout : layouts) {
+    if (layout.records) (void)layout_again(tokens, layout.data_path, /*every_header=*/true);
+  }
+}
+
+// The file and byte offset of a token. Only a fault needs it.
+std::string where(const Tokens& tokens, std::uint64_t token) {
   std::vector<TokenLayout> layouts;
   for (const std::string& path : tokens.paths()) {
-    layouts.push_back(
-        open_token_layout(token_file(std::make_shared<File>(path)), open_beside, given));
+    layouts.push_back(layout_again(tokens, path, /*every_header=*/false));
   }
   const TokenStream stream(layouts);
   std::vector<Read> reads;
@@ -108,15 +123,14 @@ class TokenCheck {
     if (!options_.vocab || !(outside(highest_) || outside(lowest_))) return;
     for (std::size_t i = 0; i < block.size(); ++i) {
       if (!outside(block[i])) continue;
-      throw FormatError(where(tokens_, options_, first + i) +
-                        ": expected 0 or more and below vocab " + std::to_string(*options_.vocab) +
-                        ", found " + std::to_string(block[i]));
+      throw FormatError(where(tokens_, first + i) + ": expected 0 or more and below vocab " +
+                        std::to_string(*options_.vocab) + ", found " + std::to_string(block[i]));
     }
   }
 
   void check_end(std::uint64_t token_index, Token token) const {
     if (std::cmp_equal(token, *options_.eot)) return;
-    throw FormatError(where(tokens_, options_, token_index) + ": expected eot " +
+    throw FormatError(where(tokens_, token_index) + ": expected eot " +
                       std::to_string(*options_.eot) + " where a document " +
                       (begins_ ? "begins" : "ends") + ", found " + std::to_string(token));
   }
@@ -148,6 +162,8 @@ void check_as(const Tokens& tokens, const CheckOptions& options, CheckResult* re
 
 void note_unused(const Tokens& tokens, CheckResult* result) {
   if (!tokens.documents()) return;  // without an index, all of the data is tokens
+  const TokenLayout& first = Tokens::Impl::of(tokens)->layouts.front();
+  if (first.documents->path == first.data_path) return;  // the rest is the index
   std::uint64_t data_bytes = 0;
   for (std::size_t i = 0; i < tokens.paths().size(); ++i) {
     data_bytes += result->info.files.at(i).bytes;
@@ -162,6 +178,7 @@ void note_unused(const Tokens& tokens, CheckResult* result) {
 
 void check_tokens(const Tokens& tokens, const CheckOptions& options, CheckResult* result) {
   note_unused(tokens, result);
+  check_headers(tokens);
   const bool is_signed = tokens.dtype().kind == 'i';
   switch (tokens.dtype().itemsize_bytes) {
     case 1:

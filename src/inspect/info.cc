@@ -17,6 +17,7 @@
 #include "lowtide/error.h"
 #include "os/paths.h"
 #include "os/residency.h"
+#include "token_format/token_list.h"
 #include "token_format/token_names.h"
 
 namespace lowtide {
@@ -63,10 +64,17 @@ bool holds_arrays(const std::string& folder, const InfoOptions& options) {
   return array.shape().size() != 1 || (kind != 'i' && kind != 'u');
 }
 
-// Options that rule a kind out decide before anything is opened.
-std::optional<FileKind> kind_asked(const InfoOptions& options) {
+// Whether the path is an index.json that lists token files, or a folder with one.
+bool has_list(const std::string& path, bool expand) {
+  return is_token_list(path) ||
+         (expand && is_folder(path) && path_exists(path + "/" + std::string(kTokenListName)));
+}
+
+// Options that rule a kind out decide before anything is opened. With a list of files, a key names
+// a column of tokens.
+std::optional<FileKind> kind_asked(const InfoOptions& options, bool listed) {
   const bool of_array =
-      options.shape || options.offset_bytes || options.fortran_order || options.key;
+      options.shape || options.offset_bytes || options.fortran_order || (options.key && !listed);
   const bool array_word = has_word(all_array_words(), options.format);
   const bool token_word = has_word(token_words(), options.format);
   const bool of_tokens = token_word && !array_word;
@@ -141,6 +149,8 @@ Info info_of(const Tokens& tokens) {
     std::optional<std::string> index = index_beside(path);
     if (index && path_exists(*index)) indexes.push_back(*std::move(index));  // else it was named
   }
+  const std::vector<std::string>& lists = Tokens::Impl::of(tokens)->lists;
+  indexes.insert(indexes.end(), lists.begin(), lists.end());
   add_files(&found, indexes);
   return found;
 }
@@ -203,8 +213,10 @@ std::string dtype_name(const DType& dtype) {
 FileKind kind_of(std::span<const std::string> paths, bool expand, const InfoOptions& options) {
   if (paths.empty()) throw std::invalid_argument("info: the list of files is empty");
   for (const std::string& path : paths) require_local(path, kExaminesLocal);
-  if (const auto asked = kind_asked(options)) return *asked;
   const std::string& path = paths.front();
+  const bool listed = has_list(path, expand);
+  if (const auto asked = kind_asked(options, listed)) return *asked;
+  if (listed) return FileKind::tokens;
   if (paths.size() == 1 && is_chunk_folder(path)) return FileKind::array;
   if (!expand) return kind_of_file(paths, options);
   const bool prefix = !path_exists(path) && std::ranges::any_of(paths_of_prefix(path), path_exists);
@@ -253,7 +265,8 @@ OpenedFile open_file(std::span<const std::string> paths, bool expand, const Info
                             .read = read};
     return expand ? Array::open(paths.front(), given) : Array::open(paths, given);
   }
-  const TokensOptions given{.dtype = options.dtype, .format = options.format, .read = read};
+  const TokensOptions given{
+      .dtype = options.dtype, .format = options.format, .key = options.key, .read = read};
   return expand ? Tokens::open(paths.front(), given) : Tokens::open(paths, given);
 }
 

@@ -40,7 +40,7 @@ void for_entries(const File& file, std::uint64_t offset_bytes, std::uint64_t cou
 
 void for_lengths(const DocumentIndex& index, const std::function<void(std::uint64_t)>& use) {
   const File file(index.path);
-  if (index.ends_in_tokens) {
+  if (index.by == DocumentsBy::token_ends) {
     std::uint64_t before = 0;
     for_entries<std::uint64_t>(file, index.documents_offset_bytes, index.documents,
                                [&](std::uint64_t end) { use(end - std::exchange(before, end)); });
@@ -86,7 +86,7 @@ void write_boundaries(const MergedIndexes& all, const IndexColumn& column, Seque
 }
 
 void check_plain(const DocumentIndex& index) {
-  if (index.ends_in_tokens) return;
+  if (index.by == DocumentsBy::token_ends) return;
   const std::uint64_t end_bytes = index.documents_offset_bytes + 8 * (index.documents + 1);
   if (File(index.path).shard().size_bytes == end_bytes) return;
   throw FormatError(index.path + ": expected no modes after the document boundaries, found some; " +

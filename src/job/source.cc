@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/hash.h"
+#include "face/tokens_impl.h"
 #include "http/local_path.h"
 #include "os/paths.h"
 #include "token_format/token_names.h"
@@ -86,6 +87,8 @@ std::vector<std::string> OpenSource::files() const {
     all.push_back(std::move(path));
     if (index && stamp_of(*index)) all.push_back(*index);
   }
+  const std::vector<std::string>& lists = Tokens::Impl::of(*tokens)->lists;
+  all.insert(all.end(), lists.begin(), lists.end());
   return all;
 }
 
@@ -126,6 +129,7 @@ void add_source(const JobSource& source, const std::string& prefix, Facts* facts
     facts->add(prefix + "dtype", options.dtype);
     facts->add(prefix + "format", options.format);
     facts->add(prefix + "eot", options.eot);
+    facts->add(prefix + "key", options.key);
     return;
   }
   add_array(source.array, prefix, facts);
@@ -143,6 +147,7 @@ JobSource source_of(const Facts& facts, const std::string& prefix) {
     source.token_options.dtype = text_of(facts, prefix + "dtype");
     source.token_options.format = text_of(facts, prefix + "format");
     source.token_options.eot = facts.find_number(prefix + "eot");
+    source.token_options.key = text_of(facts, prefix + "key");
     return source;
   }
   source.array = array_of(facts, prefix);

@@ -1,10 +1,7 @@
 #include "loader/sweep.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
-
-#include "lowtide/bytes.h"
 
 namespace lowtide {
 namespace {
@@ -12,17 +9,8 @@ namespace {
 // Of the gap to the average spacing of samples; below this so few reads merge that sweeping is
 // useless.
 constexpr double kLeastMergeShare = 0.1;
-// The same for cached samples, where all of a set merges or nothing. A little gain does not repay
-// the pages of so many new buffers: with 256 MiB for rows of 648 bytes in 1.9 GB, a share of 1.2,
-// an epoch was a seventh slower; with 512 MiB, a share of 2.4, it was faster from the start.
-constexpr double kCachedMergeShare = 1.5;
-// The first batch flies alone, because somebody waits for it. The next sweep has this many times as
-// many, and so on. A sweep of few batches meets no neighbours, so cached ones should be few; from a
-// disk, the second batch should not take long either.
-constexpr std::uint64_t kHotGrowth = 16;
 // From servers: samples that are on their way meet no more neighbours.
 constexpr std::uint64_t kMostFarSets = 8;
-constexpr std::uint64_t kGrowth = 4;
 
 }  // namespace
 
@@ -148,122 +136,6 @@ bool SweepPlanner::submit() {
   return true;
 }
 
-// How many batches may fly. Cached samples that are too far apart to be read together gain little
-// from more than a few.
-std::uint64_t SweepPlanner::most_flying() const {
-  const bool few = c_.prospect.resident && parts_ == 1 && c_.merge_share() < kCachedMergeShare;
-  return few ? c_.room.hot_sweep : c_.room.sweep;
-}
-
-// Lets one more batch join if there is room.
-bool SweepPlanner::plan(const BatchQueue::News& news) {
-  if (c_.next_turn == c_.last_turn) return false;
-  const std::uint64_t limit = most_flying();
-  if (ring_.size() < limit || ring_.size() > c_.room.sweep ||
-      (flying_ == 0 && ring_.size() > limit)) {
-    if (flying_ > 0) return false;
-    make_ring(limit);
-  }
-  // With several parts a batch can join only at the start: each bin is cut once per part.
-  if (parts_ > 1 && !bins_.at_start()) return false;
-  if (flying_ == 0) {
-    most_ = std::min(limit, most_ * (c_.prospect.resident ? kHotGrowth : kGrowth) + (most_ == 0));
-    // Where all neighbours merge, a sweep fetches everything, however many batches fly.
-    if (c_.prospect.far && most_ > 1 &&
-        c_.merge_share() * static_cast<double>(most_) >= static_cast<double>(c_.room.sweep))
-      most_ = limit;
-    swept_ = 0;
-  }
-  if (most_ < limit && swept_ > 0) return false;
-  const std::uint64_t most = std::min(most_, limit);
-  const std::uint64_t held = flying_ + (c_.dataset.as_read() ? news.ready : 0);
-  const std::uint64_t room = most - std::min(most, held);
-  const std::uint64_t reading = flying_ - complete_;
-  // A batch that flies alone meets no neighbours. So batches join a sweep that is well filled,
-  // small ones in numbers that are worth a set of reads, or they start one together.
-  const std::uint64_t together = most - most / 2;
-  const std::uint64_t worth = std::max<std::uint64_t>(1, kSetReads / batch_rows_);
-  const std::uint64_t least = 2 * reading >= most ? std::min(worth, together) : together;
-  joining_ = room >= least || (joining_ && room > 0) || (held == 0 && news.waiting);
-  if (!joining_) {
-    const std::uint64_t ready = most - std::min(most, flying_ + least);
-    wake_below_ = std::max<std::size_t>(wake_below_, c_.dataset.as_read() ? ready + 1 : 0);
-    return false;
-  }
-  c_.pool.keep((c_.dataset.as_read() ? c_.room.sweep : c_.room.ahead) + 1);
-  if (staging_) staging_->keep(c_.room.sweep + 1);
-  if (!prepare(held)) return false;
-  join(c_.next_turn);
-  ++c_.next_turn;
-  return true;
-}
-
-// Makes the batch that joins next. False: it is so long that all others must have been taken first.
-bool SweepPlanner::prepare(std::uint64_t held) {
-  if (!c_.dataset.ragged()) return true;
-  Pool& pool = staging_ ? *staging_ : c_.pool;
-  if (!prepared_) {
-    try {
-      prepared_ = c_.make_batch(pool, c_.next_turn, /*prefault=*/false);
-    } catch (...) {
-      prepare_error_ = std::current_exception();
-      return true;
-    }
-  }
-  const Buffer& buffer = Buffer::of(prepared_);
-  const std::uint64_t bytes = buffer.columns.back().offset_bytes + buffer.columns.back().size_bytes;
-  if (bytes <= buffer.memory.size()) return true;
-  if (held > 0) {
-    wake_below_ = std::max<std::size_t>(wake_below_, 1);
-    return false;
-  }
-  if (bytes > c_.room.most_batch_bytes) {
-    throw std::invalid_argument("memory: the batch of " + c_.step_text(c_.next_turn) + " has " +
-                                format_bytes(bytes) + ", but only " +
-                                format_bytes(c_.room.most_batch_bytes) +
-                                " are free for it; use more memory or a smaller batch_size");
-  }
-  pool.resize(prepared_, bytes);
-  return true;
-}
-
-void SweepPlanner::join(std::uint64_t turn) {
-  if (flying_ == 0) first_turn_ = turn;
-  const std::uint64_t slot = slot_of(turn);
-  Flight& flight = ring_[slot];
-  flight = {};
-  ++flying_;
-  try {
-    if (prepare_error_) std::rethrow_exception(std::exchange(prepare_error_, nullptr));
-    if (c_.dataset.as_read() || staging_) {
-      // The threads that read make the pages of many new buffers faster than this one.
-      flight.batch =
-          prepared_ ? std::exchange(prepared_, {}) : c_.make_batch(turn, /*prefault=*/false);
-      const Buffer& buffer = Buffer::of(flight.batch);
-      flight.size_bytes = buffer.memory.size();
-      flight.rows = buffer.rows;
-      flight.columns = buffer.columns.data();
-      flight.offsets = buffer.offsets.data();
-      samples_.assign(buffer.samples.begin(), buffer.samples.end());
-      flight.bytes = buffer.memory.data();
-    } else {
-      samples_.resize(c_.schedule.count(turn));
-      c_.schedule.fill(c_.order, turn, c_.dataset.size(), samples_);
-      flight.size_bytes = batch_rows_ * c_.dataset.sample_bytes();
-      flight.bytes = raw_.data() + slot * flight.size_bytes;
-    }
-    if (c_.dataset.sample_bytes() == 0) samples_.clear();
-    std::uint64_t place = slot << row_bits_;
-    for (const std::uint64_t sample : samples_) bins_.add(sample, place++);
-    flight.left = samples_.size() * parts_;
-  } catch (...) {
-    // The consumer hears of it when it has had the batches before.
-    flight.error = std::current_exception();
-    bins_.remove(slot << row_bits_, (slot + 1) << row_bits_);
-  }
-  if (flight.left == 0) ++complete_;
-}
-
 // Takes the next samples of the sweep. A set is in file order, so it ends with the sweep.
 void SweepPlanner::cut(LoaderSet* set) {
   set->storage.clear();
@@ -299,17 +171,6 @@ void SweepPlanner::locate(std::span<const std::uint64_t> keys, std::size_t numbe
     targets_.push_back(flight.bytes + column + unit * field.unit_bytes);
   }
   c_.dataset.locate(number, part, samples_, targets_, *reads);
-}
-
-// No longer than what flies: the memory of a short ring stays in the processor's cache.
-void SweepPlanner::make_ring(std::uint64_t batches) {
-  if (!c_.dataset.as_read() && !staging_) {
-    raw_ = {};
-    raw_ = Memory(batches * batch_rows_ * c_.dataset.sample_bytes(), false, "reads ahead");
-  }
-  bins_.reset(c_.dataset.size(), batches * batch_rows_, row_bits_ + Bins::bits_for(batches),
-              parts_);
-  ring_.assign(batches, {});
 }
 
 void SweepPlanner::clear() {

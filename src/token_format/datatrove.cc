@@ -100,9 +100,9 @@ TokenLayout open(const TokenSource& source) {
   check_given_dtype(source.given, dtype, index.path);
   TokenLayout layout = one_extent(data.path, dtype, 0, tokens);
   layout.documents = {.path = index.path,
+                      .by = DocumentsBy::token_ends,
                       .sequences = index.file_bytes / kEndBytes,
-                      .documents = index.file_bytes / kEndBytes,
-                      .ends_in_tokens = true};
+                      .documents = index.file_bytes / kEndBytes};
   return layout;
 }
 

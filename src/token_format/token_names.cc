@@ -4,8 +4,8 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "format/foreign.h"
 #include "lowtide/error.h"
+#include "token_format/token_list.h"
 #include "token_format/token_source.h"
 
 namespace lowtide {
@@ -43,8 +43,10 @@ std::string joined(const std::vector<std::string_view>& words, std::string_view 
 
 std::vector<std::string> token_files_in(const std::string& folder,
                                         const std::vector<std::string>& names) {
-  // First, because the shards of other tools often end in .bin as well.
-  refuse_foreign_folder(folder, names);
+  // First, because other files may be beside those that it lists.
+  if (std::ranges::find(names, kTokenListName) != names.end()) {
+    return {folder + "/" + std::string(kTokenListName)};
+  }
   std::vector<std::string> files;
   std::vector<std::string_view> found;
   for (const std::string_view suffix : all_suffixes()) {
@@ -69,7 +71,13 @@ std::vector<std::string> token_files_in(const std::string& folder,
 
 std::vector<std::string> without_indexes(const std::vector<std::string>& paths) {
   const std::unordered_set<std::string> all(paths.begin(), paths.end());
+  const auto folder_of = [](std::string_view path) { return path.substr(0, path.rfind('/') + 1); };
   const auto is_beside_its_data = [&](const std::string& path) {
+    if (is_token_list(path)) {
+      return std::ranges::any_of(paths, [&](const std::string& other) {
+        return other != path && folder_of(other) == folder_of(path);
+      });
+    }
     return std::ranges::any_of(token_formats(), [&](const TokenFormat* format) {
       return !format->index_suffix.empty() && ends_in(path, format->index_suffix) &&
              all.contains(with_suffix(path, format->index_suffix, format->suffix));

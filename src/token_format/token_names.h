@@ -8,12 +8,14 @@
 
 namespace lowtide {
 
-// The token files among all names in a folder, as paths, in the order of `names`. Throws
-// FormatError if there are none, if their suffixes differ, and for a folder of another tool.
+// The token files among all names in a folder, as paths, in the order of `names`; only the
+// index.json that lists them, if there is one. Throws FormatError if there are none, and if their
+// suffixes differ.
 [[nodiscard]] std::vector<std::string> token_files_in(const std::string& folder,
                                                       const std::vector<std::string>& names);
 
-// Without each index whose data file is in the list too: a pattern often matches both.
+// Without each index whose data file is in the list too, and without an index.json beside other
+// files of the list: a pattern often matches both.
 [[nodiscard]] std::vector<std::string> without_indexes(const std::vector<std::string>& paths);
 
 // The paths that the common prefix of a data file and its index may stand for.

@@ -26,7 +26,8 @@ struct TokenSource {
   const TokenGiven& given;
 };
 
-struct TokenOutput;  // token_output.h
+struct TokenOutput;    // token_output.h
+struct TokenFileList;  // token_list.h
 
 // What Lowtide knows about a format; nobody else knows its name. Each format defines one, as
 // kFormat in a namespace of its own, and has one line in the list of tokens.cc.
@@ -36,12 +37,17 @@ struct TokenFormat {
   std::string_view suffix;             // of its data files: a folder is searched for it
   std::string_view index_suffix = {};  // of the index beside each data file, if there is one
   bool has_header = true;              // the first bytes tell; otherwise it accepts any bytes
-  bool eot_begins = false;  // the token between documents begins one; otherwise it ends one
+  bool eot_begins = false;   // the token between documents begins one; otherwise it ends one
+  bool has_columns = false;  // a key may name the one that contains the tokens
   // Whether the file has the header, or the name, of this format.
   bool (*matches)(const TokenSource& source);
   // Everything but the format's word and the total. Throws FormatError.
   TokenLayout (*open)(const TokenSource& source);
   const TokenOutput* output = nullptr;  // how it is written; nullptr: Lowtide does not write it
+  // Of a format whose files are listed by an index.json: the key by which its lists are recognised,
+  // and what reads one into everything but `path` and `format`. Throws FormatError without a path.
+  std::string_view list_key = {};
+  void (*read_list)(std::string_view json, TokenFileList* list) = nullptr;
 };
 
 // Every format, in the order in which they are asked.

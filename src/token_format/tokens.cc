@@ -14,8 +14,9 @@
 
 // Every token format, one line per format. The first one that matches opens the file, so headers
 // come before names, and nanogpt, which accepts every file, comes last.
-#define LOWTIDE_TOKEN_FORMATS(format) \
-  format(megatron) format(llmc) format(npy_tokens) format(datatrove) format(olmo) format(nanogpt)
+#define LOWTIDE_TOKEN_FORMATS(format)                                                            \
+  format(megatron) format(llmc) format(npy_tokens) format(mds) format(litdata) format(datatrove) \
+      format(olmo) format(nanogpt)
 
 namespace lowtide {
 
@@ -152,6 +153,11 @@ TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
   std::array<std::byte, kTokenStartBytes> room;
   const TokenSource source{file, read_token_start(file, &room), beside, given};
   const TokenFormat& format = choose_format(asked, source);
+  if (given.key && !format.has_columns) {
+    throw std::invalid_argument(file.path + ": key " + excerpt(*given.key) +
+                                " was given, but files in format " + excerpt(format.word) +
+                                " have no columns; leave the key out");
+  }
   if (!format.has_header && !given.dtype) {
     refuse_foreign(file.path, file.file_bytes, file.read, "tokens");
   }
@@ -159,7 +165,7 @@ TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
   // Not by the format itself, so that no layout can differ from the entry in the list.
   layout.format = format.word;
   layout.eot_begins = format.eot_begins;
-  layout.tokens = sum_of(layout.extents, file.path);
+  layout.tokens = layout.records ? layout.records->tokens() : sum_of(layout.extents, file.path);
   return layout;
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 
 #include "format/registry.h"
 #include "lowtide/dtype.h"
+#include "token_format/token_records.h"
 
 namespace lowtide {
 
@@ -35,9 +37,17 @@ struct TokenExtent {
   std::uint64_t first_sequence = 0;  // in the index, if there is one
 };
 
-// Where the boundaries of documents are stored: Megatron's arrays, which are not aligned. Document
-// d consists of the sequences documents[d] up to documents[d + 1]; sequence s starts at byte
-// pointers[s] of the data file.
+// How an index says where documents are.
+enum class DocumentsBy : std::uint8_t {
+  sequences,     // Megatron's arrays
+  token_ends,    // the token at which each document ends
+  byte_offsets,  // the byte of the data file at which each document starts
+  records,       // not in a file: TokenLayout::records
+};
+
+// Where the boundaries of documents are stored. By sequences, they are Megatron's arrays, which are
+// not aligned. Document d consists of the sequences documents[d] up to documents[d + 1]; sequence s
+// starts at byte pointers[s] of the data file.
 //
 // All of it was checked, so these hold:
 // - documents[] goes from 0 to `sequences` and never decreases;
@@ -47,16 +57,19 @@ struct TokenExtent {
 // So the position of s in the stream is the number of tokens in the extents before, plus
 // (pointers[s] - offset_bytes) / item size; for s == sequences it is the number of all tokens.
 //
-// If `ends_in_tokens`, the index holds instead the token at which each document ends: uint64, one
-// per document, never decreasing; the last one is the number of all tokens.
+// By token ends, the index holds one uint64 per document, never decreasing; the last one is the
+// number of all tokens.
+//
+// By byte offsets, it holds one uint32 per document and one for the end, never decreasing. They are
+// in the one extent that the tokens have, or at its end, a whole number of tokens after its start.
 struct DocumentIndex {
   std::string path;
+  DocumentsBy by = DocumentsBy::sequences;
   std::uint64_t sequences = 0;
   std::uint64_t documents = 0;               // not counting the end mark
   std::uint64_t lengths_offset_bytes = 0;    // int32[sequences]
   std::uint64_t pointers_offset_bytes = 0;   // int64[sequences]
-  std::uint64_t documents_offset_bytes = 0;  // int64[documents + 1]; or the ends
-  bool ends_in_tokens = false;
+  std::uint64_t documents_offset_bytes = 0;  // int64[documents + 1]; or the ends, or the offsets
 };
 
 constexpr std::size_t kMostExtents = 65536;
@@ -68,9 +81,12 @@ constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 60;
 struct TokenLayout {
   std::string format;     // one of token_words()
   std::string data_path;  // where the extents are, even if the index beside it was named
+  std::string key;        // the column that contains the tokens, if the format has several
   DType dtype;
   std::uint64_t tokens = 0;
   std::vector<TokenExtent> extents;  // in the order of the stream; at most kMostExtents, none empty
+  // Instead of extents, if each document has a place of its own. Inside the data file as well.
+  std::shared_ptr<const TokenRecords> records = nullptr;
   std::optional<DocumentIndex> documents;
   bool eot_begins = false;  // the token between documents begins one; otherwise it ends one
 };
@@ -79,6 +95,12 @@ struct TokenLayout {
 struct TokenGiven {
   std::optional<DType> dtype;         // must agree with a header; decides if there is none
   std::optional<std::string> format;  // a word of a format, or its alias; the bytes must agree
+  // The column that contains the tokens, for formats that have several.
+  std::optional<std::string> key = std::nullopt;
+  // The most that the records of a file may take.
+  std::uint64_t most_record_bytes = 64 << 20;
+  // Checks the header of every document, also where opening a file needs only a table of them.
+  bool every_header = false;
 };
 
 // The layout of the file, recognised by its bytes. `file` may be the .idx or the .bin of a Megatron
@@ -90,10 +112,11 @@ struct TokenGiven {
 // - without a dtype: tokens without a header that look like uint32, and files of other tools
 //   (foreign.h);
 // - counts, pointers and sizes that contradict each other.
-// Throws std::invalid_argument, which lists the known formats, for an unknown one.
+// Throws std::invalid_argument for an unknown format, with a list of the known ones, for a key if
+// the format has no columns, and if the records need more memory than was given.
 //
-// Holds at most 512 KiB and the extents (plus the header of a .npy, at most 1 MiB of text),
-// whatever the counts claim. An index is read once, in slices.
+// Holds at most 512 KiB, the extents and the records (plus the header of a .npy, at most 1 MiB of
+// text), whatever the counts claim. An index is read once, in slices.
 [[nodiscard]] TokenLayout open_token_layout(const TokenFile& file, const OpenBeside& beside,
                                             const TokenGiven& given);
 

@@ -86,7 +86,7 @@ void OldTokens::for_documents(const std::function<void(std::uint64_t tokens)>& u
                       "file can be continued");
   };
   std::uint64_t before_tokens = 0;
-  if (index.ends_in_tokens) {
+  if (index.by == DocumentsBy::token_ends) {
     Entries ends(file, index.documents_offset_bytes, index.documents);
     for (std::uint64_t d = 0; d < index.documents; ++d) {
       const std::uint64_t end = ends.at(d);

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "dataset/ragged.h"
-#include "support/token_files.h"
+#include "support/mds_files.h"
 
 namespace lowtide::documents_test {
 namespace {
@@ -17,8 +17,10 @@ using Offsets = std::vector<std::uint64_t>;
 // The lengths of the sequences of each document of each pair.
 using Pair = std::vector<std::vector<std::int32_t>>;
 
-// Which index the pairs have: Megatron's pointers, or the ends of datatrove.
-enum class Kind { pointers, ends };
+// Which index the pairs have: Megatron's pointers, the ends of datatrove, the byte offsets of a
+// LitData chunk, or the records of an MDS shard.
+enum class Kind { pointers, ends, offsets, records };
+constexpr Kind kKinds[] = {Kind::pointers, Kind::ends, Kind::offsets, Kind::records};
 
 // Pairs in memory, and where their documents start by counting.
 struct DocumentsRig {
@@ -26,8 +28,10 @@ struct DocumentsRig {
     for (const Pair& pair : pairs) {
       MegatronIndex index;
       std::vector<std::uint64_t> ends;
+      std::vector<std::string> samples;
       std::int64_t bytes = 0;
       for (const auto& document : pair) {
+        const std::int64_t before = bytes;
         index.boundaries.push_back(static_cast<std::int64_t>(index.lengths.size()));
         starts.push_back(tokens + static_cast<std::uint64_t>(bytes) / 2);
         for (const std::int32_t length : document) {
@@ -36,10 +40,18 @@ struct DocumentsRig {
           bytes += length * 2;
         }
         ends.push_back(static_cast<std::uint64_t>(bytes) / 2);
+        samples.emplace_back(static_cast<std::size_t>(bytes - before), '\1');
       }
       index.boundaries.push_back(static_cast<std::int64_t>(index.lengths.size()));
       tokens += static_cast<std::uint64_t>(bytes) / 2;
       const std::string name = "p" + std::to_string(layouts.size());
+      if (kind == Kind::offsets || kind == Kind::records) {
+        if (kind == Kind::records) std::ranges::transform(samples, samples.begin(), mds_sample);
+        indexes.push_back(tabled(samples, kind == Kind::records ? only_tokens("bytes") : ""));
+        memory.write(name, indexes.back());
+        layouts.push_back(memory.open(name, given_dtype("uint16")));
+        continue;
+      }
       const std::string text(static_cast<std::size_t>(bytes), '\1');
       const bool has_ends = kind == Kind::ends;
       indexes.push_back(has_ends ? little_endian(ends) : index.bytes());
@@ -120,7 +132,7 @@ TEST(Documents, AreThoseOfANaiveCountWhateverFitsInMemory) {
   for (const int empty_of_8 : {0, 2, 6}) {
     const std::vector<Pair> pairs{random_pair(&random, 30, empty_of_8), random_pair(&random, 1, 0),
                                   random_pair(&random, 25, empty_of_8)};
-    for (const Kind kind : {Kind::pointers, Kind::ends}) {
+    for (const Kind kind : kKinds) {
       const DocumentsRig rig(pairs, kind);
       for (const std::uint64_t most_bytes : {0, 8, 16, 24, 100, 240, 1 << 20}) {
         rig.expect_all(most_bytes);
@@ -131,7 +143,7 @@ TEST(Documents, AreThoseOfANaiveCountWhateverFitsInMemory) {
 
 TEST(Documents, StandEmptyOnesAtTheStartAndAtTheEnd) {
   const std::vector<Pair> pairs{{{}, {}, {0}, {4}, {}}, {{}, {0, 0}}, {{}, {5, 1}, {}, {}}};
-  for (const Kind kind : {Kind::pointers, Kind::ends}) {
+  for (const Kind kind : kKinds) {
     const DocumentsRig rig(pairs, kind);
     for (const std::uint64_t most_bytes : {0, 16, 1 << 20}) rig.expect_all(most_bytes);
   }
@@ -175,6 +187,18 @@ TEST(Documents, NeverLeaveTheStreamWhenTheIndexChangesUnderThem) {
   with_ends.indexes[0] = little_endian(std::vector<std::int64_t>{-1, 1 << 20, 0, 17});
   after_ends.offsets(0, found);
   for (const std::uint64_t start : found) EXPECT_LE(start, with_ends.tokens);
+
+  DocumentsRig with_offsets(std::vector<Pair>{Pair{{4}, {5}, {6}, {2}}}, Kind::offsets);
+  const Documents at_offsets = with_offsets.open(8);
+  with_offsets.indexes[0] = little_endian(std::vector<std::uint32_t>{4, 0, 1, UINT32_MAX, 7, 7});
+  at_offsets.offsets(0, found);
+  for (const std::uint64_t start : found) EXPECT_LE(start, with_offsets.tokens);
+}
+
+TEST(Documents, OfRecordsAreNeverRead) {
+  const DocumentsRig rig({{{4}, {}, {6}}, {{1, 1}}}, Kind::records);
+  rig.expect_all(8);
+  EXPECT_EQ(rig.calls, 0);
 }
 
 TEST(Documents, ThatAllFitIntoMemoryAreReadOnce) {

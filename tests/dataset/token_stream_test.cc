@@ -33,6 +33,17 @@ std::string error_of(const std::vector<TokenLayout>& layouts) {
   }
 }
 
+// Each document has the bytes before it that its file needs, but for those in front of the first.
+TokenLayout layout_of_records(const std::string& path,
+                              const std::vector<std::pair<std::uint32_t, std::uint32_t>>& records) {
+  TokenLayout layout = layout_of(path, {}, "uint32", "nanogpt");
+  const auto all = std::make_shared<TokenRecords>(static_cast<std::uint32_t>(records.size()));
+  for (const auto& [offset_bytes, tokens] : records) all->add(offset_bytes, tokens);
+  layout.tokens = all->tokens();
+  layout.records = all;
+  return layout;
+}
+
 // Shard and byte of every token, one by one.
 struct Byte {
   std::uint32_t shard;
@@ -46,14 +57,18 @@ std::vector<Byte> naive_places(const std::vector<TokenLayout>& layouts, std::uin
         places.push_back({static_cast<std::uint32_t>(shard), extent.offset_bytes + i * item});
       }
     }
+    const TokenRecords* const records = layouts[shard].records.get();
+    for (std::uint64_t d = 0; records != nullptr && d < records->documents(); ++d) {
+      for (std::uint64_t i = 0; i < records->first_token(d + 1) - records->first_token(d); ++i) {
+        places.push_back(
+            {static_cast<std::uint32_t>(shard), (*records)[d].offset_bytes + i * item});
+      }
+    }
   }
   return places;
 }
 
-TEST(TokenStream, LocatesEveryRangeWhereItsTokensLie) {
-  const std::vector<TokenLayout> layouts = {
-      layout_of("a", {{0, 3, 0}, {11, 1, 0}, {20, 5, 0}}, "uint32"), layout_of("b", {}, "uint32"),
-      layout_of("c", {{1, 1, 0}}, "uint32"), layout_of("d", {{1024, 30, 0}}, "uint32")};
+void expect_every_range(const std::vector<TokenLayout>& layouts) {
   const TokenStream stream(layouts);
   const std::vector<Byte> places = naive_places(layouts, 4);
   ASSERT_EQ(stream.size(), places.size());
@@ -82,12 +97,54 @@ TEST(TokenStream, LocatesEveryRangeWhereItsTokensLie) {
   }
 }
 
+TEST(TokenStream, LocatesEveryRangeWhereItsTokensLie) {
+  expect_every_range({layout_of("a", {{0, 3, 0}, {11, 1, 0}, {20, 5, 0}}, "uint32"),
+                      layout_of("b", {}, "uint32"), layout_of("c", {{1, 1, 0}}, "uint32"),
+                      layout_of("d", {{1024, 30, 0}}, "uint32")});
+}
+
+TEST(TokenStream, LocatesEveryRangeOfRecords) {
+  expect_every_range(
+      {layout_of_records("equal", {{10, 4}, {31, 4}, {52, 4}, {73, 4}}),
+       layout_of_records("none", {}), layout_of_records("empty", {{5, 0}, {6, 0}}),
+       layout_of_records("unlike", {{3, 0}, {7, 2}, {20, 5}, {50, 0}, {50, 0}, {61, 1}, {70, 0}}),
+       layout_of_records("one", {{8, 6}}), layout_of("plain", {{1, 3, 0}}, "uint32")});
+}
+
+TEST(TokenRecords, HoldATableOnlyIfTheyDiffer) {
+  TokenRecords records(1000);
+  for (std::uint32_t i = 0; i < 999; ++i) records.add(100 + 9 * i, 2);
+  EXPECT_TRUE(records.regular());
+  EXPECT_EQ(records.held_bytes(), 0U);
+  EXPECT_EQ(records[998].offset_bytes, 100U + 9 * 998);
+  records.add(100 + 9 * 999 + 1, 2);
+  EXPECT_FALSE(records.regular());
+  EXPECT_EQ(records.held_bytes(), TokenRecords::table_bytes(1000));
+  EXPECT_EQ(records[998].offset_bytes, 100U + 9 * 998);
+  EXPECT_EQ(records[999].offset_bytes, 100U + 9 * 999 + 1);
+  EXPECT_EQ(records.document_of(1999), 999U);
+  EXPECT_EQ(records.first_token(1000), 2000U);
+}
+
+TEST(TokenStream, HoldsTheRecordsThatItCounts) {
+  const TokenStream equal({layout_of_records("a", {{10, 4}, {31, 4}, {52, 4}})});
+  const TokenStream unlike({layout_of_records("a", {{10, 4}, {31, 4}, {52, 5}})});
+  EXPECT_EQ(unlike.held_bytes(), equal.held_bytes() + 3 * 8);
+}
+
 TEST(TokenStream, KnowsTheMostReadsThatARangeNeeds) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 50; ++round) {
     std::vector<TokenLayout> layouts;
     for (std::size_t i = 0; i < 1 + random() % 8; ++i) {
       std::vector<TokenExtent> extents;
+      if (round % 2 == 1) {
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> records;
+        for (std::uint32_t r = 0; r < random() % 5; ++r)
+          records.emplace_back(r * 99, static_cast<std::uint32_t>(random() % 5));
+        layouts.push_back(layout_of_records("s", records));
+        continue;
+      }
       for (std::size_t r = 0; r < 1 + random() % 2; ++r)
         extents.push_back({r * 99, 1 + random() % 9, 0});
       layouts.push_back(layout_of("s", extents));
@@ -95,7 +152,7 @@ TEST(TokenStream, KnowsTheMostReadsThatARangeNeeds) {
     const TokenStream stream(layouts);
     for (std::uint64_t count = 1; count <= stream.size(); ++count) {
       std::size_t most = 0;
-      std::vector<std::byte> memory(count * 2);
+      std::vector<std::byte> memory(count * 4);
       for (std::uint64_t first = 0; first + count <= stream.size(); ++first) {
         std::vector<Read> reads;
         stream.locate(first, count, 0, memory.data(), reads);

@@ -59,7 +59,7 @@ class ArrayChunksTest : public testing::TestWithParam<Shape> {
         }
       }
     }
-    chunks.files = {ChunkFile::of(folder_.write("a.h5", text))};
+    chunks.files = {LocatedFile::of(folder_.write("a.h5", text))};
     return chunks;
   }
 
@@ -156,7 +156,7 @@ TEST_F(ArrayChunksTest, AContiguousArrayIsAPlainFile) {
                      .dtype = "'<u4'",
                      .shape = {3, 2},
                      .chunk_shape = {3, 2},
-                     .files = {ChunkFile::of(folder_.write("a.h5", pattern(40)))},
+                     .files = {LocatedFile::of(folder_.write("a.h5", pattern(40)))},
                      .offsets_bytes = {16}};
   const Array array = Array::open_chunks(chunks);
   EXPECT_EQ(array.stats().layout, "C");
@@ -172,7 +172,7 @@ TEST_F(ArrayChunksTest, AnEmptyArrayNeedsNoTable) {
                                           .dtype = "'<u4'",
                                           .shape = {0, 2},
                                           .chunk_shape = {1, 2},
-                                          .files = {ChunkFile::of(folder_.write("a.h5", "x"))}});
+                                          .files = {LocatedFile::of(folder_.write("a.h5", "x"))}});
   EXPECT_EQ(array.shape(), (Shape{0, 2}));
 }
 

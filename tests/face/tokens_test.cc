@@ -298,7 +298,8 @@ TEST(Tokens, FindsDocumentsInAChildOfAForkAmidReads) {
 TEST(Tokens, SaysWhatAFolderHasThatItCannotRead) {
   const TempFolder folder;
   const auto error = [&] { return thrown([&] { (void)Tokens::open(folder.path()); }); };
-  EXPECT_EQ(error(), folder.path() + ": this folder contains no token files (.bin, .npy or .ds)");
+  EXPECT_EQ(error(),
+            folder.path() + ": this folder contains no token files (.bin, .npy, .mds or .ds)");
   folder.write("a.bin", little_endian(made_tokens(10)));
   EXPECT_EQ(error(), "no error");
   folder.write("a.npy", little_endian(made_tokens(10)));

@@ -1,6 +1,6 @@
 """A server of objects on loopback, for tests: ranges, ETags, and faults that the path asks for.
 
-The objects are the files of a folder. A path may begin with faults, each with a value:
+The objects are the files in and below a folder. A path may begin with faults, each with a value:
 `/late=20/x.npy` answers after 20 ms, `/fail=0.1/x.npy` answers one of ten requests with 503,
 `/cut=0.1/` resets one of ten in mid-body, `/stall=0.01/` sends nothing for two seconds in mid-body
 of one of a hundred. `/whole/` answers 200 and the whole object, `/lie/` another range than asked,
@@ -109,11 +109,11 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         words = parts.path.lstrip("/").split("/")
         faults: dict[str, float] = {}
-        while len(words) > 1:
+        while len(words) > 1 and not (self.root / unquote(words[0])).is_dir():
             name, _, value = words[0].partition("=")
             faults[name] = float(value or 1)
             words.pop(0)
-        name = unquote(words[0])
+        name = unquote("/".join(words))
         chance = random.Random(number)
         if "late" in faults:
             time.sleep(faults["late"] / 1000)
@@ -146,7 +146,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_list(self, query: dict[str, list[str]]) -> None:
         prefix, after = query["prefix"][0], query.get("continuation-token", [""])[0]
-        names = sorted(file.name.encode() for file in self.root.iterdir())
+        files = [file for file in self.root.rglob("*") if file.is_file()]
+        names = sorted(file.relative_to(self.root).as_posix().encode() for file in files)
         left = [
             name for name in names if name.startswith(prefix.encode()) and name.decode() > after
         ]

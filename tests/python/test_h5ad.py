@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import pickle
 
@@ -215,3 +216,55 @@ def test_matrices_that_contradict_themselves(tmp_path, parts, wrong):
         lt.open(path)[:]
     with pytest.raises(lt.FormatError, match=r"x\.h5ad.*(entry|has index 70)"):
         lt.check(path)
+
+
+def write_zarr(folder, parts, version, shape=(ROWS, COLUMNS), kind="csr_matrix"):
+    """A group as AnnData writes it into zarr, without compression."""
+    group = folder / "X"
+    group.mkdir(parents=True)
+    attributes = {"encoding-type": kind, "encoding-version": "0.1.0", "shape": shape}
+    if version == 2:
+        (folder / ".zgroup").write_text('{"zarr_format": 2}')
+        (group / ".zgroup").write_text('{"zarr_format": 2}')
+        (group / ".zattrs").write_text(json.dumps(attributes))
+    else:
+        node = {"zarr_format": 3, "node_type": "group", "attributes": {}}
+        (folder / "zarr.json").write_text(json.dumps(node))
+        (group / "zarr.json").write_text(json.dumps({**node, "attributes": attributes}))
+    for name, values in zip(("data", "indices", "indptr"), parts):
+        values = np.ascontiguousarray(values)
+        array = group / name
+        array.mkdir()
+        if version == 2:
+            told = {"zarr_format": 2, "shape": values.shape, "chunks": values.shape, "order": "C",
+                    "dtype": values.dtype.str, "compressor": None, "filters": None,
+                    "fill_value": 0}  # fmt: skip
+            (array / ".zarray").write_text(json.dumps(told))
+            values.tofile(array / "0")
+        else:
+            told = {"zarr_format": 3, "node_type": "array", "shape": values.shape,
+                    "data_type": values.dtype.name, "fill_value": 0,
+                    "chunk_grid": {"name": "regular",
+                                   "configuration": {"chunk_shape": values.shape}},
+                    "chunk_key_encoding": {"name": "default"},
+                    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+                    "attributes": {}}  # fmt: skip
+            (array / "zarr.json").write_text(json.dumps(told))
+            (array / "c").mkdir()
+            values.tofile(array / "c" / "0")
+    return folder
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_matrix_in_zarr(tmp_path, parts, version):
+    folder = write_zarr(tmp_path / "cells.zarr", parts, version)
+    for c in (lt.open(folder, memory="4MiB"), lt.open(folder, key="X")):
+        assert c.shape == (ROWS, COLUMNS)
+        index = [399, 0, 17]
+        expect_rows(c[index], parts, index)
+    assert "stored by columns" in refused(
+        write_zarr(tmp_path / "csc.zarr", parts, version, kind="csc_matrix")
+    )
+    assert "expected the attribute shape" in refused(
+        write_zarr(tmp_path / "shape.zarr", parts, version, shape="many")
+    )

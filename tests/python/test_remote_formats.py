@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import lowtide as lt
@@ -18,6 +19,7 @@ GOLDEN_ARRAYS = sorted(path.name for path in (GOLDEN / "npy").glob("*.npy"))
 GOLDEN_TOKENS = sorted(
     path.name for path in (GOLDEN / "tokens").iterdir() if path.suffix in (".bin", ".npy")
 )
+GOLDEN_FOLDERS = sorted(path.parent.name for path in GOLDEN.glob("tokens/folders/*/index.json"))
 NAMES = {
     "nanogpt": "nanogpt.bin",
     "llmc": "llmc.bin",
@@ -57,7 +59,9 @@ def folder(tmp_path_factory):
     write_arrays(made)
     write_tokens(made)
     for path in [*(GOLDEN / "npy").iterdir(), *(GOLDEN / "tokens").iterdir()]:
-        (made / f"golden-{path.name}").write_bytes(path.read_bytes())
+        if path.is_file():
+            (made / f"golden-{path.name}").write_bytes(path.read_bytes())
+    shutil.copytree(GOLDEN / "tokens" / "folders", made / "folders")
     return made
 
 
@@ -122,6 +126,34 @@ def test_golden_tokens_are_read_or_refused_alike(places, name):
     expect_same(local[:], remote[:])
     if local.documents is not None:
         expect_same(list(local.documents), list(remote.documents))
+
+
+@pytest.mark.parametrize("ending", ["/", "/index.json"])
+@pytest.mark.parametrize("name", GOLDEN_FOLDERS)
+def test_golden_folders_are_read_or_refused_alike(places, name, ending):
+    dtype = "int64" if name == "mds_bytes" else None
+    local, remote = (
+        outcome(lambda place=place: lt.tokens(f"{place}folders/{name}{ending}", dtype=dtype))
+        for place in places
+    )
+    if isinstance(local, type):
+        assert remote is local
+        assert name.startswith("refused_")
+        return
+    assert (len(remote), remote.dtype, remote.format) == (len(local), local.dtype, local.format)
+    expect_same(local[:], remote[:])
+    expect_same(list(local.documents), list(remote.documents))
+
+
+def test_a_listed_name_does_not_become_a_query(folder, tmp_path):
+    source = folder / "folders" / "mds_equal"
+    shutil.copytree(source, tmp_path / "d")
+    index = (source / "index.json").read_text()
+    (tmp_path / "d" / "index.json").write_text(index.replace("shard.00000", "a?b#%41"))
+    (tmp_path / "d" / "shard.00000.mds").rename(tmp_path / "d" / "a?b#%41.mds")
+    with RangeServer(tmp_path) as server:
+        found = lt.tokens(server.url("d/index.json"))
+        expect_same(found[:], lt.tokens(source)[:])
 
 
 @pytest.mark.parametrize("name", ARRAYS)

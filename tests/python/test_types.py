@@ -36,6 +36,7 @@ def members(public):
 
 # Users never call these themselves: lt.open, a loader, a file make them.
 MADE_BY_OTHERS = {
+    "Csr",
     "Array",
     "Batch",
     "Batches",

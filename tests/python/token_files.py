@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 
 import numpy as np
@@ -81,3 +82,60 @@ def document_starts_to_positions(starts, first, block_size):
         else:
             positions.append(positions[-1] + 1)
     return positions, bounds
+
+
+def tabled(samples, between=b""):
+    """The bytes of an MDS shard or, with nothing between, of a LitData chunk."""
+    first = 4 * (len(samples) + 2) + len(between)
+    ends = np.cumsum([first, *(len(sample) for sample in samples)])
+    table = np.array([len(samples), *ends], "<u4")
+    return table.tobytes() + between + b"".join(samples)
+
+
+def mds_array(tokens):
+    """One axis of tokens as MDS encodes it, after the size of the column."""
+    width = 0 if len(tokens) < 1 << 8 else 1 if len(tokens) < 1 << 16 else 2
+    head = bytes([1 << 2 | width]) + len(tokens).to_bytes(1 << width, "little")
+    column = head + tokens.tobytes()
+    return len(column).to_bytes(4, "little") + column
+
+
+def write_mds(folder, shards, dtype="int32"):
+    """A folder of shards, each a list of documents; returns its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = {
+        "column_names": ["tokens"], "column_encodings": [f"ndarray:{dtype}"],
+        "column_sizes": [None], "compression": None, "format": "mds", "hashes": [],
+        "size_limit": 1 << 26, "version": 2,
+    }  # fmt: skip
+    listed = []
+    for number, documents in enumerate(shards):
+        name = f"shard.{number:05d}.mds"
+        samples = [mds_array(np.asarray(document, dtype)) for document in documents]
+        data = tabled(samples, json.dumps(columns).encode())
+        (folder / name).write_bytes(data)
+        raw = {"basename": name, "bytes": len(data), "hashes": {}}
+        listed.append({**columns, "samples": len(documents), "raw_data": raw, "zip_data": None})
+    (folder / "index.json").write_text(json.dumps({"version": 2, "shards": listed}))
+    return str(folder)
+
+
+def write_litdata(folder, chunks, code="no_header_tensor:20", dtype="<u2"):
+    """A folder of chunks, each a list of documents; returns its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = []
+    for number, documents in enumerate(chunks):
+        name = f"chunk-0-{number}.bin"
+        data = tabled([np.asarray(document, dtype).tobytes() for document in documents])
+        (folder / name).write_bytes(data)
+        tokens = sum(len(document) for document in documents)
+        listed.append(
+            {"chunk_bytes": len(data), "chunk_size": len(documents), "dim": tokens,
+             "filename": name}
+        )  # fmt: skip
+    config = {
+        "chunk_bytes": None, "chunk_size": 1000, "compression": None, "data_format": [code],
+        "data_spec": "[1, null]", "encryption": None, "item_loader": "TokensLoader",
+    }  # fmt: skip
+    (folder / "index.json").write_text(json.dumps({"chunks": listed, "config": config}))
+    return str(folder)

@@ -34,7 +34,7 @@ TEST(Datatrove, IsOneRunWhicheverFileWasNamed) {
     ASSERT_TRUE(layout.documents);
     EXPECT_EQ(layout.documents->path, "t.ds.index");
     EXPECT_EQ(layout.documents->documents, 3u);
-    EXPECT_TRUE(layout.documents->ends_in_tokens);
+    EXPECT_EQ(layout.documents->by, DocumentsBy::token_ends);
   }
 }
 

@@ -20,11 +20,11 @@ TEST(TokenNames, OfAFolderAreThoseOfOneSuffixInTheirOrder) {
             (Names{"f/b.bin", "f/a.bin"}));
   EXPECT_EQ(token_files_in("f", {"0.npy", "1.npy"}), (Names{"f/0.npy", "f/1.npy"}));
   EXPECT_EQ(error_in({"a.txt", ".npy"}),
-            "f: this folder contains no token files (.bin, .npy or .ds)");
+            "f: this folder contains no token files (.bin, .npy, .mds or .ds)");
   EXPECT_EQ(error_in({"a.npy", "b.bin"}),
             "f: this folder contains both .bin and .npy files; name the files of one format, for "
             "example \"f/*.bin\"");
-  EXPECT_EQ(error_in({"a.bin", "index.json"}).find("f/index.json: "), 0U);
+  EXPECT_EQ(token_files_in("f", {"a.bin", "b.npy", "index.json"}), (Names{"f/index.json"}));
 }
 
 TEST(TokenNames, OfAListHaveNoIndexBesideItsData) {
@@ -33,6 +33,9 @@ TEST(TokenNames, OfAListHaveNoIndexBesideItsData) {
   EXPECT_EQ(without_indexes({"a.ds", "a.ds.index", "a.ds.metadata"}),
             (Names{"a.ds", "a.ds.metadata"}));
   EXPECT_EQ(without_indexes({"a.idx", ".idx", ".bin"}), (Names{"a.idx", ".idx", ".bin"}));
+  EXPECT_EQ(without_indexes({"a/index.json", "a/x.mds", "b/index.json"}),
+            (Names{"a/x.mds", "b/index.json"}));
+  EXPECT_EQ(without_indexes({"index.json", "x.mds", "a/x.mds"}), (Names{"x.mds", "a/x.mds"}));
   EXPECT_TRUE(without_indexes({}).empty());
 }
 

@@ -184,7 +184,11 @@ TEST(TokenOutput, RefusesWhatAFormatCannotStore) {
   EXPECT_EQ(
       refused("t.bin", "mds", "uint16"),
       "format: expected one that can be written (megatron, llmc, datatrove, olmo, nanogpt), found "
-      "'mds'");
+      "'mds', which is only read");
+  EXPECT_EQ(
+      refused("t.bin", "parquet", "uint16"),
+      "format: expected one that can be written (megatron, llmc, datatrove, olmo, nanogpt), found "
+      "'parquet'");
   EXPECT_EQ(
       refused("t.npy", "npy", "uint16"),
       "format: expected one that can be written (megatron, llmc, datatrove, olmo, nanogpt), found "

@@ -241,9 +241,10 @@ TEST(TokensFormat, IsChosenByItsWord) {
 
 TEST(TokensFormat, RefusesAWordThatIsNoneAndListsThoseThatAre) {
   const std::string known =
-      "format: expected one of megatron, llmc, npy, datatrove, olmo, nanogpt, raw (an alias of "
-      "nanogpt), found ";
-  for (const char* word : {"mds", "litdata", "", "NanoGPT"}) {
+      "format: expected one of megatron, llmc, npy, mds, litdata, datatrove, olmo, nanogpt, raw "
+      "(an "
+      "alias of nanogpt), found ";
+  for (const char* word : {"MDS", "parquet", "", "NanoGPT"}) {
     EXPECT_EQ(word_error(word), known + "'" + word + "'");
   }
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from lowtide import _arguments, _core
 from lowtide._closing import Closing
-from lowtide._data import hdf5
+from lowtide._data import arrow, hdf5
 from lowtide._data.array_facts import ArrayFacts
 from lowtide._data.array_methods import ArrayMethods
 from lowtide._data.batches import Batches
@@ -101,12 +101,16 @@ class Array(ArrayMethods, ArrayFacts, Closing):
                 key=key,
                 **reading,
             )
-        except ValueError:
-            if not hdf5.is_hdf5(names[0]):
+        except (ValueError, IsADirectoryError):
+            is_hdf5 = hdf5.is_hdf5(names[0])
+            files = None if is_hdf5 or descr is not None else arrow.files_of(names)
+            if not is_hdf5 and files is None:
                 raise
-        if core is None:
-            if kept:
-                raise ValueError("cache_dir keeps objects on servers; these files are local")
+        if core is None and kept:
+            raise ValueError("cache_dir keeps objects on servers; these files are local")
+        if core is None and files:
+            core = arrow.open_core(files, key, **reading)
+        elif core is None:
             core = hdf5.open_core(names, key, descr, axes, offset, fortran, **reading)
         self._core = core
         self._shape = core.shape

@@ -1,6 +1,9 @@
-"""Sparse matrices in .h5ad files (AnnData in HDF5), read in place."""
+"""Sparse matrices that AnnData has written, as .h5ad or zarr, read in place."""
 
 from __future__ import annotations
+
+import os
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +12,7 @@ from lowtide._data import hdf5
 
 _KIND = "encoding-type"
 _OLD_KIND = "h5sparse_format"  # before AnnData 0.7
+_MOST_ATTRIBUTES_BYTES = 1 << 20
 _SPARSE = {"csr_matrix": "csr", "csc_matrix": "csc"}
 
 
@@ -28,18 +32,47 @@ def find_csr(name: str, key: str | None) -> tuple[str, tuple[int, int]] | None:
                 return None
             key = "X"
         item = hdf5.follow(file, name, key)
-        found = hdf5.attribute(item, _KIND) or hdf5.attribute(item, _OLD_KIND)
-        kind = _SPARSE.get(str(found), found)
-        if kind == "csc":
-            raise _core.FormatError(
-                f"{name}: {key!r} is stored by columns (CSC), so a row is spread over the whole "
-                "file; write it by rows first, as in adata.X = adata.X.tocsr()"
-            )
-        if kind != "csr":
-            return None
+        kind = hdf5.attribute(item, _KIND) or hdf5.attribute(item, _OLD_KIND)
         shape = item.attrs.get("shape", item.attrs.get("h5sparse_shape"))
-        if shape is None or np.shape(shape) != (2,) or np.asarray(shape).dtype.kind not in "iu":
-            raise _core.FormatError(
-                f"{name}: {key!r}: expected the attribute shape with two integers, found {shape}"
-            )
-        return key, (int(shape[0]), int(shape[1]))
+    checked = _checked(f"{name}: {key!r}", kind, shape)
+    return None if checked is None else (key, checked)
+
+
+def find_zarr_csr(folder: str, key: str | None) -> tuple[str, tuple[int, int]] | None:
+    """The same for a folder of zarr, version 2 or 3, as AnnData writes it."""
+    import json
+
+    group = "X" if key is None else key
+    if os.path.isabs(group) or ".." in group.split("/"):
+        return None
+    for name in (".zattrs", "zarr.json"):
+        path = os.path.join(folder, *group.split("/"), name)
+        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_ATTRIBUTES_BYTES:
+            continue
+        try:
+            with open(path, "rb") as file:
+                found = json.load(file)
+            attributes = found if name == ".zattrs" else found["attributes"]
+            kind, shape = attributes.get(_KIND), attributes.get("shape")
+        except (ValueError, KeyError, AttributeError, RecursionError):
+            return None
+        checked = _checked(f"{folder}: {group!r}", kind, shape)
+        return None if checked is None else (group, checked)
+    return None
+
+
+def _checked(about: str, found: Any, shape: Any) -> tuple[int, int] | None:
+    """Returns the shape of a matrix of compressed rows; None for anything else."""
+    kind = _SPARSE.get(found, found) if isinstance(found, str) else None
+    if kind == "csc":
+        raise _core.FormatError(
+            f"{about} is stored by columns (CSC), so a row is spread over the whole file; write it "
+            "by rows first, as in adata.X = adata.X.tocsr()"
+        )
+    if kind != "csr":
+        return None
+    if shape is None or np.shape(shape) != (2,) or np.asarray(shape).dtype.kind not in "iu":
+        raise _core.FormatError(
+            f"{about}: expected the attribute shape with two integers, found {shape}"
+        )
+    return int(shape[0]), int(shape[1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lowtide import _arguments
 from lowtide._core import FormatError
 from lowtide._data.array import Array
-from lowtide._data.open_sparse import open_sparse
+from lowtide._data.open_other import open_ragged, open_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,8 @@ def open(
 
     Returns:
         The open array, which reads from the files on demand. A sparse matrix is a `Csr`: the "X" of
-        an `.h5ad`, a layer of it (`key="layers/counts"`), or a folder of BioNeMo-SCDL.
+        an `.h5ad`, a layer of it (`key="layers/counts"`), or a folder of BioNeMo-SCDL. A column of
+        lists of an Arrow file is `Ragged`.
 
     Raises:
         OSError: A file cannot be opened (FileNotFoundError if it is missing), the named engine is
@@ -107,12 +108,14 @@ def open(
             path, dtype, shape, offset, order, memory, engine, cache, gap, requests, store,
             cache_dir, cache_bytes, key,
         )  # fmt: skip
-    except FormatError:
+    except (FormatError, IsADirectoryError):
         options = {"memory": memory, "engine": engine, "cache": cache, "gap": gap}
-        found = open_sparse(path, key, shape, options)
+        found: Any = open_sparse(path, key, shape, options)
+        if found is None:
+            found = open_ragged(path, key, options)
         if found is None:
             raise
     for name, value in (("dtype", dtype), ("offset", offset), ("order", order)):
         if value is not None:
-            raise ValueError(f"{name} is for files without a header, not for sparse matrices")
+            raise ValueError(f"{name} is for files without a header")
     return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lowtide import _core
 from lowtide._data import hdf5, scdl
-from lowtide._data.open_sparse import open_sparse
+from lowtide._data.open_other import open_sparse
 
 if TYPE_CHECKING:
     from lowtide._data.csr import Csr

@@ -42,18 +42,20 @@ def tokens(
     store: Any = None,
     cache_dir: Path | None = None,
     cache_bytes: int | str | None = None,
+    key: str | None = None,
 ) -> Tokens:
-    """Opens token files as one stream; reads only the headers, and a Megatron index once.
+    """Opens token files as one stream; reads only the headers, and every index once.
 
     Args:
-        path: A file, a list of files, a folder (all files of one known format in it), a glob, or
-            the common prefix of a Megatron pair. A path that exists is never treated as a pattern.
+        path: A file, a list of files, a folder (the files that its index.json lists, as MDS and
+            LitData write it, or else all files of one known format in it), a glob, or the common
+            prefix of a Megatron pair. A path that exists is never treated as a pattern.
             Instead of a path, the address of an object on a server: `http://`, `https://` or
             `s3://bucket/key`.
         dtype: Type of tokens without a header. Default: uint16. If the files have headers, it must
-            match them.
-        format: "nanogpt", "llmc", "megatron", "olmo", "datatrove" or "npy". Default: detected from
-            the bytes and the name.
+            match them. Required for MDS with the encoding "bytes".
+        format: "nanogpt", "llmc", "megatron", "olmo", "datatrove", "mds", "litdata" or "npy".
+            Default: detected from the bytes and the name.
         eot: Token between documents, for formats that do not store document boundaries. It ends a
             document; in llm.c files it begins one.
         memory: Most memory that Lowtide may hold, in bytes or as text such as "64KiB", "256MiB" or
@@ -72,6 +74,8 @@ def tokens(
             1 MiB. Later epochs and other processes read them there. Only for addresses.
         cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
             such as "200GiB". Default: as much as leaves a tenth of the file system free.
+        key: Column that contains the tokens, for MDS. Default: "tokens", or the only column that
+            can contain them.
 
     Returns:
         The open stream. It reads from the files on demand.
@@ -85,7 +89,7 @@ def tokens(
     """
     return Tokens(
         path, dtype, format, eot, memory, engine, cache, gap, requests, store, cache_dir,
-        cache_bytes,
+        cache_bytes, key,
     )  # fmt: skip
 
 
@@ -114,6 +118,7 @@ class Tokens(NoOperators, NoTruth, Closing):
         store: Any = None,
         cache_dir: Path | None = None,
         cache_bytes: int | str | None = None,
+        key: str | None = None,
     ) -> None:
         given, expand = _arguments.path_list(path)
         # A pickle may be opened by a process with another working directory.
@@ -121,6 +126,8 @@ class Tokens(NoOperators, NoTruth, Closing):
         descr, _ = _arguments.descr(dtype)
         if format is not None:
             format = _arguments.word(format, "format")
+        if key is not None:
+            key = _arguments.word(key, "key")
         if eot is not None:
             eot = _arguments.integer(eot, "eot", 0, 2**64 - 1)
         budget = _arguments.memory_bytes(memory)
@@ -143,6 +150,7 @@ class Tokens(NoOperators, NoTruth, Closing):
             lister=lister(store),
             cache_dir=kept,
             cache_bytes=most_kept,
+            key=key,
         )
         self._dtype = _arguments.dtype_of(self._core.descr)
         self._source = CoreSource(self._core, self.shape, self._dtype, has_parts=False)
@@ -153,7 +161,7 @@ class Tokens(NoOperators, NoTruth, Closing):
         asked = None if dtype is None else np.dtype(dtype)
         self._asked = (
             asked, format, eot, memory, engine, cache, gap, requests, store, kept or None,
-            cache_bytes,
+            cache_bytes, key,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -182,7 +190,7 @@ class Tokens(NoOperators, NoTruth, Closing):
 
     @property
     def format(self) -> str:
-        """Format of the files: "nanogpt", "llmc", "megatron", "olmo", "datatrove" or "npy"."""
+        """Format of the files, a word that the `format` of `lowtide.tokens` takes."""
         return self._core.format
 
     @property

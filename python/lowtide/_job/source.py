@@ -61,7 +61,7 @@ def _of_array(array: Array, offsets: Sequence[bytes] = ()) -> _core.JobSource:
 
 
 def _of_tokens(tokens: Tokens) -> _core.JobSource:
-    dtype, format, eot, *_ = tokens._asked
+    dtype, format, eot, *_, key = tokens._asked
     descr, _ = _arguments.descr(dtype)
     where = [tokens._where] if isinstance(tokens._where, str) else tokens._where
     return _core.JobSource(
@@ -70,6 +70,7 @@ def _of_tokens(tokens: Tokens) -> _core.JobSource:
         dtype=descr,
         format=format,
         eot=eot,
+        key=key,
     )
 
 

@@ -1,4 +1,4 @@
-"""Opening a sparse matrix that other tools have written."""
+"""Opening what other tools have written and what is no array: sparse matrices, lists."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from lowtide import _arguments, _core
-from lowtide._data import h5ad, hdf5, scdl
+from lowtide._data import arrow, h5ad, hdf5, scdl
 from lowtide._data.array import Array
 from lowtide._data.csr import Csr
+from lowtide._data.ragged import Ragged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ def open_sparse(
     """Opens a sparse matrix; None if `path` is none.
 
     Args:
-        path: An `.h5ad` file, or a folder of BioNeMo-SCDL.
+        path: An `.h5ad` file, a folder of zarr that AnnData wrote, or one of BioNeMo-SCDL.
         key: Which matrix of a file. None: its "X".
         shape: If given, it must be that of the matrix. A folder of SCDL may need it.
         options: Those of `lowtide.open` that are about reading.
@@ -42,18 +43,39 @@ def open_sparse(
         order = (parts["DATA"], parts["COLPTR"], parts["ROWPTR"])
         arrays = [Array(file, dtype, shape=size, **options) for file, dtype, size in order]
         found = (len(arrays[2]) - 1, scdl.columns(name, axes))
-    elif hdf5.is_hdf5(names[0]):
-        matrix = h5ad.find_csr(name, key)
+    else:
+        matrix = None
+        if hdf5.is_hdf5(names[0]):
+            matrix = h5ad.find_csr(name, key)
+        elif os.path.isdir(names[0]):
+            matrix = h5ad.find_zarr_csr(name, key)
         if matrix is None:
             return None
         group, found = matrix
         keys = (f"{group}/{part}" for part in ("data", "indices", "indptr"))
         arrays = [Array(path, key=one, **options) for one in keys]
-    else:
-        return None
     if axes is not None and tuple(axes) != found:
         raise _core.FormatError(
             f"{name}: shape {tuple(axes)} was given, but the matrix has {found}"
         )
     data, indices, indptr = arrays
     return Csr(data, indices, indptr, found)
+
+
+def open_ragged(
+    path: Path | Sequence[Path], key: str | None, options: dict[str, Any]
+) -> Ragged | None:
+    """Opens a column of lists of an Arrow file; None if `path` is none, or has another column.
+
+    Args:
+        path: An Arrow IPC file, several, or a folder of Hugging Face's datasets.
+        key: Name of the column. None: the only one.
+        options: Those of `lowtide.open` that are about reading.
+    """
+    names, _ = _arguments.path_list(path)
+    files = arrow.files_of(names)
+    lists = arrow.list_offsets(files, key) if files else None
+    if lists is None:
+        return None
+    values, offsets = lists
+    return Ragged(Array(path, key=values, **options), offsets)

@@ -1,0 +1,128 @@
+"""`./dev bench sparse` on little data: every method, the checks, the tables in the docs."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import pathlib
+import re
+import sys
+
+import numpy as np
+import pytest
+from bench_runs import SCENARIOS, run_bench
+
+ROOT = pathlib.Path(__file__).parents[2]
+RESULT = ROOT / "bench" / "results" / "sparse.json"
+OURS = ["h5ad-lowtide", "h5ad-batches", "h5ad-epochs"]
+OURS += ["safetensors-lowtide", "npz-lowtide", "fbin-lowtide"]
+THEIRS = ["safetensors-own", "npz-own", "fbin-own"]
+ABSENT = {
+    "h5ad-annloader": "No module named 'anndata'",
+    "scdl-lowtide": "No module named 'bionemo'",
+    "scdl-bionemo": "No module named 'bionemo'",
+    "zarr-lowtide": "No module named 'zarr'",
+    "annbatch-blocks": "No module named 'annbatch'",
+    "annbatch-random": "No module named 'annbatch'",
+}
+FEW = ["few-dense", "few-sparse", "few-loader", "few-scipy"]
+
+
+@pytest.fixture
+def scenario(monkeypatch):
+    """Imports modules of the benchmarks; their folder leaves the path, for it has a `sparse`."""
+    monkeypatch.syspath_prepend(SCENARIOS)
+    return importlib.import_module
+
+
+@pytest.mark.slow
+def test_every_method_is_measured_or_says_why_not(tmp_path, scenario):
+    pytest.importorskip("h5py")
+    pytest.importorskip("torch")
+    out = tmp_path / "out.json"
+    words = ["--data", tmp_path, "--rows", 4096, "--rounds", 1, "--seconds", 0.1, "--out", out]
+    done = run_bench("sparse", tmp_path, *words, "--peers", sys.executable)
+    assert done.returncode == 0, done.stderr[-3000:]
+    result = json.loads(out.read_text())
+    names = [*OURS, *THEIRS, *ABSENT]
+    keys = {f"{work}-{name}" for work in ("hot", "cold") for name in names}
+    keys |= {f"hot-{name}" for name in FEW} | {"cold-h5ad-fio"}
+    assert set(result["labels"]) == set(result["rounds"]) == keys
+    for key, (one,) in result["rounds"].items():
+        work, name = key.split("-", 1)
+        if "error" not in one:
+            assert one["rows_per_s"] > 0, key
+        elif name in ABSENT:
+            package = ABSENT[name].split("'")[1]
+            assert ABSENT[name] in one["error"] or importlib.util.find_spec(package), one["error"]
+        else:
+            assert work == "cold", (key, one["error"])
+            assert one["error"].startswith(("skipped:", "fio is not")), (key, one["error"])
+    verified = result["facts"]["verified_rows"]
+    assert all(verified[name] > 0 for name in [*OURS, *THEIRS, *FEW])
+    assert {"h5ad, cold", "dense columns, CPU of both", "page cache, drop"} <= {
+        bar["work"] for bar in result["bars"]
+    }
+    heading, body = scenario("sparse_report").sections(result)["numbers.md"]
+    assert heading == "Single cells" and body.startswith("4,096 x 20,000")
+    rate = np.median([one["rows_per_s"] for one in result["rounds"]["hot-h5ad-lowtide"]])
+    assert f"| **`lt.Loader`, `.h5ad` in place** | {rate:,.0f} |" in body
+    assert str(tmp_path) not in out.read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]  # the data is removed
+
+
+def test_too_few_rows_are_refused(tmp_path):
+    done = run_bench("sparse", tmp_path, "--rows", 100)
+    assert done.returncode == 2
+    assert "--rows 2048" in done.stderr
+
+
+def test_rows_are_a_function_of_their_number(scenario):
+    rows = scenario("sparse_rows")
+    data, indices, offsets = rows.parts(np.arange(1000))
+    assert (np.diff(offsets) >= rows.LEAST).all() and (np.diff(offsets) <= rows.MOST).all()
+    for first, end in itertools.pairwise(offsets):
+        assert (np.diff(indices[first:end]) > 0).all() and indices[end - 1] < rows.COLUMNS
+    some = [7, 3, 999]
+    picked = rows.parts(some)
+    for row, first, end in zip(some, picked[2], picked[2][1:]):
+        np.testing.assert_array_equal(picked[0][first:end], data[offsets[row] : offsets[row + 1]])
+    rows.check(*picked, some)
+
+
+@pytest.mark.parametrize("change", ["value", "column", "row", "order", "length"])
+def test_a_wrong_batch_is_found(scenario, change):
+    rows = scenario("sparse_rows")
+    numbers = np.array([5, 2, 8])
+    data, indices, offsets = rows.parts(numbers)
+    if change == "value":
+        data[3] += 1
+    elif change == "column":
+        indices[[1, 2]] = indices[[2, 1]]
+    elif change == "row":
+        numbers[1] = 3
+    elif change == "order":
+        numbers = numbers[::-1]
+    else:
+        data, indices = data[:-1], indices[:-1]
+    with pytest.raises(ValueError, match=r"differs from the source|other rows than it says"):
+        rows.check(data, indices, offsets, numbers)
+
+
+def test_a_section_of_a_page_is_replaced_or_added(scenario):
+    with_section = scenario("sparse_report").with_section
+    page = "# Page\n\n## One\nold\n\n## Two\nkept\n"
+    assert with_section(page, "One", "new") == "# Page\n\n## One\nnew\n\n## Two\nkept\n"
+    assert with_section(page, "Three", "new") == page + "\n## Three\nnew\n"
+    assert with_section(page, "Two", "new") == "# Page\n\n## One\nold\n\n## Two\nnew\n"
+
+
+def test_the_docs_have_the_tables_of_the_result_file(scenario):
+    sections = scenario("sparse_report").sections
+    if RESULT.exists():
+        for name, (heading, body) in sections(json.loads(RESULT.read_text())).items():
+            assert f"## {heading}\n{body}\n" in (ROOT / "docs" / name).read_text(), name
+    else:  # then no page may have numbers of it
+        for name, heading in (("numbers.md", "Single cells"), ("single-cells.md", "Numbers")):
+            assert not re.search(rf"^## {heading}$", (ROOT / "docs" / name).read_text(), re.M), name
