@@ -16,7 +16,15 @@ EXPECTED = dict(
     line.split("\t") for line in (GOLDEN / "expected.txt").read_text(encoding="utf-8").splitlines()
 )
 # These are arrays, but not tokens.
-ARRAYS = {"arrays.npz", "compressed.npz", "m.h5", "m.safetensors", "user_block.mat"}
+ARRAYS = {
+    "stream.arrow",
+    "t.feather",
+    "arrays.npz",
+    "compressed.npz",
+    "m.h5",
+    "m.safetensors",
+    "user_block.mat",
+}
 
 
 @pytest.mark.parametrize("name", sorted(ARRAYS))
