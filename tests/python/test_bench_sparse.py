@@ -31,7 +31,7 @@ FEW = ["few-dense", "few-sparse", "few-loader", "few-scipy"]
 
 @pytest.fixture
 def scenario(monkeypatch):
-    """Imports modules of the benchmarks; their folder leaves the path, for it has a `sparse`."""
+    """Imports modules of the benchmarks."""
     monkeypatch.syspath_prepend(SCENARIOS)
     return importlib.import_module
 
@@ -42,7 +42,7 @@ def test_every_method_is_measured_or_says_why_not(tmp_path, scenario):
     pytest.importorskip("torch")
     out = tmp_path / "out.json"
     words = ["--data", tmp_path, "--rows", 4096, "--rounds", 1, "--seconds", 0.1, "--out", out]
-    done = run_bench("sparse", tmp_path, *words, "--peers", sys.executable)
+    done = run_bench("sparse_bench", tmp_path, *words, "--peers", sys.executable)
     assert done.returncode == 0, done.stderr[-3000:]
     result = json.loads(out.read_text())
     names = [*OURS, *THEIRS, *ABSENT]
@@ -73,7 +73,7 @@ def test_every_method_is_measured_or_says_why_not(tmp_path, scenario):
 
 
 def test_too_few_rows_are_refused(tmp_path):
-    done = run_bench("sparse", tmp_path, "--rows", 100)
+    done = run_bench("sparse_bench", tmp_path, "--rows", 100)
     assert done.returncode == 2
     assert "--rows 2048" in done.stderr
 
