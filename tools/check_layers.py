@@ -192,6 +192,22 @@ def crowded(root: Path) -> Iterator[str]:
             yield f"{path}:1: error: {count} files; a room has at most {MOST_FILES}"
 
 
+def twins(root: Path) -> Iterator[str]:
+    """Yields types that two headers define in the namespace of the library: one linker takes both
+    for the same, and calls the functions of one for objects of the other."""
+    seen: dict[str, Path] = {}
+    for header in [*sources(root / "include"), *sources(root / "src")]:
+        text = header.read_text(encoding="utf-8") if header.suffix == ".h" else ""
+        if not re.search(r"^namespace lowtide \{$", text, re.MULTILINE):
+            continue
+        for found in re.finditer(r"^(?:class|struct) (\w+)(?: final)?(?: : .*)? \{", text, re.M):
+            name, path = found[1], header.relative_to(root)
+            if name in seen:
+                line = text.count("\n", 0, found.start()) + 1
+                yield f"{path}:{line}: error: {name} is also defined in {seen[name]}"
+            seen[name] = path
+
+
 def broken(root: Path) -> Iterator[str]:
     """Yields everything wrong below root as "file:line: error: ..."."""
     known = tables((root / "ARCHITECTURE.md").read_text(encoding="utf-8"))
@@ -199,6 +215,7 @@ def broken(root: Path) -> Iterator[str]:
     yield from headers_without_a_room(root, known)
     yield from told_formats(root)
     yield from crowded(root)
+    yield from twins(root)
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ namespace lowtide {
 // A set of reads in a ring.
 struct UringJob {
   ReadSet* set = nullptr;
-  Plan plan;
+  SpanPlan plan;
   Outcome outcome;
   unsigned flying = 0;
   bool fed = false;  // no more spans

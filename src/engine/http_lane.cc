@@ -29,7 +29,7 @@ constexpr unsigned kInLine = 2;
 
 struct HttpJob {
   ReadSet* set = nullptr;
-  Plan plan;
+  SpanPlan plan;
   Outcome outcome;
   unsigned flying = 0;
   bool fed = false;  // no more spans

@@ -101,7 +101,7 @@ std::uint64_t end_of(const File& file, std::uint64_t reached_bytes) noexcept try
 
 namespace {
 
-Outcome failed(const File& file, const Plan& plan, const Span& span, const ReadResult& result,
+Outcome failed(const File& file, const SpanPlan& plan, const Span& span, const ReadResult& result,
                std::uint64_t at_bytes) {
   Outcome outcome;
   outcome.err = result.err;
@@ -119,7 +119,7 @@ void drop_behind(const File& file, const Span& span) {
 
 }  // namespace
 
-Outcome read_span(const OpenShard& shard, const Plan& plan, const Span& span, std::byte* bounce,
+Outcome read_span(const OpenShard& shard, const SpanPlan& plan, const Span& span, std::byte* bounce,
                   std::uint64_t done_bytes) noexcept {
   const std::uint64_t begin = round_down(span.offset_bytes, shard.alignment_bytes);
   const std::uint64_t need = span.end_bytes() - begin;

@@ -123,7 +123,7 @@ class ShardOpener {
 // at either end; it may be nullptr if the span has one target and the shard is not direct.
 // `done_bytes` of the span, counted from its first aligned byte, are already there. On success the
 // bytes are placed.
-[[nodiscard]] Outcome read_span(const OpenShard& shard, const Plan& plan, const Span& span,
+[[nodiscard]] Outcome read_span(const OpenShard& shard, const SpanPlan& plan, const Span& span,
                                 std::byte* bounce, std::uint64_t done_bytes = 0) noexcept;
 
 }  // namespace lowtide

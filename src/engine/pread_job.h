@@ -25,7 +25,7 @@ struct PreadPiece {
 // Guarded by the lane's mutex, except for the reads themselves.
 struct PreadJob {
   ReadSet* set = nullptr;
-  Plan plan;
+  SpanPlan plan;
   bool planned = false;  // reads spans of the plan; else the reads one by one
   std::size_t next_read = 0;
   unsigned working = 0;  // pieces taken and not finished

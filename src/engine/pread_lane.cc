@@ -161,7 +161,7 @@ class PreadLane final : public Lane {
   }
 
   [[nodiscard]] bool worth_whole(std::span<const Read> reads) LOWTIDE_EXCLUDES(mutex_) {
-    const std::optional<std::uint64_t> distance = Plan::sorted_distance(reads);
+    const std::optional<std::uint64_t> distance = SpanPlan::sorted_distance(reads);
     if (reads.size() < 2 || !distance) return false;
     const MutexLock lock(mutex_);
     return whole_.worth(*distance);

@@ -29,7 +29,7 @@ std::vector<std::byte*> targets_of(std::byte* out, std::size_t count, std::uint6
 // Rows in a grid of chunks are many short runs, which touch if the rows follow each other. One long
 // read and a copy per run cost a fraction of a read per run.
 void read_runs(Store& store, std::span<const Read> reads) {
-  Plan plan;
+  SpanPlan plan;
   plan.start(reads, {.gap_bytes = kRunGapBytes, .max_span_bytes = kRunSpanBytes});
   const auto memory = std::make_unique_for_overwrite<std::byte[]>(kRunMemoryBytes);
   std::vector<Span> spans;

@@ -28,7 +28,7 @@ class CheckPlan final : public Plan::Impl {
   [[nodiscard]] std::uint64_t task_bytes(std::size_t, std::size_t task) const override {
     return parse_number("file.bytes", bytes_[task]);
   }
-  void run(std::size_t, std::size_t task, std::uint64_t memory, Watch& watch) const override {
+  void run(std::size_t, std::size_t task, std::uint64_t memory, JobWatch& watch) const override {
     CheckOptions options;
     options.memory_bytes = memory;
     options.file.kind = source_.tokens ? FileKind::tokens : FileKind::array;

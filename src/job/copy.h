@@ -38,8 +38,8 @@ struct CopyMemory {
 [[nodiscard]] CopyMemory copy_memory(const Copy& copy, std::uint64_t memory_bytes);
 
 // They write the destination, and throw as Plan::run_task does.
-void copy_tokens(const Copy& copy, const CopyMemory& sizes, Watch& watch);     // tokens, integers
-void copy_arrays(const Copy& copy, const CopyMemory& sizes, Watch& watch);     // arrays
-void copy_sequences(const Copy& copy, const CopyMemory& sizes, Watch& watch);  // sequences
+void copy_tokens(const Copy& copy, const CopyMemory& sizes, JobWatch& watch);  // tokens, integers
+void copy_arrays(const Copy& copy, const CopyMemory& sizes, JobWatch& watch);  // arrays
+void copy_sequences(const Copy& copy, const CopyMemory& sizes, JobWatch& watch);  // sequences
 
 }  // namespace lowtide

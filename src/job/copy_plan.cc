@@ -68,7 +68,7 @@ class CopyPlan final : public Plan::Impl {
   [[nodiscard]] std::uint64_t task_bytes(std::size_t, std::size_t) const override {
     return copy_.total_bytes;
   }
-  void run(std::size_t, std::size_t, std::uint64_t memory, Watch& watch) const override {
+  void run(std::size_t, std::size_t, std::uint64_t memory, JobWatch& watch) const override {
     const CopyMemory sizes = copy_memory(copy_, memory);
     Budget budget(memory);
     const std::vector<Claim> claims = budget.claim_all(copy_entries(copy_, sizes));

@@ -52,7 +52,7 @@ void for_lengths(const DocumentIndex& index, const std::function<void(std::uint6
 
 // One entry per sequence.
 void write_sequences(const MergedIndexes& all, const IndexColumn& column, std::uint64_t item_bytes,
-                     SequentialOutput* out, Watch& watch) {
+                     SequentialOutput* out, JobWatch& watch) {
   DocumentPlace place{.item_bytes = item_bytes};
   std::array<std::byte, 64> entry;
   for (const DocumentIndex& index : all.indexes) {
@@ -68,7 +68,7 @@ void write_sequences(const MergedIndexes& all, const IndexColumn& column, std::u
 
 // One entry per document: the number of its first sequence among all.
 void write_boundaries(const MergedIndexes& all, const IndexColumn& column, SequentialOutput* out,
-                      Watch& watch) {
+                      JobWatch& watch) {
   std::array<std::byte, 64> entry;
   std::uint64_t before = 0;
   const auto write = [&](std::uint64_t number) {
@@ -95,7 +95,7 @@ void check_plain(const DocumentIndex& index) {
 
 // Copies the tokens, and notes what the index needs.
 MergedIndexes copy_data(const Copy& copy, const CopyMemory& sizes, SequentialOutput* out,
-                        Watch& watch) {
+                        JobWatch& watch) {
   MergedIndexes all;
   const std::uint64_t item_bytes = copy.dtype.itemsize_bytes;
   for (std::size_t i = 0; i < copy.sources.size(); ++i) {
@@ -125,7 +125,7 @@ MergedIndexes copy_data(const Copy& copy, const CopyMemory& sizes, SequentialOut
 
 }  // namespace
 
-void copy_sequences(const Copy& copy, const CopyMemory& sizes, Watch& watch) {
+void copy_sequences(const Copy& copy, const CopyMemory& sizes, JobWatch& watch) {
   const TokenTarget target = token_target(copy.destination.path, copy.format, copy.dtype);
   const IndexOutput& format = *target.output->index;
   recover_pair(target.data_path, target.index_path);

@@ -97,7 +97,7 @@ class ArraySink final : public TokenSink {
 // The tokens of a source in turn, through a buffer.
 class TokenBlocks {
  public:
-  TokenBlocks(const OpenSource& source, std::span<std::byte> buffer, Watch& watch)
+  TokenBlocks(const OpenSource& source, std::span<std::byte> buffer, JobWatch& watch)
       : source_(source),
         dtype_(source.tokens ? source.tokens->dtype() : source.array->dtype()),
         size_(source.tokens ? source.tokens->size() : source.array->rows()),
@@ -129,7 +129,7 @@ class TokenBlocks {
   const DType dtype_;
   const std::uint64_t size_, item_bytes_;
   const std::span<std::byte> buffer_;
-  Watch& watch_;
+  JobWatch& watch_;
   std::uint64_t first_ = 0, at_ = 0, end_ = 0;  // in tokens: the buffer has [first_, end_)
 };
 
@@ -180,7 +180,7 @@ void copy_cut(const Tokens& tokens, TokenBlocks* blocks, TokenSink* sink) {
 
 }  // namespace
 
-void copy_tokens(const Copy& copy, const CopyMemory& sizes, Watch& watch) {
+void copy_tokens(const Copy& copy, const CopyMemory& sizes, JobWatch& watch) {
   const Memory buffer(sizes.block_bytes, /*prefault=*/false, "a block of tokens");
   std::unique_ptr<TokenSink> sink;
   for (std::size_t i = 0; i < copy.sources.size(); ++i) {
@@ -207,7 +207,7 @@ void copy_tokens(const Copy& copy, const CopyMemory& sizes, Watch& watch) {
   sink->publish(copy.destination);
 }
 
-void copy_arrays(const Copy& copy, const CopyMemory& sizes, Watch& watch) {
+void copy_arrays(const Copy& copy, const CopyMemory& sizes, JobWatch& watch) {
   const Memory buffer(sizes.block_bytes, /*prefault=*/false, "a block of rows");
   ArrayOutput output(copy.destination.path, copy.dtype, copy.shape, sizes.output_bytes,
                      sizes.dirty_chunk_bytes, has_header(copy.format));

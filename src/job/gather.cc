@@ -67,7 +67,7 @@ class BucketStream {
 
 class Gatherer {
  public:
-  Gatherer(const Shuffle& shuffle, std::uint64_t shard, std::uint64_t memory_bytes, Watch& watch)
+  Gatherer(const Shuffle& shuffle, std::uint64_t shard, std::uint64_t memory_bytes, JobWatch& watch)
       : shuffle_(shuffle),
         watch_(watch),
         shard_(shard),
@@ -115,7 +115,7 @@ class Gatherer {
   void append_units(std::size_t count, UnitAt unit_at);
 
   const Shuffle& shuffle_;
-  Watch& watch_;
+  JobWatch& watch_;
   const std::uint64_t shard_;
   const bool ragged_;
   const GatherMemory sizes_;
@@ -263,7 +263,8 @@ void Gatherer::append_pass(std::uint64_t number, const BucketRead& bucket, Range
 
 }  // namespace
 
-void gather(const Shuffle& shuffle, std::uint64_t shard, std::uint64_t memory_bytes, Watch& watch) {
+void gather(const Shuffle& shuffle, std::uint64_t shard, std::uint64_t memory_bytes,
+            JobWatch& watch) {
   Gatherer(shuffle, shard, memory_bytes, watch).run();
 }
 

@@ -42,7 +42,7 @@ class Plan::Impl {
   [[nodiscard]] virtual std::size_t width(std::size_t /*stage*/) const { return 1; }
   // Runs a task, whether it is done or not.
   virtual void run(std::size_t stage, std::size_t task, std::uint64_t memory_bytes,
-                   Watch& watch) const = 0;
+                   JobWatch& watch) const = 0;
 
   // Whether this plan made what is at the destination, as its signature says.
   [[nodiscard]] bool made() const;

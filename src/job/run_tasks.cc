@@ -15,7 +15,7 @@ constexpr auto kTickEvery = std::chrono::milliseconds(50);
 
 // Another process may be at the same task: then this one waits, and takes over if that one dies.
 void run_once(const Plan::Impl& plan, std::size_t stage, std::size_t task,
-              std::uint64_t memory_bytes, Watch& watch) {
+              std::uint64_t memory_bytes, JobWatch& watch) {
   while (!plan.done(stage, task)) {
     try {
       plan.run(stage, task, memory_bytes, watch);
@@ -110,7 +110,7 @@ class TaskThreads {
   const std::size_t stage_;
   const std::vector<std::size_t>& tasks_;
   const std::uint64_t memory_bytes_;
-  Watch watch_;
+  JobWatch watch_;
   Mutex mutex_;
   CondVar changed_;
   std::size_t next_ LOWTIDE_GUARDED_BY(mutex_) = 0;

@@ -62,7 +62,7 @@ class BucketSort {
 };
 
 void write_segment(const Units& units, const BucketSort& sorted, const Shuffle& shuffle,
-                   RunWriter* run, Watch& watch) {
+                   RunWriter* run, JobWatch& watch) {
   const std::uint64_t buckets = shuffle.buckets.count();
   const bool ragged = shuffle.shape.ragged;
   run->begin_segment();
@@ -86,7 +86,8 @@ void write_segment(const Units& units, const BucketSort& sorted, const Shuffle& 
 
 }  // namespace
 
-void scatter(const Shuffle& shuffle, std::uint64_t task, std::uint64_t memory_bytes, Watch& watch) {
+void scatter(const Shuffle& shuffle, std::uint64_t task, std::uint64_t memory_bytes,
+             JobWatch& watch) {
   const ScatterMemory sizes = scatter_memory(shuffle, memory_bytes);
   Budget budget(memory_bytes);
   const std::vector<Claim> claims = budget.claim_all(sizes.entries(shuffle));

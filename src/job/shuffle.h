@@ -107,7 +107,9 @@ struct GatherMemory {
 void divide(Shuffle* shuffle);
 
 // The tasks. They throw as Plan::run_task; output that exists is made again.
-void scatter(const Shuffle& shuffle, std::uint64_t task, std::uint64_t memory_bytes, Watch& watch);
-void gather(const Shuffle& shuffle, std::uint64_t shard, std::uint64_t memory_bytes, Watch& watch);
+void scatter(const Shuffle& shuffle, std::uint64_t task, std::uint64_t memory_bytes,
+             JobWatch& watch);
+void gather(const Shuffle& shuffle, std::uint64_t shard, std::uint64_t memory_bytes,
+            JobWatch& watch);
 
 }  // namespace lowtide

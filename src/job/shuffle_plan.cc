@@ -96,7 +96,8 @@ class ShufflePlan final : public Plan::Impl {
     return equal_part(shuffle_.shape.total_bytes, stages[stage].tasks, task).size();
   }
   [[nodiscard]] std::size_t width(std::size_t stage) const override;
-  void run(std::size_t stage, std::size_t task, std::uint64_t memory, Watch& watch) const override {
+  void run(std::size_t stage, std::size_t task, std::uint64_t memory,
+           JobWatch& watch) const override {
     stage == 0 ? scatter(shuffle_, task, memory, watch) : gather(shuffle_, task, memory, watch);
   }
 

@@ -14,7 +14,7 @@ class Stopped : public std::exception {
 };
 
 // Any thread.
-class Watch {
+class JobWatch {
  public:
   // Throws Stopped after stop().
   void advance(std::uint64_t bytes) {

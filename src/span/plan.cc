@@ -18,14 +18,14 @@ bool before(const Extent& a, const Extent& b) {
 
 }  // namespace
 
-bool Plan::sorted(std::span<const Read> reads) {
+bool SpanPlan::sorted(std::span<const Read> reads) {
   for (std::size_t i = 1; i < reads.size(); ++i) {
     if (before(reads[i].from, reads[i - 1].from)) return false;
   }
   return true;
 }
 
-std::optional<std::uint64_t> Plan::sorted_distance(std::span<const Read> reads) {
+std::optional<std::uint64_t> SpanPlan::sorted_distance(std::span<const Read> reads) {
   std::uint64_t bytes = reads.back().from.size_bytes;
   for (std::size_t i = 1; i < reads.size(); ++i) {
     const Extent &last = reads[i - 1].from, &next = reads[i].from;
@@ -41,7 +41,7 @@ std::optional<std::uint64_t> Plan::sorted_distance(std::span<const Read> reads) 
   return bytes / reads.size();
 }
 
-void Plan::start(std::span<const Read> reads, PlanLimits limits) {
+void SpanPlan::start(std::span<const Read> reads, PlanLimits limits) {
   reads_ = reads;
   limits_ = limits;
   next_ = 0;
@@ -55,7 +55,7 @@ void Plan::start(std::span<const Read> reads, PlanLimits limits) {
             [&](std::uint32_t a, std::uint32_t b) { return before(reads[a].from, reads[b].from); });
 }
 
-bool Plan::next(Span* out) {
+bool SpanPlan::next(Span* out) {
   if (next_ == reads_.size()) return false;
   const Extent& head = at(next_).from;
   if (head.size_bytes > limits_.max_span_bytes) {
@@ -81,7 +81,7 @@ bool Plan::next(Span* out) {
   return true;
 }
 
-void Plan::split(Span* out) {
+void SpanPlan::split(Span* out) {
   const Extent& whole = at(next_).from;
   const std::uint64_t offset = whole.offset_bytes + split_bytes_;
   std::uint64_t end = std::min(whole.end_bytes(), offset + limits_.max_span_bytes);
@@ -100,7 +100,7 @@ void Plan::split(Span* out) {
   }
 }
 
-void Plan::place(const Span& span, const std::byte* from) const {
+void SpanPlan::place(const Span& span, const std::byte* from) const {
   for (std::uint32_t i = span.first; i < span.last; ++i) {
     const Read& read = at(i);
     const std::uint64_t begin = std::max(read.from.offset_bytes, span.offset_bytes);
@@ -110,7 +110,7 @@ void Plan::place(const Span& span, const std::byte* from) const {
   }
 }
 
-std::uint64_t Plan::placed_bytes(const Span& span) const {
+std::uint64_t SpanPlan::placed_bytes(const Span& span) const {
   std::uint64_t bytes = 0;
   for (std::uint32_t i = span.first; i < span.last; ++i) {
     const Extent& from = at(i).from;
@@ -120,8 +120,8 @@ std::uint64_t Plan::placed_bytes(const Span& span) const {
   return bytes;
 }
 
-void Plan::place_part(const Span& span, std::uint64_t offset_bytes, std::span<const std::byte> part,
-                      std::uint32_t* cursor) const {
+void SpanPlan::place_part(const Span& span, std::uint64_t offset_bytes,
+                          std::span<const std::byte> part, std::uint32_t* cursor) const {
   const std::uint64_t part_end = offset_bytes + part.size();
   // Reads that ended before this part are skipped for good.
   while (span.first + *cursor < span.last &&
@@ -139,13 +139,13 @@ void Plan::place_part(const Span& span, std::uint64_t offset_bytes, std::span<co
   }
 }
 
-std::byte* Plan::target(const Span& span) const {
+std::byte* SpanPlan::target(const Span& span) const {
   if (span.last - span.first != 1) return nullptr;
   const Read& read = at(span.first);
   return read.into + (span.offset_bytes - read.from.offset_bytes);
 }
 
-std::uint32_t Plan::culprit(const Span& span, std::uint64_t offset_bytes) const {
+std::uint32_t SpanPlan::culprit(const Span& span, std::uint64_t offset_bytes) const {
   for (std::uint32_t i = span.first; i < span.last; ++i) {
     if (at(i).from.end_bytes() > offset_bytes) return order_.empty() ? i : order_[i];
   }

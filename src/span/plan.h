@@ -31,7 +31,7 @@ struct Span {
 };
 
 // Holds one 32-bit index per read if the reads were not sorted. Used by one thread at a time.
-class Plan {
+class SpanPlan {
  public:
   // The reads belong to the caller and must stay until the last span is placed.
   void start(std::span<const Read> reads, PlanLimits limits);

@@ -161,3 +161,11 @@ def test_a_crowded_room_is_refused(project: Path, room: str, file: str) -> None:
     result = check(project)
     assert result.returncode == 1
     assert result.stdout == f"{room}:1: error: 31 files; a room has at most 30\n"
+
+
+def test_two_types_of_one_name_are_refused(project: Path) -> None:
+    for room in ("job", "meter"):
+        write(project, f"src/{room}/watch.h", "namespace lowtide {\nclass Watch final {\n};\n}")
+    result = check(project)
+    assert result.returncode == 1
+    assert "src/meter/watch.h:3: error: Watch is also defined in src/job/watch.h" in result.stdout

@@ -26,7 +26,7 @@ Read make_read(std::uint64_t offset_bytes, std::uint32_t size_bytes, std::uint32
           .into = into};
 }
 
-std::vector<Span> spans_of(Plan& plan, const std::vector<Read>& reads, PlanLimits limits) {
+std::vector<Span> spans_of(SpanPlan& plan, const std::vector<Read>& reads, PlanLimits limits) {
   std::vector<Span> spans;
   plan.start(reads, limits);
   for (Span span; plan.next(&span);) spans.push_back(span);
@@ -67,7 +67,7 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> slow_twin(std::vector<Read>
   return spans;
 }
 
-TEST(Plan, MergesLikeItsSlowTwin) {
+TEST(SpanPlan, MergesLikeItsSlowTwin) {
   Dice random(1);
   for (int round = 0; round < 500; ++round) {
     std::vector<Read> reads;
@@ -79,7 +79,7 @@ TEST(Plan, MergesLikeItsSlowTwin) {
     const PlanLimits limits{.merge = true,
                             .gap_bytes = static_cast<std::uint32_t>(random() % 2000),
                             .max_span_bytes = 8192};
-    Plan plan;
+    SpanPlan plan;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> joined;
     for (const Span& span : spans_of(plan, reads, limits)) {
       const std::uint64_t base = std::uint64_t{span.shard} << 48;
@@ -100,7 +100,7 @@ TEST(Plan, MergesLikeItsSlowTwin) {
   }
 }
 
-TEST(Plan, PlacesEveryByteOfEveryRead) {
+TEST(SpanPlan, PlacesEveryByteOfEveryRead) {
   const std::string held[] = {pattern(100'000, 1), pattern(100'000, 2)};
   Dice random(2);
   for (int round = 0; round < 300; ++round) {
@@ -116,7 +116,7 @@ TEST(Plan, PlacesEveryByteOfEveryRead) {
       if (reads.back().from.end_bytes() > 100'000) reads.back().from.offset_bytes = 100'000 - size;
     }
     const PlanLimits limits{.merge = round % 4 != 0, .gap_bytes = 500, .max_span_bytes = 4096};
-    Plan plan;
+    SpanPlan plan;
     for (const Span& span : spans_of(plan, reads, limits)) {
       ASSERT_LE(span.size_bytes, limits.max_span_bytes);
       ASSERT_LE(span.end_bytes(), 100'000U);
@@ -135,12 +135,12 @@ TEST(Plan, PlacesEveryByteOfEveryRead) {
   }
 }
 
-TEST(Plan, GivesSpansInFileOrder) {
+TEST(SpanPlan, GivesSpansInFileOrder) {
   Dice random(3);
   std::vector<Read> reads;
   for (int i = 0; i < 1000; ++i)
     reads.push_back(make_read(random() % 10'000'000, 10, random() % 4));
-  Plan plan;
+  SpanPlan plan;
   const std::vector<Span> spans = spans_of(plan, reads, {.merge = true, .gap_bytes = 0});
   for (std::size_t i = 1; i < spans.size(); ++i) {
     EXPECT_LT(std::pair(spans[i - 1].shard, spans[i - 1].offset_bytes),
@@ -148,9 +148,9 @@ TEST(Plan, GivesSpansInFileOrder) {
   }
 }
 
-TEST(Plan, LeavesTheReadsAsTheyCameWithoutMerging) {
+TEST(SpanPlan, LeavesTheReadsAsTheyCameWithoutMerging) {
   const std::vector<Read> reads{make_read(5000, 10), make_read(0, 10), make_read(10, 10)};
-  Plan plan;
+  SpanPlan plan;
   const std::vector<Span> spans = spans_of(plan, reads, {.merge = false});
   ASSERT_EQ(spans.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -159,9 +159,9 @@ TEST(Plan, LeavesTheReadsAsTheyCameWithoutMerging) {
   EXPECT_EQ(plan.merged(), 0U);
 }
 
-TEST(Plan, SplitsALongReadOnBoundariesOfItsAlignment) {
+TEST(SpanPlan, SplitsALongReadOnBoundariesOfItsAlignment) {
   const std::vector<Read> reads{make_read(100, 3'000'000)};
-  Plan plan;
+  SpanPlan plan;
   const std::vector<Span> spans = spans_of(plan, reads, {.max_span_bytes = 512 * 1024});
   ASSERT_EQ(spans.size(), 6U);
   std::uint64_t at = 100;
@@ -174,19 +174,19 @@ TEST(Plan, SplitsALongReadOnBoundariesOfItsAlignment) {
   EXPECT_EQ(at, 3'000'100U);
 }
 
-TEST(Plan, CountsTheReadsThatMergingSaved) {
+TEST(SpanPlan, CountsTheReadsThatMergingSaved) {
   const std::vector<Read> reads{make_read(0, 10), make_read(10, 10), make_read(21, 10),
                                 make_read(33, 10)};
-  Plan plan;
+  SpanPlan plan;
   EXPECT_EQ(spans_of(plan, reads, {.gap_bytes = 1}).size(), 2U);
   EXPECT_EQ(plan.merged(), 2U);
   EXPECT_EQ(spans_of(plan, reads, {.gap_bytes = 0}).size(), 3U) << "a plan can be started again";
   EXPECT_EQ(plan.merged(), 1U);
 }
 
-TEST(Plan, NamesTheReadThatAByteBelongsTo) {
+TEST(SpanPlan, NamesTheReadThatAByteBelongsTo) {
   const std::vector<Read> reads{make_read(200, 10), make_read(100, 10), make_read(0, 10)};
-  Plan plan;
+  SpanPlan plan;
   const std::vector<Span> spans = spans_of(plan, reads, {.gap_bytes = 1000});
   ASSERT_EQ(spans.size(), 1U);
   EXPECT_EQ(plan.culprit(spans[0], 0), 2U);
@@ -195,22 +195,22 @@ TEST(Plan, NamesTheReadThatAByteBelongsTo) {
   EXPECT_EQ(plan.culprit(spans[0], 205), 0U);
 }
 
-TEST(Plan, KnowsWhetherReadsAreSorted) {
-  EXPECT_TRUE(Plan::sorted({}));
+TEST(SpanPlan, KnowsWhetherReadsAreSorted) {
+  EXPECT_TRUE(SpanPlan::sorted({}));
   const std::vector<Read> up{make_read(0, 10), make_read(0, 5), make_read(7, 5),
                              make_read(0, 5, 1)};
-  EXPECT_TRUE(Plan::sorted(up));
+  EXPECT_TRUE(SpanPlan::sorted(up));
   const std::vector<Read> down{make_read(1, 10), make_read(0, 5)};
-  EXPECT_FALSE(Plan::sorted(down));
+  EXPECT_FALSE(SpanPlan::sorted(down));
   const std::vector<Read> shards{make_read(0, 10, 1), make_read(5, 5, 0)};
-  EXPECT_FALSE(Plan::sorted(shards));
+  EXPECT_FALSE(SpanPlan::sorted(shards));
 }
 
-TEST(Plan, KnowsTheAverageDistanceOfSortedReads) {
+TEST(SpanPlan, KnowsTheAverageDistanceOfSortedReads) {
   const auto distance = [](const std::vector<Extent>& extents) {
     std::vector<Read> reads;
     for (const Extent& extent : extents) reads.push_back({.from = extent, .into = nullptr});
-    return Plan::sorted_distance(reads);
+    return SpanPlan::sorted_distance(reads);
   };
   EXPECT_EQ(distance({{.offset_bytes = 7, .size_bytes = 10}}), 10U);
   EXPECT_EQ(
@@ -228,7 +228,7 @@ TEST(Plan, KnowsTheAverageDistanceOfSortedReads) {
             std::nullopt);
 }
 
-TEST(Plan, PlacesPartsOfASpanLikeTheWhole) {
+TEST(SpanPlan, PlacesPartsOfASpanLikeTheWhole) {
   Dice random(7);
   std::vector<std::byte> file(50'000);
   for (std::byte& byte : file) byte = static_cast<std::byte>(random());
@@ -240,7 +240,7 @@ TEST(Plan, PlacesPartsOfASpanLikeTheWhole) {
       targets.emplace_back(size);
       reads.push_back(make_read(random() % (file.size() - size), size, 0, targets.back().data()));
     }
-    Plan plan;
+    SpanPlan plan;
     const PlanLimits limits{.gap_bytes = random() % 5000, .max_span_bytes = 8192};
     for (const Span& span : spans_of(plan, reads, limits)) {
       std::uint32_t cursor = 0;
