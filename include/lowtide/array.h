@@ -152,7 +152,8 @@ class Array {
   [[nodiscard]] static Array open_chunks(ArrayChunks chunks, const ReadOptions& options = {});
   // Opens an array whose rows are in places that are known. Throws as above. The table of places
   // counts towards the budget: 48 bytes each.
-  [[nodiscard]] static Array open_pieces(ArrayPieces pieces, const ReadOptions& options = {});
+  [[nodiscard]] static Array open_stretches(ArrayStretches stretches,
+                                            const ReadOptions& options = {});
 
   [[nodiscard]] const DType& dtype() const;
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const;

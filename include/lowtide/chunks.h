@@ -41,13 +41,13 @@ struct ArrayChunks {
 };
 
 // An array whose rows are in several places, such as the record batches of an Arrow file.
-struct ArrayPieces {
+struct ArrayStretches {
   std::string format = {};
   std::string dtype = {};                     // as in ArrayChunks
   std::vector<std::uint64_t> row_shape = {};  // without the first axis
   std::vector<LocatedFile> files = {};
-  // Of each piece, in the order of rows: its file, an index of `files` that never decreases, where
-  // it starts, and how many rows it has.
+  // Of each stretch, in the order of rows: its file, an index of `files` that never decreases,
+  // where it starts, and how many rows it has.
   std::vector<std::uint32_t> file_numbers = {};
   std::vector<std::uint64_t> offsets_bytes = {};
   std::vector<std::uint64_t> rows = {};

@@ -152,28 +152,28 @@ OwnedArray open_chunks(const std::vector<FileVersion>& files, std::string format
   return Array::open_chunks(std::move(chunks), options);
 }
 
-OwnedArray open_pieces(const std::vector<FileVersion>& files, std::string format, std::string dtype,
-                       std::vector<std::uint64_t> row_shape,
-                       const Numbers<std::uint32_t>& file_numbers,
-                       const Numbers<std::uint64_t>& offsets_bytes,
-                       const Numbers<std::uint64_t>& rows, std::uint64_t memory_bytes,
-                       const std::string& engine, const std::string& cache,
-                       std::optional<std::uint64_t> gap_bytes) {
-  ArrayPieces pieces{.format = std::move(format),
-                     .dtype = std::move(dtype),
-                     .row_shape = std::move(row_shape),
-                     .file_numbers = copied(file_numbers),
-                     .offsets_bytes = copied(offsets_bytes),
-                     .rows = copied(rows)};
+OwnedArray open_stretches(const std::vector<FileVersion>& files, std::string format,
+                          std::string dtype, std::vector<std::uint64_t> row_shape,
+                          const Numbers<std::uint32_t>& file_numbers,
+                          const Numbers<std::uint64_t>& offsets_bytes,
+                          const Numbers<std::uint64_t>& rows, std::uint64_t memory_bytes,
+                          const std::string& engine, const std::string& cache,
+                          std::optional<std::uint64_t> gap_bytes) {
+  ArrayStretches stretches{.format = std::move(format),
+                           .dtype = std::move(dtype),
+                           .row_shape = std::move(row_shape),
+                           .file_numbers = copied(file_numbers),
+                           .offsets_bytes = copied(offsets_bytes),
+                           .rows = copied(rows)};
   for (const auto& [path, size_bytes, version] : files) {
-    pieces.files.push_back({std::string(path.c_str(), path.size()), size_bytes, version});
+    stretches.files.push_back({std::string(path.c_str(), path.size()), size_bytes, version});
   }
   const ReadOptions options{.memory_bytes = memory_bytes,
                             .engine = parse_engine(engine),
                             .cache = parse_cache(cache),
                             .gap_bytes = gap_bytes};
   const Unlocked unlocked;
-  return Array::open_pieces(std::move(pieces), options);
+  return Array::open_stretches(std::move(stretches), options);
 }
 
 void read(const OwnedArray& array, std::uint64_t first, nb::handle out) {
@@ -250,10 +250,10 @@ void bind_array(nb::module_& module) {
                   "engine: str = 'auto', cache: str = 'auto', "
                   "gap_bytes: int | None = None) -> Array"))
       .def_static(
-          "open_pieces", &open_pieces, "files"_a, nb::kw_only(), "format"_a, "dtype"_a,
+          "open_stretches", &open_stretches, "files"_a, nb::kw_only(), "format"_a, "dtype"_a,
           "row_shape"_a, "file_numbers"_a, "offsets_bytes"_a, "rows"_a, "memory_bytes"_a = 0,
           "engine"_a = "auto", "cache"_a = "auto", "gap_bytes"_a = nb::none(),
-          nb::sig("def open_pieces(files: Sequence[tuple[bytes, int, int]], *, format: str, "
+          nb::sig("def open_stretches(files: Sequence[tuple[bytes, int, int]], *, format: str, "
                   "dtype: str, row_shape: Sequence[int], file_numbers: NDArray[typing.Any], "
                   "offsets_bytes: NDArray[typing.Any], rows: NDArray[typing.Any], "
                   "memory_bytes: int = 0, engine: str = 'auto', cache: str = 'auto', "

@@ -47,7 +47,7 @@ Rows::Rows(const Layout& layout, ChunkTable table, std::shared_ptr<Shards> shard
 
 void Rows::add(const RowsFile& file) {
   const Layout& layout = file.layout;
-  if (pieces_.empty()) {
+  if (stretches_.empty()) {
     dtype_ = layout.dtype;
     shape_ = layout.shape;
     fortran_order_ = layout.fortran_order;
@@ -56,8 +56,8 @@ void Rows::add(const RowsFile& file) {
   check_joins(file);
   const std::uint64_t rows = layout.shape.empty() ? 1 : layout.shape[0];
   shards_->add(file.shard);
-  pieces_.push_back({rows_, rows, layout.data_offset_bytes, 1, layout.row_prefix.size(),
-                     static_cast<std::uint32_t>(shards_->size() - 1)});
+  stretches_.push_back({rows_, rows, layout.data_offset_bytes, 1, layout.row_prefix.size(),
+                        static_cast<std::uint32_t>(shards_->size() - 1)});
   if (!layout.row_prefix.empty()) {
     has_gaps_ = true;
     row_prefix_ = layout.row_prefix;
@@ -70,8 +70,8 @@ void Rows::add(const RowsFile& file) {
   columns_ = fortran_order_ && elements > 1 && row_bytes_ > 0 ? elements : 1;
 }
 
-void Rows::add_piece(std::uint64_t offset_bytes, std::uint64_t rows) {
-  pieces_.push_back({rows_, rows, offset_bytes, 1, 0, pieces_.back().shard});
+void Rows::add_stretch(std::uint64_t offset_bytes, std::uint64_t rows) {
+  stretches_.push_back({rows_, rows, offset_bytes, 1, 0, stretches_.back().shard});
   rows_ += rows;
   shape_[0] = rows_;
 }
@@ -79,7 +79,7 @@ void Rows::add_piece(std::uint64_t offset_bytes, std::uint64_t rows) {
 // Throws FormatError unless the file fits those before it, if there are any.
 void Rows::check_joins(const RowsFile& file) {
   const Layout& layout = file.layout;
-  const bool is_first = pieces_.empty();
+  const bool is_first = stretches_.empty();
   const auto differs = [&](const std::string& what, std::size_t other, const std::string& has) {
     throw FormatError(file.shard.path + ": " + what + ", but " +
                       path(static_cast<std::uint32_t>(other)) + " has " + has);
@@ -92,14 +92,14 @@ void Rows::check_joins(const RowsFile& file) {
                    std::equal(shape_.begin() + 1, shape_.end(), layout.shape.begin() + 1));
   if (!joinable) {
     std::vector<std::uint64_t> first_shape = shape_;
-    if (!first_shape.empty()) first_shape[0] = pieces_[0].rows;
+    if (!first_shape.empty()) first_shape[0] = stretches_[0].rows;
     differs("shape is " + shape_text(layout.shape), 0,
             shape_text(first_shape) +
                 "; files are joined along the first axis, so all others must be equal");
   }
   if (alike_in_both_orders(layout.shape)) return;
   if (!ordered_) {
-    ordered_ = pieces_.size();
+    ordered_ = stretches_.size();
     fortran_order_ = layout.fortran_order;
   }
   if (layout.fortran_order != fortran_order_) {
@@ -109,7 +109,7 @@ void Rows::check_joins(const RowsFile& file) {
 }
 
 std::uint64_t Rows::held_bytes() const {
-  return shards_->held_bytes() + pieces_.capacity() * sizeof(Piece) +
+  return shards_->held_bytes() + stretches_.capacity() * sizeof(Stretch) +
          (chunks_ ? chunks_->held_bytes() : 0);
 }
 
@@ -119,12 +119,12 @@ std::uint64_t Rows::reads_per_part() const noexcept {
              : std::max<std::uint64_t>(1, (row_bytes_ + kMostReadBytes - 1) / kMostReadBytes);
 }
 
-std::size_t Rows::piece_of(std::uint64_t row) const {
-  if (pieces_.size() == 1) return 0;
-  const auto after =
-      std::upper_bound(pieces_.begin(), pieces_.end(), row,
-                       [](std::uint64_t r, const Piece& piece) { return r < piece.first_row; });
-  return static_cast<std::size_t>(after - pieces_.begin() - 1);
+std::size_t Rows::stretch_of(std::uint64_t row) const {
+  if (stretches_.size() == 1) return 0;
+  const auto after = std::upper_bound(
+      stretches_.begin(), stretches_.end(), row,
+      [](std::uint64_t r, const Stretch& stretch) { return r < stretch.first_row; });
+  return static_cast<std::size_t>(after - stretches_.begin() - 1);
 }
 
 // Columns are in the file with the second axis varying fastest; in a delivered row the last axis
@@ -150,9 +150,9 @@ std::uint64_t Rows::layout_hash() const {
 std::vector<std::uint64_t> Rows::file_rows() const {
   if (chunks_) return {rows_};
   std::vector<std::uint64_t> all;
-  for (const Piece& piece : pieces_) {
-    all.resize(piece.shard + 1);
-    all[piece.shard] += piece.rows;
+  for (const Stretch& stretch : stretches_) {
+    all.resize(stretch.shard + 1);
+    all[stretch.shard] += stretch.rows;
   }
   return all;
 }
@@ -162,7 +162,7 @@ std::uint64_t Rows::most_reads(std::uint64_t count) const {
     return saturating_add(chunks_->most_runs(count * row_bytes_), count * row_bytes_ / kJoinBytes);
   }
   if (has_gaps_) return count * (row_bytes_ / kJoinBytes + 1);
-  const std::uint64_t crossed = std::min<std::uint64_t>(count, pieces_.size());
+  const std::uint64_t crossed = std::min<std::uint64_t>(count, stretches_.size());
   return crossed + count * row_bytes_ / kJoinBytes + 1;
 }
 
@@ -191,20 +191,20 @@ Rows Rows::flat() const {
   Rows all;
   const std::uint64_t item = dtype_.itemsize_bytes;
   const std::uint64_t elements = item == 0 ? 1 : std::max<std::uint64_t>(1, row_bytes_ / item);
-  for (const Piece& piece : pieces_) {
-    const std::uint64_t count = piece.rows * row_bytes_ / std::max<std::uint64_t>(1, item);
-    if (piece.shard < all.shards_->size()) {
-      all.add_piece(piece.data_offset_bytes, count);
+  for (const Stretch& stretch : stretches_) {
+    const std::uint64_t count = stretch.rows * row_bytes_ / std::max<std::uint64_t>(1, item);
+    if (stretch.shard < all.shards_->size()) {
+      all.add_stretch(stretch.data_offset_bytes, count);
     } else {
       Layout layout;
       layout.dtype = dtype_;
-      layout.data_bytes = piece.rows * row_bytes_;
+      layout.data_bytes = stretch.rows * row_bytes_;
       layout.shape = {count};
-      layout.data_offset_bytes = piece.data_offset_bytes;
-      all.add({std::move(layout), (*shards_)[piece.shard]});
+      layout.data_offset_bytes = stretch.data_offset_bytes;
+      all.add({std::move(layout), (*shards_)[stretch.shard]});
     }
-    all.pieces_.back().gap_bytes = piece.gap_bytes;
-    all.pieces_.back().run_rows = piece.run_rows * elements;
+    all.stretches_.back().gap_bytes = stretch.gap_bytes;
+    all.stretches_.back().run_rows = stretch.run_rows * elements;
   }
   all.has_gaps_ = has_gaps_;
   all.row_prefix_ = row_prefix_;
@@ -225,9 +225,9 @@ void Rows::locate(std::size_t /*field*/, std::uint64_t part, std::span<const std
   const std::uint64_t item = dtype_.itemsize_bytes;
   const std::uint64_t inside = column_target_bytes(part);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const Piece& piece = pieces_[piece_of(samples[i])];
-    const std::uint64_t cell = part * piece.rows + (samples[i] - piece.first_row);
-    append_read(first_shard_ + piece.shard, piece.data_offset_bytes + cell * item, item,
+    const Stretch& stretch = stretches_[stretch_of(samples[i])];
+    const std::uint64_t cell = part * stretch.rows + (samples[i] - stretch.first_row);
+    append_read(first_shard_ + stretch.shard, stretch.data_offset_bytes + cell * item, item,
                 targets[i] + inside, out);
   }
 }
@@ -256,14 +256,14 @@ void Rows::locate_run(std::uint64_t first, std::uint64_t count, std::byte* targe
                            out);
   }
   while (count > 0) {
-    const Piece& piece = pieces_[piece_of(first)];
-    const std::uint64_t row = first - piece.first_row;
-    std::uint64_t here = std::min(count, piece.rows - row);
-    if (piece.gap_bytes > 0) here = std::min(here, piece.run_rows - row % piece.run_rows);
-    std::uint64_t offset = offset_of(piece, row);
+    const Stretch& stretch = stretches_[stretch_of(first)];
+    const std::uint64_t row = first - stretch.first_row;
+    std::uint64_t here = std::min(count, stretch.rows - row);
+    if (stretch.gap_bytes > 0) here = std::min(here, stretch.run_rows - row % stretch.run_rows);
+    std::uint64_t offset = offset_of(stretch, row);
     for (std::uint64_t left = here * row_bytes_; left > 0;) {
       const std::uint64_t now = std::min(left, kJoinBytes);
-      append_read(first_shard_ + piece.shard, offset, now, target, out);
+      append_read(first_shard_ + stretch.shard, offset, now, target, out);
       offset += now;
       target += now;
       left -= now;
@@ -283,13 +283,14 @@ void Rows::locate_inside(std::uint64_t offset_bytes, std::uint64_t size_bytes,
     }
     return;
   }
-  const Piece* piece = pieces_.data();
+  const Stretch* stretch = stretches_.data();
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    // Mostly in the same piece as the sample before. For a row before that piece the difference
+    // Mostly in the same stretch as the sample before. For a row before that stretch the difference
     // wraps and fails the test too.
-    if (samples[i] - piece->first_row >= piece->rows) piece = &pieces_[piece_of(samples[i])];
-    append_read(first_shard_ + piece->shard,
-                offset_of(*piece, samples[i] - piece->first_row) + offset_bytes, size_bytes,
+    if (samples[i] - stretch->first_row >= stretch->rows)
+      stretch = &stretches_[stretch_of(samples[i])];
+    append_read(first_shard_ + stretch->shard,
+                offset_of(*stretch, samples[i] - stretch->first_row) + offset_bytes, size_bytes,
                 targets[i], out);
   }
 }

@@ -38,7 +38,7 @@ class Rows final : public Dataset {
   void add(const RowsFile& file);
   // More rows that are elsewhere in the last file. Requires that they are inside of it, and C
   // order.
-  void add_piece(std::uint64_t offset_bytes, std::uint64_t rows);
+  void add_stretch(std::uint64_t offset_bytes, std::uint64_t rows);
   explicit Rows(const std::vector<RowsFile>& files);
   // An array in chunks, to which no files are added. The offset of the layout has no meaning.
   // Requires layout.data_bytes > 0. Throws as ChunkGrid.
@@ -78,9 +78,9 @@ class Rows final : public Dataset {
   // The chunks, or nullptr.
   [[nodiscard]] const ChunkGrid* chunks() const { return chunks_.get(); }
   // In how many places its rows are, if they are not in chunks.
-  [[nodiscard]] std::size_t pieces() const { return pieces_.size(); }
+  [[nodiscard]] std::size_t stretches() const { return stretches_.size(); }
   // Where the first row is in the first file. C order only, not in chunks.
-  [[nodiscard]] std::uint64_t first_offset_bytes() const { return pieces_[0].data_offset_bytes; }
+  [[nodiscard]] std::uint64_t first_offset_bytes() const { return stretches_[0].data_offset_bytes; }
   // Whether there are bytes between the rows of a file that belong to none of them.
   [[nodiscard]] bool has_gaps() const { return has_gaps_; }
   // Layout::row_prefix of the files that have one.
@@ -106,21 +106,21 @@ class Rows final : public Dataset {
 
  private:
   // Rows that are in one place of a file; mostly all of its rows.
-  struct Piece {
+  struct Stretch {
     std::uint64_t first_row, rows, data_offset_bytes;
     std::uint64_t run_rows;   // that touch, before a gap
     std::uint64_t gap_bytes;  // after them; 0: all rows touch
     std::uint32_t shard;
   };
-  // Where row `row` of this piece starts. Requires that it has such a row.
-  [[nodiscard]] std::uint64_t offset_of(const Piece& piece, std::uint64_t row) const {
-    const std::uint64_t packed = piece.data_offset_bytes + row * row_bytes_;
-    return piece.gap_bytes == 0 ? packed : packed + row / piece.run_rows * piece.gap_bytes;
+  // Where row `row` of this stretch starts. Requires that it has such a row.
+  [[nodiscard]] std::uint64_t offset_of(const Stretch& stretch, std::uint64_t row) const {
+    const std::uint64_t packed = stretch.data_offset_bytes + row * row_bytes_;
+    return stretch.gap_bytes == 0 ? packed : packed + row / stretch.run_rows * stretch.gap_bytes;
   }
   void check_joins(const RowsFile& file);
   void locate_chunks(std::uint64_t part, std::span<const std::uint64_t> samples,
                      std::span<std::byte* const> targets, std::vector<Read>& out) const;
-  [[nodiscard]] std::size_t piece_of(std::uint64_t row) const;
+  [[nodiscard]] std::size_t stretch_of(std::uint64_t row) const;
   [[nodiscard]] std::uint64_t column_target_bytes(std::uint64_t column) const;
 
   DType dtype_;
@@ -129,8 +129,8 @@ class Rows final : public Dataset {
   std::uint64_t rows_ = 0;
   std::uint64_t row_bytes_ = 0;
   std::uint64_t columns_ = 1;  // parts of a row: 1 in C order
-  std::vector<Piece> pieces_;
-  std::shared_ptr<const ChunkGrid> chunks_;  // instead of pieces_
+  std::vector<Stretch> stretches_;
+  std::shared_ptr<const ChunkGrid> chunks_;  // instead of stretches_
   bool has_gaps_ = false;
   std::string row_prefix_;
   std::optional<Checksum> checksum_;

@@ -112,8 +112,8 @@ Array Array::open(std::span<const std::string> paths, const OpenOptions& options
   return Array(Impl::open({paths.begin(), paths.end()}, options));
 }
 
-Array Array::open_pieces(ArrayPieces pieces, const ReadOptions& options) {
-  return Array(Impl::open(std::move(pieces), options));
+Array Array::open_stretches(ArrayStretches stretches, const ReadOptions& options) {
+  return Array(Impl::open(std::move(stretches), options));
 }
 
 Array Array::open_chunks(ArrayChunks chunks, const ReadOptions& options) {

@@ -24,7 +24,8 @@ class Array::Impl {
   [[nodiscard]] static std::shared_ptr<Impl> open(std::vector<std::string> paths,
                                                   const OpenOptions& options);
   // The same for chunks that somebody else has located.
-  [[nodiscard]] static std::shared_ptr<Impl> open(ArrayPieces pieces, const ReadOptions& options);
+  [[nodiscard]] static std::shared_ptr<Impl> open(ArrayStretches stretches,
+                                                  const ReadOptions& options);
   [[nodiscard]] static std::shared_ptr<Impl> open(ArrayChunks chunks, const ReadOptions& options);
   [[nodiscard]] static std::shared_ptr<Impl> open(LocatedArray found, const ReadOptions& options);
   // `shared`: another array holds the table of chunks.

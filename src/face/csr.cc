@@ -36,8 +36,7 @@ const Rows& checked_integers(const Array::Impl& array, const char* name) {
                               rows.dtype().descr());
 }
 
-// Checks the arrays of a matrix. Returns whether the offsets are to be held.
-bool check_arrays(const Csr::Impl& csr) {
+void check_arrays(const Csr::Impl& csr) {
   const std::uint64_t values = checked_axis(*csr.data, "data").size();
   const Rows& indices = checked_integers(*csr.indices, "indices");
   if (indices.size() != values) {
@@ -52,11 +51,16 @@ bool check_arrays(const Csr::Impl& csr) {
     throw FormatError(csr.data->rows->path(0) + ": the matrix has no columns, but data has " +
                       std::to_string(values) + " values");
   }
+}
+
+// Whether the offsets are to stay in memory.
+bool holds_offsets(const Csr::Impl& csr) {
   const std::uint64_t limit = csr.data->holder->store()->budget().limit_bytes();
-  return StoredOffsets::table_bytes(indptr.size() - 1) <= limit / kOffsetsShare;
+  return StoredOffsets::table_bytes(csr.indptr->rows->size() - 1) <= limit / kOffsetsShare;
 }
 
 std::shared_ptr<StoreHolder> make_holder(const Csr::Impl& csr) {
+  check_arrays(csr);
   const auto shards = std::make_shared<Shards>();
   for (const auto& array : {csr.data, csr.indices, csr.indptr}) {
     for (std::size_t i = 0; i < array->holder->shards->size(); ++i) {
@@ -64,7 +68,7 @@ std::shared_ptr<StoreHolder> make_holder(const Csr::Impl& csr) {
     }
   }
   Budget::Entry held{"where rows start", shards->held_bytes()};
-  if (check_arrays(csr)) held.bytes += StoredOffsets::table_bytes(csr.indptr->rows->size() - 1);
+  if (holds_offsets(csr)) held.bytes += StoredOffsets::table_bytes(csr.indptr->rows->size() - 1);
   return std::make_shared<StoreHolder>("the sparse matrix", shards, csr.data->holder->options,
                                        Budget::Entry{"one value", 8}, std::move(held),
                                        csr.data->holder);
@@ -79,7 +83,7 @@ std::shared_ptr<const StoredOffsets> read_offsets(const Csr::Impl& csr) {
   return std::make_shared<const StoredOffsets>(
       std::make_shared<const Rows>(csr.indptr->rows->from_shard(first_shard)),
       [holder = csr.holder](std::span<const Read> reads) { holder->store_of_run()->read(reads); },
-      csr.data->rows->size(), check_arrays(csr));
+      csr.data->rows->size(), holds_offsets(csr));
 }
 
 }  // namespace

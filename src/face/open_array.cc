@@ -81,9 +81,9 @@ std::vector<std::string> array_objects(const std::string& address, const ListedO
 Budget::Entry table_of(const Rows& rows, bool shared) {
   const ChunkGrid* const chunks = rows.chunks();
   if (chunks == nullptr) {
-    const std::size_t pieces = rows.pieces();
-    if (pieces == rows.shards()->size()) return {"", rows.held_bytes()};
-    return {"the table of " + std::to_string(pieces) + " pieces", rows.held_bytes()};
+    const std::size_t stretches = rows.stretches();
+    if (stretches == rows.shards()->size()) return {"", rows.held_bytes()};
+    return {"the table of " + std::to_string(stretches) + " stretches", rows.held_bytes()};
   }
   if (shared) return {"", rows.held_bytes() - chunks->held_bytes()};
   return {"the table of " + std::to_string(chunks->chunks()) + " chunks", rows.held_bytes()};

@@ -1,4 +1,4 @@
-// Arrays in chunks, or in pieces, that somebody else has located.
+// Arrays in chunks, or in stretches, that somebody else has located.
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
@@ -49,23 +49,23 @@ std::shared_ptr<Shards> shards_of(std::vector<LocatedFile>&& files) {
 }
 
 // Throws FormatError unless the rows of the layout are inside of the file.
-std::shared_ptr<Rows> rows_of(const Layout& whole, const ArrayPieces& pieces,
+std::shared_ptr<Rows> rows_of(const Layout& whole, const ArrayStretches& stretches,
                               const Shards& shards) {
   const auto rows = std::make_shared<Rows>();
   std::optional<std::uint32_t> last;
-  for (std::size_t i = 0; i < pieces.rows.size(); ++i) {
+  for (std::size_t i = 0; i < stretches.rows.size(); ++i) {
     Layout layout = whole;
-    const std::uint32_t file = pieces.file_numbers[i];
+    const std::uint32_t file = stretches.file_numbers[i];
     if (file >= shards.size() || file < last.value_or(0)) {
-      throw std::invalid_argument("pieces: file number " + std::to_string(file) +
+      throw std::invalid_argument("stretches: file number " + std::to_string(file) +
                                   " is too large, or less than the one before");
     }
-    layout.shape[0] = pieces.rows[i];
-    layout.data_offset_bytes = pieces.offsets_bytes[i];
+    layout.shape[0] = stretches.rows[i];
+    layout.data_offset_bytes = stretches.offsets_bytes[i];
     layout = make_layout(std::move(layout), shards.path(file));
     check_fits(layout, shards.size_bytes(file), shards.path(file));
     if (file == last) {
-      rows->add_piece(layout.data_offset_bytes, pieces.rows[i]);
+      rows->add_stretch(layout.data_offset_bytes, stretches.rows[i]);
     } else {
       rows->add({std::move(layout), shards[file]});
     }
@@ -120,18 +120,20 @@ std::shared_ptr<Array::Impl> Array::Impl::open(LocatedArray found, const ReadOpt
   return impl;
 }
 
-std::shared_ptr<Array::Impl> Array::Impl::open(ArrayPieces pieces, const ReadOptions& options) {
-  if (pieces.rows.size() != pieces.offsets_bytes.size() ||
-      pieces.rows.size() != pieces.file_numbers.size()) {
-    throw std::invalid_argument("pieces: the lists have different lengths");
+std::shared_ptr<Array::Impl> Array::Impl::open(ArrayStretches stretches,
+                                               const ReadOptions& options) {
+  if (stretches.rows.size() != stretches.offsets_bytes.size() ||
+      stretches.rows.size() != stretches.file_numbers.size()) {
+    throw std::invalid_argument("stretches: the lists have different lengths");
   }
-  const std::shared_ptr<Shards> shards = shards_of(std::move(pieces.files));
+  const std::shared_ptr<Shards> shards = shards_of(std::move(stretches.files));
   Layout layout;
-  layout.format = pieces.format;
-  layout.dtype = parse_descr(pieces.dtype);
+  layout.format = stretches.format;
+  layout.dtype = parse_descr(stretches.dtype);
   layout.shape = {0};
-  layout.shape.insert(layout.shape.end(), pieces.row_shape.begin(), pieces.row_shape.end());
-  auto impl = std::make_shared<Impl>(rows_of(layout, pieces, *shards), pieces.format, options);
+  layout.shape.insert(layout.shape.end(), stretches.row_shape.begin(), stretches.row_shape.end());
+  auto impl =
+      std::make_shared<Impl>(rows_of(layout, stretches, *shards), stretches.format, options);
   adopt_file(*impl);
   return impl;
 }

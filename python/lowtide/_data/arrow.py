@@ -26,12 +26,12 @@ _VALUES = "/values"
 _MOST_STATE_BYTES = 16 << 20
 
 
-class Pieces(NamedTuple):
+class Stretches(NamedTuple):
     """Where the rows of one column are."""
 
     dtype: np.dtype[Any]
     row_shape: tuple[int, ...]
-    files: list[int]  # of each piece
+    files: list[int]  # of each stretch
     offsets: list[int]  # in its file
     rows: list[int]
     starts: list[npt.NDArray[np.int64]] | None = None  # of lists, in values; None: no lists
@@ -53,22 +53,31 @@ def open_core(files: list[bytes], key: str | None, **reading: Any) -> _core.Arra
         FormatError: There is no such column, or it is not stored as plain rows of numbers.
     """
     versions = [_core.file_version(name) for name in files]
-    chosen, pieces = _locate(files, key)
-    if pieces.starts is not None and not str(key).endswith(_VALUES):
+    if is_list(files, key):
         raise _core.FormatError(
-            f"{os.fsdecode(files[0])}: {chosen!r} is a column of lists: lowtide.open returns it as "
+            f"{os.fsdecode(files[0])}: {key!r} is a column of lists: lowtide.open returns it as "
             "ragged data"
         )
-    return _core.Array.open_pieces(
+    _, stretches = _locate(files, key)
+    return _core.Array.open_stretches(
         versions,
         format="arrow",
-        dtype=pieces.dtype.str,
-        row_shape=list(pieces.row_shape),
-        file_numbers=np.array(pieces.files, np.uint32),
-        offsets_bytes=np.array(pieces.offsets, np.uint64),
-        rows=np.array(pieces.rows, np.uint64),
+        dtype=stretches.dtype.str,
+        row_shape=list(stretches.row_shape),
+        file_numbers=np.array(stretches.files, np.uint32),
+        offsets_bytes=np.array(stretches.offsets, np.uint64),
+        rows=np.array(stretches.rows, np.uint64),
         **reading,
     )
+
+
+def is_list(files: list[bytes], key: str | None) -> bool:
+    """Whether a column has lists of different lengths; not with the key of its values."""
+    name = os.fsdecode(files[0])
+    with _reader(files[0]) as (reader, _):
+        chosen = _choose(name, reader.schema, key)
+        has_lists = _layout(reader.schema.field(chosen).type, f"{name}: {chosen!r}")[2]
+    return has_lists and (key is None or key == chosen)
 
 
 def list_offsets(files: list[bytes], key: str | None) -> tuple[str, npt.NDArray[np.int64]] | None:
@@ -76,10 +85,10 @@ def list_offsets(files: list[bytes], key: str | None) -> tuple[str, npt.NDArray[
 
     None if it is another column.
     """
-    chosen, pieces = _locate(files, key)
-    if pieces.starts is None or str(key).endswith(_VALUES):
+    if not is_list(files, key):
         return None
-    return chosen + _VALUES, np.concatenate([np.zeros(1, np.int64), *pieces.starts])
+    chosen, stretches = _locate(files, key)
+    return chosen + _VALUES, np.concatenate([np.zeros(1, np.int64), *(stretches.starts or [])])
 
 
 def columns(files: list[bytes]) -> list[tuple[str, Any]]:
@@ -161,9 +170,9 @@ def _batches(reader: Any) -> Iterator[Any]:
         yield from reader
 
 
-def _locate(files: list[bytes], key: str | None) -> tuple[str, Pieces]:
+def _locate(files: list[bytes], key: str | None) -> tuple[str, Stretches]:
     """Returns the name of the column that the caller means, and where its rows are."""
-    found: Pieces | None = None
+    found: Stretches | None = None
     chosen = ""
     for number, path in enumerate(files):
         name = os.fsdecode(path)
@@ -176,7 +185,7 @@ def _locate(files: list[bytes], key: str | None) -> tuple[str, Pieces]:
             about = f"{name}: {chosen!r}"
             dtype, row_shape, is_list = _layout(reader.schema.field(place).type, about)
             if found is None:
-                found = Pieces(dtype, row_shape, [], [], [], [] if is_list else None)
+                found = Stretches(dtype, row_shape, [], [], [], [] if is_list else None)
             elif (dtype, row_shape, is_list) != (found[0], found[1], found.starts is not None):
                 raise _core.FormatError(f"{about}: its type is not that of the first file")
             for batch in _batches(reader):
@@ -225,7 +234,7 @@ def _layout(kind: Any, about: str) -> tuple[np.dtype[Any], tuple[int, ...], bool
     return np.dtype(kind.to_pandas_dtype()), shape, is_list
 
 
-def _add(pieces: Pieces, number: int, column: Any, whole: Any, about: str) -> None:
+def _add(stretches: Stretches, number: int, column: Any, whole: Any, about: str) -> None:
     """Adds the rows of one record batch."""
     rows = len(column)
     if not rows:
@@ -234,30 +243,30 @@ def _add(pieces: Pieces, number: int, column: Any, whole: Any, about: str) -> No
     if column.null_count:
         raise _core.FormatError(f"{about} has {column.null_count} missing values in a batch")
     first, count = column.offset, rows
-    if pieces.starts is not None:
+    if stretches.starts is not None:
         starts = column.offsets.to_numpy().astype(np.int64)
         if (np.diff(starts) < 0).any() or starts[0] < 0 or starts[-1] > len(column.values):
             raise _core.FormatError(f"{about}: the offsets of lists decrease or exceed the values")
         first, count = int(starts[0]), int(starts[-1] - starts[0])
-        before = pieces.starts[-1][-1] if pieces.starts else 0
-        pieces.starts.append(starts[1:] - starts[0] + before)
+        before = stretches.starts[-1][-1] if stretches.starts else 0
+        stretches.starts.append(starts[1:] - starts[0] + before)
         column = column.values
-    elif pieces.row_shape:
-        first *= int(np.prod(pieces.row_shape))
+    elif stretches.row_shape:
+        first *= int(np.prod(stretches.row_shape))
         column = column.values
     if column.null_count:
         raise _core.FormatError(f"{about} has {column.null_count} missing values in a batch")
     if not count:
         return
     values = column.buffers()[1]
-    row_bytes = pieces.dtype.itemsize * int(np.prod(pieces.row_shape, dtype=np.int64))
-    at = values.address - whole.address + (first + column.offset) * pieces.dtype.itemsize
+    row_bytes = stretches.dtype.itemsize * int(np.prod(stretches.row_shape, dtype=np.int64))
+    at = values.address - whole.address + (first + column.offset) * stretches.dtype.itemsize
     if not 0 <= values.address - whole.address < whole.size:
         raise _core.FormatError(
             f"{about} is compressed; write it without compression to read it in place"
         )
     if at + count * row_bytes > whole.size:
         raise _core.FormatError(f"{about}: byte {at + count * row_bytes} is beyond the file")
-    pieces.files.append(number)
-    pieces.offsets.append(at)
-    pieces.rows.append(count)
+    stretches.files.append(number)
+    stretches.offsets.append(at)
+    stretches.rows.append(count)

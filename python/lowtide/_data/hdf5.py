@@ -18,8 +18,6 @@ from lowtide._data import hdf5_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lowtide._data.array import Array
-
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _FIRST_BLOCK = 512  # the magic may be here, and at twice that, and so on, after a user block
 _SHOWN_KEYS = 8
@@ -40,13 +38,6 @@ def is_hdf5(path: bytes) -> bool:
     except OSError:
         pass
     return False
-
-
-def dataset(path: Any, key: str | None, **options: Any) -> Array:
-    """Opens one data set of a file; `options` are those of `lowtide.open`."""
-    from lowtide._data.array import Array
-
-    return Array(path, key=key, **options)
 
 
 def open_core(
