@@ -14,7 +14,7 @@ from lowtide._data.array_facts import ArrayFacts
 from lowtide._data.array_methods import ArrayMethods
 from lowtide._data.batches import Batches
 from lowtide._data.source import CoreSource, FileColumns
-from lowtide._data.store import lister, signer
+from lowtide._data.store import local_options, remote_options
 from lowtide._index import indexing
 from lowtide._index.take import take_along
 
@@ -74,16 +74,10 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         if offset is not None:
             offset = _arguments.integer(offset, "offset", 0, _arguments.MAX)
         fortran = _arguments.is_fortran(order)
-        budget = _arguments.memory_bytes(memory)
-        engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
-        most = _arguments.gap_bytes(gap)
-        flying = _arguments.requests(requests)
-        kept, most_kept = _arguments.tier(cache_dir, cache_bytes)
+        reading = local_options(memory, engine, cache, gap)
+        remote = remote_options(requests, store, cache_dir, cache_bytes)
         if key is not None:
             key = _arguments.word(key, "key")
-        reading: dict[str, Any] = dict(
-            memory_bytes=budget, engine=engine, cache=cache, gap_bytes=most
-        )
         core: _core.Array | None = None
         try:
             core = _core.Array.open(
@@ -93,20 +87,16 @@ class Array(ArrayMethods, ArrayFacts, Closing):
                 shape=axes,
                 offset_bytes=offset,
                 fortran_order=fortran,
-                requests=flying,
-                store=signer(store),
-                lister=lister(store),
-                cache_dir=kept,
-                cache_bytes=most_kept,
                 key=key,
                 **reading,
+                **remote,
             )
         except (ValueError, IsADirectoryError):
             is_hdf5 = hdf5.is_hdf5(names[0])
             files = None if is_hdf5 or descr is not None else arrow.files_of(names)
             if not is_hdf5 and files is None:
                 raise
-        if core is None and kept:
+        if core is None and remote["cache_dir"]:
             raise ValueError("cache_dir keeps objects on servers; these files are local")
         if core is None and files:
             core = arrow.open_core(files, key, **reading)
@@ -126,8 +116,8 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         asked = None if dtype is None else np.dtype(dtype)
         self._key = key
         self._asked = (
-            asked, axes, offset, order, memory, engine, cache, gap, requests, store, kept or None,
-            cache_bytes, key,
+            asked, axes, offset, order, memory, engine, cache, gap, requests, store,
+            remote["cache_dir"] or None, cache_bytes, key,
         )  # fmt: skip
         if core.fortran_order and self.nbytes:
             flat = core.flat(min(core.memory_bytes, _COLUMNS_BYTES))

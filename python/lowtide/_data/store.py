@@ -1,10 +1,12 @@
-"""What signs requests for objects: a callable, or a store of obstore."""
+"""How bytes are read: the options that arrays and tokens share, and what signs requests."""
 
 from __future__ import annotations
 
 import datetime
 import time
 from typing import TYPE_CHECKING, Any
+
+from lowtide import _arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,6 +15,32 @@ if TYPE_CHECKING:
 
 _SIGNING = ("AzureStore", "GCSStore", "S3Store")
 _VALID = datetime.timedelta(hours=1)
+
+
+def local_options(
+    memory: int | str | None, engine: str, cache: str, gap: int | str | None
+) -> dict[str, Any]:
+    """Returns the options of reading as the core takes them. Raises ValueError, TypeError."""
+    return {
+        "memory_bytes": _arguments.memory_bytes(memory),
+        "engine": _arguments.word(engine, "engine"),
+        "cache": _arguments.word(cache, "cache"),
+        "gap_bytes": _arguments.gap_bytes(gap),
+    }
+
+
+def remote_options(
+    requests: int | None, store: Any, cache_dir: Any, cache_bytes: int | str | None
+) -> dict[str, Any]:
+    """Returns the options for objects on servers in the same way."""
+    kept, most_kept = _arguments.tier(cache_dir, cache_bytes)
+    return {
+        "requests": _arguments.requests(requests),
+        "store": signer(store),
+        "lister": lister(store),
+        "cache_dir": kept,
+        "cache_bytes": most_kept,
+    }
 
 
 def signer(store: Any) -> Callable[[str], Signed] | None:

@@ -11,7 +11,7 @@ from lowtide import _arguments, _core
 from lowtide._closing import Closing
 from lowtide._data.documents import Documents
 from lowtide._data.source import CoreSource
-from lowtide._data.store import lister, signer
+from lowtide._data.store import local_options, remote_options
 from lowtide._index import indexing
 from lowtide._operators import NoOperators, NoTruth
 
@@ -130,27 +130,16 @@ class Tokens(NoOperators, NoTruth, Closing):
             key = _arguments.word(key, "key")
         if eot is not None:
             eot = _arguments.integer(eot, "eot", 0, 2**64 - 1)
-        budget = _arguments.memory_bytes(memory)
-        engine, cache = _arguments.word(engine, "engine"), _arguments.word(cache, "cache")
-        most = _arguments.gap_bytes(gap)
-        flying = _arguments.requests(requests)
-        kept, most_kept = _arguments.tier(cache_dir, cache_bytes)
+        remote = remote_options(requests, store, cache_dir, cache_bytes)
         self._core = _core.Tokens.open(
             names,
             expand=expand,
             dtype=descr,
             format=format,
             eot=eot,
-            memory_bytes=budget,
-            engine=engine,
-            cache=cache,
-            gap_bytes=most,
-            requests=flying,
-            store=signer(store),
-            lister=lister(store),
-            cache_dir=kept,
-            cache_bytes=most_kept,
             key=key,
+            **local_options(memory, engine, cache, gap),
+            **remote,
         )
         self._dtype = _arguments.dtype_of(self._core.descr)
         self._source = CoreSource(self._core, self.shape, self._dtype, has_parts=False)
@@ -160,8 +149,8 @@ class Tokens(NoOperators, NoTruth, Closing):
         self._where: str | list[str] = where[0] if expand else where
         asked = None if dtype is None else np.dtype(dtype)
         self._asked = (
-            asked, format, eot, memory, engine, cache, gap, requests, store, kept or None,
-            cache_bytes, key,
+            asked, format, eot, memory, engine, cache, gap, requests, store,
+            remote["cache_dir"] or None, cache_bytes, key,
         )  # fmt: skip
 
     def __len__(self) -> int:
