@@ -48,7 +48,7 @@ missing() {
   done <<'END'
 command -v c++|g++|nothing can be built
 has_header liburing.h|liburing-dev|each build downloads its sources
-has_header curl/curl.h|libcurl4-openssl-dev|objects cannot be read over http
+has_header curl/curl.h|libcurl4-openssl-dev|each build downloads its sources
 has_header CLI/CLI.hpp|libcli11-dev|each build downloads its sources
 has_python_h|python3-dev|no Python package
 has_pip|python3-venv python3-pip-whl|the Python tools need another pip

@@ -91,7 +91,11 @@ void Attempt::set_options(const AttemptSettings& settings) {
   curl_.easy_setopt(easy_, CURLOPT_WRITEDATA, static_cast<void*>(this));
   curl_.easy_setopt(easy_, CURLOPT_PREREQFUNCTION, &Attempt::on_connected);
   curl_.easy_setopt(easy_, CURLOPT_PREREQDATA, static_cast<void*>(this));
-  if (settings.authorities != nullptr) {
+  if (curl_.trust_file != nullptr) {
+    // The name stays with the reactor, which outlives every attempt.
+    curl_.easy_setopt(easy_, CURLOPT_SSL_CTX_FUNCTION, curl_.trust_file);
+    curl_.easy_setopt(easy_, CURLOPT_SSL_CTX_DATA, settings.authorities);
+  } else if (*settings.authorities != '\0') {
     curl_.easy_setopt(easy_, CURLOPT_CAINFO, settings.authorities);
   }
 }
@@ -250,8 +254,9 @@ HttpFault Attempt::fault_of(CURLcode code) const {
       return HttpFault::refused;
     case CURLE_OPERATION_TIMEDOUT:
       return HttpFault::stalled;
-    case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
+      return HttpFault::authorities;
+    case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_CERTPROBLEM:
       return HttpFault::tls;

@@ -36,8 +36,8 @@ struct Transfer {
 };
 
 struct AttemptSettings {
-  const char* authorities = nullptr;  // a file of certificates; nullptr: those of the system
-  bool by_proxy = false;  // so the machine that we connect to is not the one that answers
+  const char* authorities = "";  // a file of certificates; empty: those that libcurl knows
+  bool by_proxy = false;         // so the machine that we connect to is not the one that answers
 };
 
 class Attempt {

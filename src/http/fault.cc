@@ -53,6 +53,9 @@ std::string words(const HttpResult& result) {
       return "the server sent no byte";
     case HttpFault::tls:
       return "the server's certificate is not valid here; SSL_CERT_FILE names other authorities";
+    case HttpFault::authorities:
+      return "the certificates of the authorities cannot be read (Debian: apt-get install "
+             "ca-certificates); SSL_CERT_FILE names their file";
     case HttpFault::handshake:
       return "no TLS connection could be made; perhaps the server speaks plain http";
     case HttpFault::redirect:
@@ -116,6 +119,7 @@ int errno_of(const HttpResult& result) {
     case HttpFault::wrong_range:
     case HttpFault::encoded:
     case HttpFault::tls:
+    case HttpFault::authorities:
     case HttpFault::redirect:
       return EPROTO;
   }

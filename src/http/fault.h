@@ -20,6 +20,7 @@ enum class HttpFault : std::uint8_t {
   cut,          // the connection broke
   stalled,      // no byte came for too long
   tls,          // the server could not prove who it is
+  authorities,  // no file with the certificates of authorities can be read
   handshake,    // no TLS connection could be made
   redirect,     // redirected too often, to nowhere, or where no redirect may lead
   proxy,        // a proxy asks for a password, or cannot be reached

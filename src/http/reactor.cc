@@ -21,7 +21,11 @@ constexpr std::size_t kMostSpare = 256;
 Transport::Reactor::Reactor(const Curl& curl, const TransportOptions& options)
     : curl_(curl), options_(options), multi_(curl.multi_init()), cap_(options.most_in_flight) {
   if (multi_ == nullptr) throw std::bad_alloc();
-  if (const char* const file = std::getenv("SSL_CERT_FILE")) authorities_ = file;
+  if (const char* const file = std::getenv("SSL_CERT_FILE")) {
+    authorities_ = file;
+  } else if (curl_.trust_file != nullptr) {
+    authorities_ = find_authorities();
+  }
   for (const char* const name :
        {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
     by_proxy_ = by_proxy_ || std::getenv(name) != nullptr;
@@ -149,9 +153,7 @@ void Transport::Reactor::send(Transfer& transfer, bool hedge) noexcept {
     }
     attempt = idle_.back();
     ++transfer.tries;
-    const AttemptSettings settings{
-        .authorities = authorities_.empty() ? nullptr : authorities_.c_str(),
-        .by_proxy = by_proxy_};
+    const AttemptSettings settings{.authorities = authorities_.c_str(), .by_proxy = by_proxy_};
     if (!attempt->start(transfer, settings, hedge)) {
       --transfer.tries;
       if (!hedge) wait_for_signer(transfer);

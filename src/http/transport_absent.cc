@@ -1,4 +1,4 @@
-// Takes the place of the transport in a build without libcurl's header.
+// Takes the place of the transport in a build without http.
 #include <cerrno>
 
 #include "http/transport.h"
@@ -9,8 +9,7 @@ namespace lowtide {
 namespace {
 
 constexpr const char* kWithout =
-    "this build of lowtide is without http: libcurl's header was missing (Debian: "
-    "libcurl4-openssl-dev), or LOWTIDE_HTTP was OFF";
+    "this build of lowtide is without http: LOWTIDE_HTTP was OFF when it was configured";
 
 }  // namespace
 

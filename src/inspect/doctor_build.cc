@@ -42,7 +42,7 @@ Fact build_fact(const DoctorOptions& options) {
   if (!found.io_uring) {
     fact.advice = "build with LOWTIDE_URING=ON, the default";
   } else if (!found.http) {
-    fact.advice = "to read http:// and s3://, install libcurl4-openssl-dev and build again";
+    fact.advice = "to read http:// and s3://, build with LOWTIDE_HTTP=ON, the default";
   } else if (!found.command) {
     fact.advice = "for the command, build with LOWTIDE_COMMAND=ON";
   }

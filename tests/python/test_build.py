@@ -19,9 +19,11 @@ ROOT = pathlib.Path(__file__).parents[2]
 NOWHERE = "http://127.0.0.1:9"  # the port "discard": nobody listens
 LIBURING = "liburing_2.3.orig.tar.gz"
 CLI11 = "cli11_2.1.2+ds.orig.tar.xz"
+CURL = "curl_7.88.1.orig.tar.gz"
 SUMS = {
     LIBURING: "2eac26f880125d83f75ba8641fde5d88226dd352d3cee95d45a9128758a8f1be",
     CLI11: "8143d20b688e98ccce8e24562d3b68e5f47c12e896c42c7ca8553dbde5bed55d",
+    CURL: "cdb38b72e36bc5d33d5b8810f8018ece1baa29a8f215b4495e495ded82bbf3c7",
 }
 
 pytestmark = pytest.mark.skipif(
@@ -33,8 +35,9 @@ pytestmark = pytest.mark.skipif(
 def configure(
     folder: pathlib.Path, *options: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Configures the sources as on a machine that lacks both."""
-    hidden = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("CLI11", "Liburing")]
+    """Configures the sources as on a machine that lacks all of them."""
+    missing = ("CLI11", "CurlHeader", "Liburing")
+    hidden = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in missing]
     hidden += ["-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DLOWTIDE_UNITY=OFF"]
     kept = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
     return subprocess.run(
@@ -94,7 +97,7 @@ def test_what_is_missing_is_downloaded_and_compiled_in(tmp_path):
     for name, sum_ in SUMS.items():
         found = hashlib.sha256((tmp_path / "_deps" / name).read_bytes()).hexdigest()
         assert found == sum_
-    assert {"ring.cc", "setup.c", "main.cc"} <= sources_of(tmp_path)
+    assert {"ring.cc", "setup.c", "main.cc", "curl.cc"} <= sources_of(tmp_path)
     again = offline(tmp_path)
     assert again.returncode == 0, "what was downloaded once is kept: " + again.stderr
     assert "downloading" not in again.stdout
@@ -105,12 +108,13 @@ def test_what_is_missing_is_downloaded_and_compiled_in(tmp_path):
     [
         ("CLI11", "libcli11-dev", "LOWTIDE_COMMAND"),
         ("Liburing", "liburing-dev", "LOWTIDE_URING"),
+        ("curl", "libcurl4-openssl-dev", "LOWTIDE_HTTP"),
     ],
 )
 def test_a_build_that_cannot_download_fails_and_says_what_to_do(tmp_path, missing, package, option):
-    # The other one is left out by its option, whatever this machine has.
-    other = "LOWTIDE_URING" if missing == "CLI11" else "LOWTIDE_COMMAND"
-    done = offline(tmp_path, f"-D{other}=OFF")
+    # The others are left out by their options, whatever this machine has.
+    others = {"LOWTIDE_COMMAND", "LOWTIDE_HTTP", "LOWTIDE_URING"} - {option}
+    done = offline(tmp_path, *(f"-D{other}=OFF" for other in others))
     assert done.returncode != 0
     told = " ".join(done.stderr.split())
     assert f"{missing} is not installed and could not be downloaded".lower() in told.lower()
@@ -135,7 +139,7 @@ def test_options_leave_all_out_without_a_network(tmp_path):
 def test_sources_that_are_at_hand_need_no_network(tmp_path):
     (tmp_path / "cli/include").mkdir(parents=True)
     at_hand = f"-DFETCHCONTENT_SOURCE_DIR_CLI11={tmp_path}/cli"
-    done = offline(tmp_path / "build", "-DLOWTIDE_URING=OFF", at_hand)
+    done = offline(tmp_path / "build", "-DLOWTIDE_URING=OFF", "-DLOWTIDE_HTTP=OFF", at_hand)
     assert done.returncode == 0, done.stderr
     assert "main.cc" in sources_of(tmp_path / "build")
 

@@ -48,6 +48,15 @@ def test_an_unknown_certificate_is_refused(secure, monkeypatch):
         lt.open(server.url("m.npy"))
 
 
+def test_without_a_file_of_authorities_the_error_says_so(secure, monkeypatch, tmp_path):
+    server, _ = secure
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
+    with pytest.raises(
+        OSError, match=r"authorities cannot be read.*SSL_CERT_FILE names their file"
+    ):
+        lt.open(server.url("m.npy"))
+
+
 def test_a_redirect_keeps_to_https(secure, monkeypatch):
     server, certificate = secure
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))

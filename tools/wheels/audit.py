@@ -7,7 +7,7 @@ from pathlib import Path
 from steps import BUILD, DIST, VENV, Step
 from targets import Target
 
-LARGEST_BYTES = 3_000_000
+LARGEST_BYTES = 4_000_000
 
 CONTENTS = (
     "lowtide/__init__.py",
@@ -16,8 +16,11 @@ CONTENTS = (
     "/scripts/lowtide",
     "/data/share/man/man1/lowtide.1",
     "/data/lib/lowtide/liblowtide_guard.so",
+    "/data/lib/lowtide/liblowtide_curl.so",
     ".dist-info/licenses/LICENSE",
     ".dist-info/licenses/LICENSE.CLI11",
+    ".dist-info/licenses/LICENSE.Mbed-TLS",
+    ".dist-info/licenses/LICENSE.curl",
     ".dist-info/licenses/LICENSE.libc++",
     ".dist-info/licenses/LICENSE.liburing",
     ".dist-info/licenses/LICENSE.nanobind",

@@ -118,7 +118,7 @@ def test_here(place: Place, wheel: Path, python: Path, step: Step) -> None:
     smoke = BUILD / "smoke" / place.folder
     shutil.rmtree(smoke, ignore_errors=True)
     smoke.mkdir(parents=True)
-    step.run(python, HERE / "smoke.py", cwd=smoke)
+    step.run(python, HERE / "smoke.py", *certificate(place, step), cwd=smoke)
     step.note = last_line(step)
     if not place.compiled:
         whole_suite([python], step, ROOT, env)
@@ -129,6 +129,19 @@ def downloaded(place: Place, packages: list[str], step: Step, root: Path) -> lis
     assert place.abi is not None
     folder = foreign.download(place.abi, place.target.platform, packages, step)
     return ["--no-index", f"--find-links={root / folder.relative_to(ROOT)}"]
+
+
+def certificate(place: Place, step: Step) -> list[Path]:
+    """For 127.0.0.1, with its key in the same file; none where Python cannot serve https."""
+    file = STATE / "certificate.pem"
+    if place.compiled or shutil.which("openssl") is None:
+        return []
+    if not file.is_file():
+        request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "3650"]
+        name = ["-subj", "/CN=lowtide", "-addext", "subjectAltName=IP:127.0.0.1"]
+        step.run(*request, *name, "-keyout", file, "-out", STATE / "certificate.crt")
+        file.write_text(file.read_text() + (STATE / "certificate.crt").read_text())
+    return [file]
 
 
 def debian(place: Place, step: Step) -> Path:
@@ -168,9 +181,9 @@ def test_in_debian(place: Place, wheel: Path, python: Path, step: Step) -> None:
     packages = [Path("/wheels") / wheel.name, *wanted]
     step.run(*inside("/t/bin/python", *pip, "--no-compile", "--only-binary=:all:", *packages))
     step.run(*inside("sh", "-c", "! command -v cc c++ gcc clang"))
-    step.run(
-        *inside("sh", "-c", f"cd /tmp && /t/bin/python {SOURCES / HERE.relative_to(ROOT)}/smoke.py")
-    )
+    smoke = [HERE / "smoke.py", *certificate(place, step)]
+    arguments = [SOURCES / file.relative_to(ROOT) for file in smoke]
+    step.run(*inside("env", "--chdir=/tmp", "/t/bin/python", *arguments))
     step.note = last_line(step)
     if not place.emulated:
         whole_suite(inside("/t/bin/python"), step, SOURCES, {})

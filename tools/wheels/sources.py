@@ -1,4 +1,4 @@
-"""Sources of the Pythons that are compiled where a wheel needs one that is not to be had."""
+"""Sources of the libcurl in wheels, and of Pythons that a wheel needs and nobody offers."""
 
 import hashlib
 import urllib.error
@@ -39,6 +39,14 @@ class Source:
                 return into
             failures.append(f"{url}: its SHA-256 is {found}, not {self.sha256}")
         raise OSError(f"{self.name} could not be downloaded\n    " + "\n    ".join(failures))
+
+
+def debian(file: str, snapshot: str) -> tuple[str, ...]:
+    """Where Debian has a file: its archive drops old releases, its snapshots stay."""
+    return (
+        f"{DEBIAN}/{file}",
+        f"https://snapshot.debian.org/archive/debian/{snapshot}/pool/main/{file}",
+    )
 
 
 def cpython(version: str, sha256: str, distribution: str, ending: str = "tar.xz") -> Source:
@@ -88,4 +96,16 @@ LIBRARIES = (
         "d66c56ad259a82cf2a9dfc408b32bf5da52371500b84745f7fb8b645712df676",
         (f"{DEBIAN}/libf/libffi/libffi_3.4.4.orig.tar.gz",),
     ),
+)
+
+# Of a client of https, the newest release counts: look for one before each release of ours.
+CURL = Source(
+    "curl-8.22.0",
+    "d54dd598bf05927a726deb38df31c6a255ba83ff1de57c5d1464dac3ed8f44a1",
+    debian("c/curl/curl_8.22.0.orig.tar.gz", "20261101T000000Z"),
+)
+MBEDTLS = Source(
+    "mbedtls-3.6.7",
+    "a7e8bcbec0e6f761b4af24f25677626b35f762f68eef79c08677a363212d11f6",
+    debian("m/mbedtls/mbedtls_3.6.7.orig.tar.bz2", "20261101T000000Z"),
 )

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import curl
 import zig
 from steps import BUILD, DIST, ROOT, STATE, VENV, Step, make_venv
 from targets import Platform, Target
@@ -80,6 +81,7 @@ def build_folder(of: Platform) -> Path:
 def man_page() -> None:
     """A command for this machine writes the page that every wheel gets."""
     with Step("man page and licences") as step:
+        curl.sources(step)
         folder = build_folder(zig.host())
         step.run(
             *(VENV / "bin" / "cmake", "-S", SDIST, "-B", folder, "-G", "Ninja"),
@@ -105,6 +107,7 @@ def gather_licences() -> None:
         "liburing": FETCHED / "liburing-src" / "LICENSE",
         "libc++": compiler / "lib" / "libcxx" / "LICENSE.TXT",
         "musl": compiler / "lib" / "libc" / "musl" / "COPYRIGHT",
+        **curl.licences(),
         "nanobind": next(packages.glob("nanobind-*.dist-info/licenses/LICENSE")),
     }.items():
         shutil.copyfile(text, LICENCES / f"LICENSE.{name}")
@@ -137,6 +140,7 @@ def build(target: Target, python: Path, step: Step) -> Path:
         "cmake.define.LOWTIDE_MAN_PAGE": str(MAN_PAGE),
         "cmake.define.LOWTIDE_LICENCES": str(LICENCES),
         "cmake.define.FETCHCONTENT_BASE_DIR": str(FETCHED),
+        "cmake.define.LOWTIDE_CURL": str(curl.provide(target.platform, step)),
     }
     env = {
         "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}",

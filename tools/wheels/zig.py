@@ -23,7 +23,14 @@ set(CMAKE_EXE_LINKER_FLAGS_INIT -pie)
 set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 set(LOWTIDE_CCACHE OFF CACHE STRING "ninja keeps the objects of a platform")
 set(CMAKE_DISABLE_FIND_PACKAGE_CLI11 ON)
+set(CMAKE_DISABLE_FIND_PACKAGE_CurlHeader ON)
 set(CMAKE_DISABLE_FIND_PACKAGE_Liburing ON)
+"""
+
+# For projects in C that find out by linking what the C library has.
+LINKING = """\
+include({folder}/toolchain.cmake)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE EXECUTABLE)
 """
 
 
@@ -54,6 +61,17 @@ def toolchain(of: Platform) -> Path:
         script.chmod(0o755)
     file = folder / "toolchain.cmake"
     file.write_text(TOOLCHAIN.format(machine=of.machine, folder=folder))
+    return file
+
+
+def compiler(of: Platform) -> Path:
+    return toolchain(of).with_name("cc")
+
+
+def linking_toolchain(of: Platform) -> Path:
+    folder = toolchain(of).parent
+    file = folder / "linking.cmake"
+    file.write_text(LINKING.format(folder=folder))
     return file
 
 
