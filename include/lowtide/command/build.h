@@ -14,8 +14,9 @@ struct Build {
   bool io_uring = false;                   // compiled in; examine() knows whether it works here
   bool http = false;                       // compiled in
   std::string why_no_http;                 // why objects cannot be read here; empty: they can
-  std::vector<std::string> vector_paths;   // code compiled for more than the baseline: "avx2"
-  std::optional<std::string> vector_used;  // the one that this processor runs; else the baseline
+  // Code compiled for more than the baseline: "avx2", "avx512".
+  std::vector<std::string> vector_paths;
+  std::optional<std::string> vector_used;  // the best that this processor runs; else the baseline
   std::optional<std::string> command;      // the path of the command `lowtide`, if it is installed
   std::optional<std::string> guard;        // the path of the library that `lowtide guard` preloads
 };
