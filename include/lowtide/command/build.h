@@ -8,12 +8,12 @@
 namespace lowtide {
 
 struct Build {
-  std::string version;                     // "0.1.0", of the library that is linked
-  std::string compiler;                    // "GCC 12.2.0"
-  std::string target;                      // "x86_64, glibc 2.36": what it was compiled for
-  bool io_uring = false;                   // compiled in; examine() knows whether it works here
-  bool http = false;                       // compiled in
-  std::string why_no_http;                 // why objects cannot be read here; empty: they can
+  std::string version;      // "0.1.0", of the library that is linked
+  std::string compiler;     // "GCC 12.2.0"
+  std::string target;       // "x86_64, glibc 2.36": what it was compiled for
+  bool io_uring = false;    // compiled in; examine() knows whether it works here
+  bool http = false;        // compiled in
+  std::string why_no_http;  // why objects cannot be read here; empty: they can
   // Code compiled for more than the baseline: "avx2", "avx512".
   std::vector<std::string> vector_paths;
   std::optional<std::string> vector_used;  // the best that this processor runs; else the baseline
