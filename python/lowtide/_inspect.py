@@ -182,10 +182,10 @@ def doctor(path: Path | None = None, memory: int | str | None = None) -> dict[st
             - conclusion: what will be used, and the one change that would make it faster.
             - build: version, compiler, target, io_uring and http (whether they were compiled in),
               why_no_http (empty: objects on servers can be read here), vector_paths
-              and vector_used ("avx2" or None), command and guard (paths of the command and of the
-              library that `lowtide guard` preloads; None if this build has none), python, module
-              (the compiled file), free_threaded (whether this Python can run without the GIL) and
-              gil (whether it runs with it).
+              and vector_used ("avx512", "avx2" or None), command and guard (paths of the command
+              and of the library that `lowtide guard` preloads; None if this build has none),
+              python, module (the compiled file), free_threaded (whether this Python can run
+              without the GIL) and gil (whether it runs with it).
             - facts: a list of dicts with name, state ("good", "note", "bad" or "unknown"), value,
               detail and advice.
 

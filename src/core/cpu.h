@@ -9,5 +9,7 @@ namespace lowtide {
 // Our own question, because the compiler's (__builtin_cpu_supports) needs a symbol of its run-time
 // library that not every toolchain has.
 [[nodiscard]] bool has_avx2() noexcept;
+// The same for AVX-512 Foundation.
+[[nodiscard]] bool has_avx512() noexcept;
 
 }  // namespace lowtide

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "lowtide/dtype.h"
 
@@ -52,6 +53,16 @@ inline constexpr std::array<TokenTypeRow, kTokenTypes> kTokenTypeTable{
 }
 [[nodiscard]] constexpr std::string_view token_type_name(TokenType type) {
   return token_type_row(type).name;
+}
+
+// Calls `use` with a zero of the C++ type.
+template <typename Use>
+constexpr void with_token_type(TokenType type, Use use) {
+  [&]<std::size_t... kTypes>(std::index_sequence<kTypes...>) {
+    ((static_cast<std::size_t>(type) == kTypes ? use(std::tuple_element_t<kTypes, TokenCppTypes>{})
+                                               : void()),
+     ...);
+  }(std::make_index_sequence<kTokenTypes>());
 }
 
 // nullopt: not the name of such a type.

@@ -39,7 +39,6 @@ void Dense::describe(std::uint64_t samples, std::span<const std::byte> /*batch*/
 }
 
 void Dense::deliver(const ReadSamples& read, std::byte* out) const {
-  stored_->check(read);
   DenseRows::Scratch scratch;
   std::vector<Column> columns;
   const std::size_t count = read.samples.size();
@@ -57,9 +56,10 @@ void Dense::deliver(const ReadSamples& read, std::byte* out) const {
     const std::uint64_t index_bytes = stored_->field(output.field + 1).unit_bytes;
     const auto starts = read.offsets.subspan(*stored.table * (count + 1), count + 1);
     for (std::size_t row = 0; row < count; ++row) {
-      output.rows->fill(values + starts[row] * stored.unit_bytes,
-                        indices + starts[row] * index_bytes, starts[row + 1] - starts[row],
-                        into + row * output.rows->row_bytes(), scratch);
+      const bool right = output.rows->fill(
+          values + starts[row] * stored.unit_bytes, indices + starts[row] * index_bytes,
+          starts[row + 1] - starts[row], into + row * output.rows->row_bytes(), scratch);
+      if (!right) stored_->check(read);  // throws: it knows the file and the row
     }
   }
 }

@@ -6,17 +6,14 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <type_traits>
-#include <utility>
 
+#include "core/cpu.h"
 #include "dataset/widen.h"
 #include "lowtide/error.h"
 
 namespace lowtide {
 namespace {
-
-constexpr std::size_t kValuesTogether = 512;  // values that are looked at together
 
 // A float16 as it is stored.
 struct Half {
@@ -57,17 +54,15 @@ struct Half {
   }
 };
 
-// Calls `use` with a value of the C++ type.
-template <typename Use>
-void with_index_type(TokenType type, Use use) {
-  [&]<std::size_t... kTypes>(std::index_sequence<kTypes...>) {
-    ((static_cast<std::size_t>(type) == kTypes ? use(std::tuple_element_t<kTypes, TokenCppTypes>{})
-                                               : void()),
-     ...);
-  }(std::make_index_sequence<kTokenTypes>());
-}
+// A truth value as it is stored: any byte but 0 is true.
+struct Truth {
+  std::uint8_t bits;
 
-// The same for stored values. False: these are not numbers.
+  explicit operator float() const { return bits != 0 ? 1.0F : 0.0F; }
+  explicit operator double() const { return bits != 0 ? 1.0 : 0.0; }
+};
+
+// Calls `use` with a zero of the C++ type of stored values. False: these are not numbers.
 template <typename Use>
 bool with_value_type(char kind, std::size_t bytes, Use use) {
   if (kind == 'f') {
@@ -76,14 +71,35 @@ bool with_value_type(char kind, std::size_t bytes, Use use) {
     if (bytes == 8) return use(double{}), true;
     return false;
   }
-  if (kind == 'b') return use(std::uint8_t{}), true;
+  if (kind == 'b') return use(Truth{}), true;
   for (std::size_t i = 0; i < kTokenTypes; ++i) {
     if (kTokenTypeTable[i].kind != kind || kTokenTypeTable[i].bytes != bytes) continue;
-    with_index_type(static_cast<TokenType>(i), use);
+    with_token_type(static_cast<TokenType>(i), use);
     return true;
   }
   return false;
 }
+
+// The highest of some integers, taken as unsigned ones: a negative one becomes a huge one. One pass
+// without a branch, which compilers vectorise.
+template <typename T>
+struct Highest {
+  using Bits = std::make_unsigned_t<T>;
+
+  [[gnu::always_inline]] static inline Bits run(const T* all, std::size_t count) {
+    Bits most = 0;
+    for (std::size_t i = 0; i < count; ++i) most = std::max(most, static_cast<Bits>(all[i]));
+    return most;
+  }
+  static Bits portable(const T* all, std::size_t count) { return run(all, count); }
+#if defined(__x86_64__)
+  [[gnu::target("avx2")]] static Bits widest(const T* all, std::size_t count) {
+    return run(all, count);
+  }
+#else
+  static constexpr auto widest = portable;
+#endif
+};
 
 }  // namespace
 
@@ -97,16 +113,16 @@ std::optional<DenseType> dense_type_named(std::string_view name) {
 std::size_t first_not_below(TokenType type, const std::byte* integers, std::size_t count,
                             std::uint64_t below) {
   std::size_t found = count;
-  with_index_type(type, [&]<typename T>(T /*zero*/) {
+  with_token_type(type, [&]<typename T>(T /*zero*/) {
     using Bits = std::make_unsigned_t<T>;
     const auto* const all = reinterpret_cast<const T*>(integers);
-    // A negative one becomes a huge one. If even that is allowed, only the sign counts.
+    // If even a huge one is allowed, only the sign counts.
     constexpr std::uint64_t kMost = std::numeric_limits<Bits>::max();
     if (below > kMost && std::is_unsigned_v<T>) return;
     const auto limit = static_cast<Bits>(
         std::min(below - 1, static_cast<std::uint64_t>(std::numeric_limits<T>::max())));
-    Bits most = 0;  // one pass without a branch, which compilers vectorise
-    for (std::size_t i = 0; i < count; ++i) most = std::max(most, static_cast<Bits>(all[i]));
+    const Bits most =
+        has_avx2() ? Highest<T>::widest(all, count) : Highest<T>::portable(all, count);
     if (most <= limit && below > 0) return;
     const auto wrong = std::find_if(
         all, all + count, [&](T one) { return below == 0 || static_cast<Bits>(one) > limit; });
@@ -127,33 +143,14 @@ DenseRows::DenseRows(const DType& values, TokenType indices, std::uint64_t colum
     : value_kind_(values.kind),
       value_bytes_(values.itemsize_bytes),
       indices_(indices),
-      to_(to),
-      width_(picked ? picked->size() : columns) {
+      columns_(columns),
+      to_(to) {
   const bool foreign = values.byte_order == '>' && values.itemsize_bytes > 1;
   if (foreign || !with_value_type(value_kind_, value_bytes_, [](auto /*zero*/) {})) {
     throw std::invalid_argument("dense: values of type " + values.descr() +
                                 " cannot become floating-point numbers");
   }
-  if (!picked) return;
-  if (width_ > std::numeric_limits<std::int32_t>::max() ||
-      columns > std::numeric_limits<std::int32_t>::max()) {
-    throw std::invalid_argument(
-        "columns: of a matrix with 2**31 columns or more none can be "
-        "picked");
-  }
-  wanted_.assign(columns, 0);
-  first_place_.assign(columns, -1);
-  next_place_.assign(width_, -1);
-  for (std::size_t i = width_; i-- > 0;) {  // backwards, so that places of a column ascend
-    const std::uint64_t column = (*picked)[i];
-    if (column >= columns) {
-      throw std::out_of_range("columns: column " + std::to_string(column) +
-                              " does not exist: there are " + std::to_string(columns));
-    }
-    next_place_[i] = first_place_[column];
-    wanted_[column] = 1;
-    first_place_[column] = static_cast<std::int32_t>(i);
-  }
+  if (picked) picked_.emplace(columns, *picked);
 }
 
 std::uint64_t DenseRows::item_bytes() const {
@@ -168,73 +165,58 @@ std::uint64_t DenseRows::item_bytes() const {
   return 8;
 }
 
-template <typename Index, typename Sum>
-void DenseRows::add(const Sum* values, const Index* indices, std::size_t count, Sum* row) const {
-  if (first_place_.empty()) {
-    for (std::size_t i = 0; i < count; ++i) row[indices[i]] += values[i];
+// Adds the values of a row, whose indices are all below columns_.
+template <typename Value, typename Sum>
+void DenseRows::add(const Value* values, const std::byte* indices, std::size_t count, Sum* row,
+                    PickedColumns::Hits& hits) const {
+  if (!picked_) {
+    with_token_type(indices_, [&]<typename Index>(Index /*zero*/) {
+      const auto* const at = reinterpret_cast<const Index*>(indices);
+      for (std::size_t i = 0; i < count; ++i) row[at[i]] += static_cast<Sum>(values[i]);
+    });
     return;
   }
-  // Few columns may be picked, and in no order that a processor could foresee. So the values that
-  // are wanted are found without a branch first.
-  const std::uint8_t* const wanted = wanted_.data();
-  const std::int32_t *const first = first_place_.data(), *const next = next_place_.data();
-  std::uint32_t hits[kValuesTogether];
-  for (std::size_t start = 0; start < count; start += kValuesTogether) {
-    const std::size_t end = std::min(count, start + kValuesTogether);
-    std::size_t found = 0;
-    for (std::size_t i = start; i < end; ++i) {
-      hits[found] = static_cast<std::uint32_t>(i - start);
-      found += wanted[indices[i]];
-    }
-    for (std::size_t hit = 0; hit < found; ++hit) {
-      const std::size_t i = start + hits[hit];
-      std::int32_t place = first[indices[i]];
-      do {
-        row[place] += values[i];
-        place = next[place];
-      } while (place >= 0);
+  const PickedColumns::Row stored{.indices = indices,
+                                  .values = reinterpret_cast<const std::byte*>(values),
+                                  .value_bytes = sizeof(Value),
+                                  .count = count};
+  const std::size_t found = picked_->find(indices_, stored, hits);
+  for (std::size_t hit = 0; hit < found; ++hit) {
+    row[hits.place[hit]] += static_cast<Sum>(values[hits.at[hit]]);
+  }
+  if (!picked_->repeated()) return;
+  for (std::size_t hit = 0; hit < found; ++hit) {
+    std::int32_t place = picked_->next_place(hits.place[hit]);
+    for (; place >= 0; place = picked_->next_place(place)) {
+      row[place] += static_cast<Sum>(values[hits.at[hit]]);
     }
   }
 }
 
 template <typename Sum>
-void DenseRows::fill_as(const std::byte* values, const std::byte* indices, std::size_t count,
-                        Sum* row, std::vector<std::byte>& scratch) const {
-  std::memset(row, 0, width_ * sizeof(Sum));
-  const Sum* numbers = nullptr;
+bool DenseRows::fill_as(const std::byte* values, const std::byte* indices, std::size_t count,
+                        Sum* row, PickedColumns::Hits& hits) const {
+  std::memset(row, 0, width() * sizeof(Sum));
+  if (first_not_below(indices_, indices, count, columns_) != count) return false;
   with_value_type(value_kind_, value_bytes_, [&]<typename Value>(Value /*zero*/) {
-    const auto* const stored = reinterpret_cast<const Value*>(values);
-    if constexpr (std::is_same_v<Value, Sum>) {
-      numbers = stored;
-    } else {
-      if (scratch.size() < count * sizeof(Sum)) scratch.resize(count * sizeof(Sum));
-      auto* const made = reinterpret_cast<Sum*>(scratch.data());
-      const bool truth = value_kind_ == 'b';
-      for (std::size_t i = 0; i < count; ++i) made[i] = static_cast<Sum>(stored[i]);
-      if (truth) {
-        for (std::size_t i = 0; i < count; ++i) made[i] = made[i] != 0 ? Sum{1} : Sum{0};
-      }
-      numbers = made;
-    }
+    add(reinterpret_cast<const Value*>(values), indices, count, row, hits);
   });
-  with_index_type(indices_, [&]<typename Index>(Index /*zero*/) {
-    add(numbers, reinterpret_cast<const Index*>(indices), count, row);
-  });
+  return true;
 }
 
-void DenseRows::fill(const std::byte* values, const std::byte* indices, std::size_t count,
+bool DenseRows::fill(const std::byte* values, const std::byte* indices, std::size_t count,
                      std::byte* row, Scratch& scratch) const {
   if (to_ == DenseType::f64) {
-    return fill_as(values, indices, count, reinterpret_cast<double*>(row), scratch.values);
+    return fill_as(values, indices, count, reinterpret_cast<double*>(row), scratch.hits);
   }
   if (to_ == DenseType::f32) {
-    return fill_as(values, indices, count, reinterpret_cast<float*>(row), scratch.values);
+    return fill_as(values, indices, count, reinterpret_cast<float*>(row), scratch.hits);
   }
-  scratch.row.resize(width_ * sizeof(float));
-  auto* const sums = reinterpret_cast<float*>(scratch.row.data());
-  fill_as(values, indices, count, sums, scratch.values);
+  scratch.sums.resize(width());
+  if (!fill_as(values, indices, count, scratch.sums.data(), scratch.hits)) return false;
   auto* const halves = reinterpret_cast<Half*>(row);
-  for (std::uint64_t i = 0; i < width_; ++i) halves[i] = Half::of(sums[i]);
+  for (std::uint64_t i = 0; i < width(); ++i) halves[i] = Half::of(scratch.sums[i]);
+  return true;
 }
 
 }  // namespace lowtide

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/token_type.h"
+#include "dataset/picked.h"
 #include "lowtide/dtype.h"
 
 namespace lowtide {
@@ -35,35 +36,36 @@ class DenseRows {
   DenseRows(const DType& values, TokenType indices, std::uint64_t columns, DenseType to,
             const std::optional<std::vector<std::uint64_t>>& picked);
 
-  [[nodiscard]] std::uint64_t width() const { return width_; }  // elements of a row
+  // Elements of a row.
+  [[nodiscard]] std::uint64_t width() const { return picked_ ? picked_->width() : columns_; }
   [[nodiscard]] std::uint64_t item_bytes() const;
-  [[nodiscard]] std::uint64_t row_bytes() const { return width_ * item_bytes(); }
+  [[nodiscard]] std::uint64_t row_bytes() const { return width() * item_bytes(); }
 
   // What fill() needs beside its arguments; kept from row to row.
   struct Scratch {
-    std::vector<std::byte> values, row;
+    PickedColumns::Hits hits;
+    std::vector<float> sums;
   };
   // Writes one row: zeros, and the sum of the values in each column. Values and indices are aligned
-  // as their types require, and every index is below `columns`.
-  void fill(const std::byte* values, const std::byte* indices, std::size_t count, std::byte* row,
-            Scratch& scratch) const;
+  // as their types require, and there are fewer than 2^32. False: an index is not below `columns`;
+  // then the row is undefined.
+  [[nodiscard]] bool fill(const std::byte* values, const std::byte* indices, std::size_t count,
+                          std::byte* row, Scratch& scratch) const;
 
  private:
   template <typename Sum>
-  void fill_as(const std::byte* values, const std::byte* indices, std::size_t count, Sum* row,
-               std::vector<std::byte>& scratch) const;
-  template <typename Index, typename Sum>
-  void add(const Sum* values, const Index* indices, std::size_t count, Sum* row) const;
+  bool fill_as(const std::byte* values, const std::byte* indices, std::size_t count, Sum* row,
+               PickedColumns::Hits& hits) const;
+  template <typename Value, typename Sum>
+  void add(const Value* values, const std::byte* indices, std::size_t count, Sum* row,
+           PickedColumns::Hits& hits) const;
 
   char value_kind_;
   std::size_t value_bytes_;
   TokenType indices_;
+  std::uint64_t columns_;
   DenseType to_;
-  std::uint64_t width_;
-  // If columns are picked: which, for each of those its first place in a row, and for each place
-  // the next one of the same column, or -1.
-  std::vector<std::uint8_t> wanted_;
-  std::vector<std::int32_t> first_place_, next_place_;
+  std::optional<PickedColumns> picked_;
 };
 
 }  // namespace lowtide

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "lowtide/error.h"
@@ -18,23 +17,14 @@ constexpr std::size_t kLookUps = 4096;            // read together
 constexpr std::uint64_t kLongest = std::numeric_limits<std::uint16_t>::max();
 
 // Entries as they are stored, as 64-bit numbers; negative ones become huge.
-template <std::size_t... kTypes>
-void widen_entries(TokenType type, const std::byte* from, std::span<std::uint64_t> out,
-                   std::index_sequence<kTypes...> /*types*/) {
-  const auto copy = [&]<typename T>(T /*zero*/) {
+void widen_entries(TokenType type, const std::byte* from, std::span<std::uint64_t> out) {
+  with_token_type(type, [&]<typename T>(T /*zero*/) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       T entry;
       std::memcpy(&entry, from + i * sizeof(T), sizeof(T));
       out[i] = static_cast<std::uint64_t>(entry);
     }
-  };
-  ((static_cast<std::size_t>(type) == kTypes ? copy(std::tuple_element_t<kTypes, TokenCppTypes>{})
-                                             : void()),
-   ...);
-}
-
-void widen_entries(TokenType type, const std::byte* from, std::span<std::uint64_t> out) {
-  widen_entries(type, from, out, std::make_index_sequence<kTokenTypes>());
+  });
 }
 
 }  // namespace

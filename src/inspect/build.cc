@@ -59,8 +59,8 @@ Build build(const std::optional<std::string>& folder) {
   found.http = Transport::built_in();
   found.why_no_http = Transport::probe();
 #if defined(__x86_64__)
-  found.vector_paths = {"avx2"};
-  if (has_avx2()) found.vector_used = "avx2";
+  found.vector_paths = {"avx2", "avx512"};
+  if (has_avx2()) found.vector_used = has_avx512() ? "avx512" : "avx2";
 #endif
   const std::string program = executable_path();
   const std::string where = folder.value_or(program.substr(0, program.rfind('/')));

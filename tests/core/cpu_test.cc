@@ -9,18 +9,22 @@
 namespace lowtide {
 namespace {
 
-TEST(Cpu, AgreesWithTheKernelAboutAvx2) {
+TEST(Cpu, AgreesWithTheKernelAboutVectors) {
   std::ifstream cpuinfo("/proc/cpuinfo");
   std::string line;
-  bool listed = false, found = false;
+  bool listed = false, avx2 = false, avx512 = false;
   while (std::getline(cpuinfo, line)) {
     if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
     listed = true;
     std::istringstream words(line);
-    for (std::string word; words >> word;) found = found || word == "avx2";
+    for (std::string word; words >> word;) {
+      avx2 = avx2 || word == "avx2";
+      avx512 = avx512 || word == "avx512f";
+    }
   }
   if (!listed) GTEST_SKIP() << "/proc/cpuinfo does not list what the processor can do";
-  EXPECT_EQ(has_avx2(), found);
+  EXPECT_EQ(has_avx2(), avx2);
+  EXPECT_EQ(has_avx512(), avx512);
 }
 
 }  // namespace

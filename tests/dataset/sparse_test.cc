@@ -28,8 +28,8 @@ std::vector<Out> filled(const DenseRows& rows, const std::vector<std::byte>& val
                         const std::vector<std::byte>& indices, std::size_t count) {
   std::vector<Out> row(rows.width(), Out(77));
   DenseRows::Scratch scratch;
-  rows.fill(values.data(), indices.data(), count, reinterpret_cast<std::byte*>(row.data()),
-            scratch);
+  EXPECT_TRUE(rows.fill(values.data(), indices.data(), count,
+                        reinterpret_cast<std::byte*>(row.data()), scratch));
   return row;
 }
 
@@ -53,10 +53,12 @@ void expect_sums(const char* values_name, TokenType type) {
   const DenseRows narrow(dtype, type, kColumns, DenseType::f32, std::nullopt);
   EXPECT_EQ(filled<float>(narrow, raw, at, values.size()),
             std::vector<float>(expected.begin(), expected.end()));
-  const std::vector<std::uint64_t> picked{5, 99, 0, 5};
-  const DenseRows some(dtype, type, kColumns, DenseType::f64, picked);
-  const auto found = filled<double>(some, raw, at, values.size());
-  for (std::size_t i = 0; i < picked.size(); ++i) EXPECT_EQ(found[i], expected[picked[i]]) << i;
+  for (const std::vector<std::uint64_t>& picked :
+       {std::vector<std::uint64_t>{5, 99, 0, 5}, std::vector<std::uint64_t>{98, 2, 50}}) {
+    const DenseRows some(dtype, type, kColumns, DenseType::f64, picked);
+    const auto found = filled<double>(some, raw, at, values.size());
+    for (std::size_t i = 0; i < picked.size(); ++i) EXPECT_EQ(found[i], expected[picked[i]]) << i;
+  }
 }
 
 TEST(DenseRows, AddsUpWhatIsInEachColumn) {
@@ -68,6 +70,31 @@ TEST(DenseRows, AddsUpWhatIsInEachColumn) {
   expect_sums<std::uint16_t, std::int16_t>("<u2", TokenType::i16);
   expect_sums<std::int32_t, std::uint32_t>("<i4", TokenType::u32);
   expect_sums<std::uint64_t, std::uint64_t>("<u8", TokenType::u64);
+}
+
+TEST(DenseRows, EveryTruthIsOne) {
+  const std::vector<std::uint8_t> values{0, 1, 255};
+  const DenseRows rows(DType::parse("|b1"), TokenType::u8, 3, DenseType::f32, std::nullopt);
+  EXPECT_EQ(filled<float>(rows, bytes_of(values), bytes_of(std::vector<std::uint8_t>{0, 1, 2}), 3),
+            (std::vector<float>{0, 1, 1}));
+}
+
+TEST(DenseRows, ReportsAnIndexThatIsNoColumn) {
+  std::vector<std::int32_t> indices(1000, 3);
+  const auto values = bytes_of(std::vector<float>(indices.size()));
+  for (const bool some : {false, true}) {
+    std::optional<std::vector<std::uint64_t>> picked;
+    if (some) picked = {3, 0};
+    const DenseRows rows(DType::parse("<f4"), TokenType::i32, 4, DenseType::f32, picked);
+    std::vector<std::byte> row(rows.row_bytes());
+    DenseRows::Scratch scratch;
+    for (const std::int32_t wrong : {4, 1 << 30, -1}) {
+      indices[999] = wrong;
+      EXPECT_FALSE(
+          rows.fill(values.data(), bytes_of(indices).data(), indices.size(), row.data(), scratch));
+    }
+    indices[999] = 3;
+  }
 }
 
 std::uint16_t half_of(float value) {

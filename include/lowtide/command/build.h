@@ -8,14 +8,15 @@
 namespace lowtide {
 
 struct Build {
-  std::string version;                     // "0.1.0", of the library that is linked
-  std::string compiler;                    // "GCC 12.2.0"
-  std::string target;                      // "x86_64, glibc 2.36": what it was compiled for
-  bool io_uring = false;                   // compiled in; examine() knows whether it works here
-  bool http = false;                       // compiled in
-  std::string why_no_http;                 // why objects cannot be read here; empty: they can
-  std::vector<std::string> vector_paths;   // code compiled for more than the baseline: "avx2"
-  std::optional<std::string> vector_used;  // the one that this processor runs; else the baseline
+  std::string version;      // "0.1.0", of the library that is linked
+  std::string compiler;     // "GCC 12.2.0"
+  std::string target;       // "x86_64, glibc 2.36": what it was compiled for
+  bool io_uring = false;    // compiled in; examine() knows whether it works here
+  bool http = false;        // compiled in
+  std::string why_no_http;  // why objects cannot be read here; empty: they can
+  // Code compiled for more than the baseline: "avx2", "avx512".
+  std::vector<std::string> vector_paths;
+  std::optional<std::string> vector_used;  // the best that this processor runs; else the baseline
   std::optional<std::string> command;      // the path of the command `lowtide`, if it is installed
   std::optional<std::string> guard;        // the path of the library that `lowtide guard` preloads
 };
