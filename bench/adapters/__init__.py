@@ -10,7 +10,7 @@ An adapter uses its peer in the way that the peer's own documentation calls fast
     SCENARIOS     scenario -> what its order promises; "" if it reads the samples in the given order
 
     prepare(data)        writes its form into data.folder; a peer that reads the raw file has none
-    batches(data)        an iterator over the batches of one epoch, each with data.batch_size samples
+    batches(data)        an iterator over the batches of one epoch, of data.batch_size samples
     save(data, steps)    the state after so many steps, as JSON; then `batches` starts at data.state
 
 A batch is an array or tensor of shape (batch_size, width): float32 rows, or int64 windows of 1024

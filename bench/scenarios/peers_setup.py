@@ -20,11 +20,14 @@ from rounds import say
 FOLDER = Path(__file__).parents[2] / ".dev" / "peers"
 TORCH = "torch==2.13.0"
 ENVIRONMENTS: dict[str, list[str]] = {
-    "stores": ["tensorstore==0.1.86", "h5py==3.16.0", "zarr", "zarrs==0.2.3", "pylance==14.0.2"],
-    "grain": ["grain", "array_record"],
+    "stores": [
+        "tensorstore==0.1.86", "h5py==3.16.0", "zarr==3.1.6", "zarrs==0.2.3", "pylance==14.0.2",
+        "datasets==5.2.0",  # streaming and it want different versions of huggingface_hub
+    ],
+    "grain": "grain==0.2.18 array_record==0.8.6".split(),
     "torch": [
-        TORCH, "datasets", "litdata==0.2.76", "mosaicml-streaming==0.13.0", "webdataset",
-        "megatron-core==0.16.1",
+        TORCH, "litdata==0.2.76", "mosaicml-streaming==0.13.0",
+        "webdataset==1.0.2", "megatron-core==0.16.1",
     ],
     "sparse": ["anndata==0.13.4", "annbatch==0.3.1", "bionemo-scdl==0.1.3", TORCH],
 }  # fmt: skip
@@ -50,9 +53,9 @@ def _name(requirement: str) -> str:
     return re.split(r"[=<>!\[]", requirement)[0]
 
 
-def _install(python: Path, requirements: list[str]) -> str:
+def _install(python: Path, requirements: list[str], *options: str) -> str:
     """Returns why pip failed, or nothing."""
-    argv = [str(python), "-m", "pip", "install", "--quiet", *requirements]
+    argv = [str(python), "-m", "pip", "install", "--quiet", *options, *requirements]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
     last = (said or done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
@@ -71,7 +74,10 @@ def _make(environment: str, requirements: list[str], folder: Path) -> dict[str, 
     python = folder / "bin" / "python"
     if not _install(python, requirements):
         return {}
-    failed = {_name(one): _install(python, [one]) for one in requirements}
+    pinned = folder / "pinned.txt"  # one that is installed alone must not move the others
+    pinned.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+    limits = ("--constraint", str(pinned))
+    failed = {_name(one): _install(python, [one], *limits) for one in requirements}
     return {name: reason for name, reason in failed.items() if reason}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-
 from typing import TYPE_CHECKING
 
 from residency import cached_bytes

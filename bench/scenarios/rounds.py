@@ -171,7 +171,7 @@ def machine_facts(path: str) -> dict[str, Any]:
     return facts
 
 
-_HIDDEN = {"--data": "DIR", "--out": "DIR"}
+_HIDDEN = {"--data": "DIR", "--environments": "DIR", "--out": "DIR"}
 _HIDDEN |= dict.fromkeys(("--peers", "--readers", "--shufflers"), "PYTHON")
 
 
