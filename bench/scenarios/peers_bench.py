@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import time
@@ -70,13 +71,37 @@ class Bench(rounds.Bench):
         kind = KINDS[self._scenario]
         with source(kind, min(SMALL_SAMPLES, self._data.samples), None, keep=False) as small:
             for adapter in self.adapters.values():
+                if self._verified_before(adapter):
+                    continue
                 started_s = time.monotonic()
-                why = self._verified(adapter, small) or self._convert(adapter, self._data)
+                why = self._whole_epoch(adapter, small) or self._convert(adapter, self._data)
                 why = why or self._first_batches(adapter)
                 if why:
                     self.why[adapter.key] = why
+                else:
+                    self._note(adapter)
                 spent = f"{time.monotonic() - started_s:.0f} s"
                 say(f"{adapter.name}: {why or 'verified'} ({spent})")
+
+    def _noted(self, adapter: Adapter) -> Path:
+        return Path(f"{self._data.path}.forms", f"{self._scenario}-{adapter.key}.json")
+
+    def _note(self, adapter: Adapter) -> None:
+        """Notes beside the forms what was verified, for the next run over data that is kept."""
+        noted = self._noted(adapter)
+        noted.parent.mkdir(exist_ok=True)
+        found = {"samples": self.verified[adapter.key], "saved": self._saved.get(adapter.key)}
+        noted.write_text(json.dumps(found), encoding="utf-8")
+
+    def _verified_before(self, adapter: Adapter) -> bool:
+        noted = self._noted(adapter)
+        if not noted.exists() or noted.stat().st_mtime < adapter.written_s:
+            return False
+        found = json.loads(noted.read_text(encoding="utf-8"))
+        self.verified[adapter.key] = found["samples"]
+        if found["saved"]:
+            self._saved[adapter.key] = found["saved"]
+        return True
 
     def _convert(self, adapter: Adapter, data: Source) -> str:
         """Writes the form of an adapter, unless it is there; returns why it cannot."""
@@ -88,7 +113,7 @@ class Bench(rounds.Bench):
             shutil.rmtree(data.folder(adapter), ignore_errors=True)
         return outcome.reason
 
-    def _verified(self, adapter: Adapter, small: Source) -> str:
+    def _whole_epoch(self, adapter: Adapter, small: Source) -> str:
         why = self._convert(adapter, small)
         return why or self._work(adapter, small, "check", seconds=PREPARE_S).reason
 

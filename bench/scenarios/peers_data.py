@@ -36,6 +36,7 @@ class Adapter:
     scenarios: dict[str, str]
     form: str  # the adapter that prepares what this one reads; "": it reads the raw file
     ours: bool
+    written_s: float  # when the file was changed
 
     @classmethod
     def read(cls, path: Path) -> Adapter:
@@ -52,7 +53,7 @@ class Adapter:
         form = path.stem if "prepare" in functions else told.get("FORM", "")
         return cls(
             path.stem, told["NAME"], told["PAGE"], told["ENVIRONMENT"], tuple(told["PACKAGES"]),
-            told["SCENARIOS"], form, told["OURS"],
+            told["SCENARIOS"], form, told["OURS"], path.stat().st_mtime,
         )  # fmt: skip
 
 
