@@ -105,12 +105,14 @@ class Bench(rounds.Bench):
 
     def _convert(self, adapter: Adapter, data: Source) -> str:
         """Writes the form of an adapter, unless it is there; returns why it cannot."""
-        if not adapter.form or os.path.isdir(data.folder(adapter)):
+        folder = data.folder(adapter)
+        done = Path(f"{folder}.done")
+        if not adapter.form or done.exists():
             return ""
-        preparing = self.adapters.get(adapter.form, adapter)
-        outcome = self._work(preparing, data, "prepare", seconds=PREPARE_S)
-        if outcome.reason:
-            shutil.rmtree(data.folder(adapter), ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
+        outcome = self._work(adapter, data, "prepare", seconds=PREPARE_S)
+        if not outcome.reason:
+            done.touch()
         return outcome.reason
 
     def _whole_epoch(self, adapter: Adapter, small: Source) -> str:

@@ -154,6 +154,8 @@ def _measure(task: Task) -> dict[str, Any]:
 def _prepare(task: Task) -> dict[str, Any]:
     peer, data = _adapter(task)
     os.makedirs(data.folder, exist_ok=True)
+    if not hasattr(peer, "prepare"):  # it shares the form of another adapter
+        peer = importlib.import_module(f"adapters.{peer.FORM}")
     peer.prepare(data)
     return {"prepared": True}
 
