@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import json
 import mmap
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from processes import read_status
@@ -81,6 +83,19 @@ def commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return name + ("-changed" if changed else "")
+
+
+def versions(python: str, names: Iterable[str]) -> dict[str, str]:
+    """Returns the versions of those distributions that an interpreter has."""
+    code = (
+        "import json, sys, importlib.metadata as m\n"
+        "plain = lambda name: name.lower().replace('_', '-')\n"
+        "found = {plain(d.metadata['Name']): d.version for d in m.distributions()}\n"
+        "print(json.dumps({n: found[plain(n)] for n in sys.argv[1:] if plain(n) in found}))\n"
+    )
+    argv = [python, "-c", code, *names]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
 
 
 def describe(path: str) -> dict[str, object]:

@@ -48,6 +48,7 @@ class Bench:
         self.path = path
         self.no_cgroup = why_unavailable()
         self.cgroup_bytes = cgroup_bytes
+        self.hot_cgroup_bytes: int | None = None  # None: hot methods run without a group
         self.found: report.Rounds = {}
 
     def run(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
@@ -113,10 +114,11 @@ class Bench:
     def _grouped(self, method: Method) -> dict[str, Any]:
         with ExitStack() as stack:
             group = None
-            if method.work == "cold":
-                if self.no_cgroup:
-                    return {"error": f"skipped: {self.no_cgroup}"}
-                group = stack.enter_context(MemoryGroup(self.cgroup_bytes))
+            limit = self.cgroup_bytes if method.work == "cold" else self.hot_cgroup_bytes
+            if method.work == "cold" and self.no_cgroup:
+                return {"error": f"skipped: {self.no_cgroup}"}
+            if limit is not None and not self.no_cgroup:
+                group = stack.enter_context(MemoryGroup(limit))
             found = self.run(method, group)
             return found | ({"cgroup_peak": group.peak_bytes()} if group else {})
 
@@ -169,7 +171,7 @@ def machine_facts(path: str) -> dict[str, Any]:
     return facts
 
 
-_HIDDEN = {"--data": "DIR", "--out": "DIR"}
+_HIDDEN = {"--data": "DIR", "--environments": "DIR", "--out": "DIR"}
 _HIDDEN |= dict.fromkeys(("--peers", "--readers", "--shufflers"), "PYTHON")
 
 

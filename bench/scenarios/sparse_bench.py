@@ -13,14 +13,13 @@ compared with the source.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import time
 from typing import Any
 
 import fio
+import machine
 import report
 import rounds
 import sparse_data
@@ -45,6 +44,7 @@ DENSE_CGROUP_MIB = 384  # of files of 2 GB; torch fits in it
 SAMPLE_S = 0.005
 OURS_S = 20.0  # time limit of a loader
 WHOLE_S = 600.0  # of a method that must not end early
+PACKAGES = "anndata annbatch bionemo-scdl h5py numpy safetensors scipy torch zarr zarrs".split()
 PEERS = ("bionemo", "annloader", "annbatch", "safetensors", "npz", "fbin")
 
 
@@ -211,18 +211,6 @@ def _table(labels: dict[str, str], found: report.Rounds) -> str:
     return report.table(labels, found, "rows_per_s", columns)
 
 
-def _versions(python: str) -> dict[str, str]:
-    """The versions of the peers' packages."""
-    code = (
-        "import json, importlib.metadata as m\n"
-        "names = 'anndata annbatch bionemo-scdl h5py numpy safetensors scipy torch zarr zarrs'\n"
-        "found = {d.metadata['Name']: d.version for d in m.distributions()}\n"
-        "print(json.dumps({n: found[n] for n in names.split() if n in found}))\n"
-    )
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
-    return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
-
-
 def options(argv: list[str]) -> argparse.Namespace:
     parser = rounds.options_parser("sparse", __doc__)
     parser.set_defaults(seconds=10.0)
@@ -260,7 +248,10 @@ def main(argv: list[str]) -> int:
             bench.found = rounds.earlier(told.out, facts)
         facts["verified_rows"] = bench.verify(chosen)
         bench.rounds(chosen, told.rounds)
-    facts |= {"command": rounds.command("sparse", argv), "packages": _versions(told.peers)}
+    facts |= {
+        "command": rounds.command("sparse", argv),
+        "packages": machine.versions(told.peers, PACKAGES),
+    }
     facts |= {"rows": told.rows, "columns": sparse_rows.COLUMNS, "batch_size": BATCH}
     facts |= {"dense_width": sparse_data.WIDTH, "memory_bytes": MEMORY_MIB * MIB}
     all_methods = methods(told.seconds, told.rows)

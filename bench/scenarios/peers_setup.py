@@ -1,0 +1,96 @@
+"""The environments of the peers, below .dev/peers: `./dev bench --peers setup`.
+
+Packages that agree with each other share an environment. What does not install is reported in one
+line, and the rest goes on; a measurement of such a peer gives the same reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import machine
+from rounds import say
+
+FOLDER = Path(__file__).parents[2] / ".dev" / "peers"
+TORCH = "torch==2.13.0"
+ENVIRONMENTS: dict[str, list[str]] = {
+    "stores": [
+        "tensorstore==0.1.86", "h5py==3.16.0", "zarr==3.1.6", "zarrs==0.2.3", "pylance==14.0.2",
+        "datasets==5.2.0",  # streaming and it want different versions of huggingface_hub
+    ],
+    "grain": "grain==0.2.18 array_record==0.8.6".split(),
+    "torch": [
+        TORCH, "litdata==0.2.76", "mosaicml-streaming==0.13.0",
+        "webdataset==1.0.2", "megatron-core==0.16.1",
+    ],
+    "sparse": ["anndata==0.13.4", "annbatch==0.3.1", "bionemo-scdl==0.1.3", TORCH],
+}  # fmt: skip
+NEEDS = {"sparse": (3, 12)}  # annbatch is not there for older Pythons
+
+
+def python_of(environment: str, folder: Path = FOLDER) -> str:
+    """The interpreter of an environment; the current one if it has not been made."""
+    python = folder / environment / "bin" / "python"
+    return str(python) if python.exists() else sys.executable
+
+
+def why_missing(environment: str, package: str, folder: Path = FOLDER) -> str:
+    """Why a package cannot be imported: what pip said, or that setup has not run."""
+    noted = folder / environment / "failed.json"
+    reasons = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else {}
+    if package in reasons:
+        return f"does not install: {reasons[package]}"
+    return f"{package} is not installed: ./dev bench --peers setup"
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[=<>!\[]", requirement)[0]
+
+
+def _install(python: Path, requirements: list[str], *options: str) -> str:
+    """Returns why pip failed, or nothing."""
+    argv = [str(python), "-m", "pip", "install", "--quiet", *options, *requirements]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+    last = (said or done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return last.removeprefix("ERROR: ")[:200] if done.returncode else ""
+
+
+def _make(environment: str, requirements: list[str], folder: Path) -> dict[str, str]:
+    """Makes an environment; returns the packages that do not install, and why."""
+    needs = NEEDS.get(environment, (3, 0))
+    if sys.version_info < needs:
+        reason = f"needs Python {needs[0]}.{needs[1]}, this is {sys.version.split()[0]}"
+        return {_name(requirement): reason for requirement in requirements}
+    if not (folder / "bin" / "python").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    if not _install(python, requirements):
+        return {}
+    pinned = folder / "pinned.txt"  # one that is installed alone must not move the others
+    pinned.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+    limits = ("--constraint", str(pinned))
+    failed = {_name(one): _install(python, [one], *limits) for one in requirements}
+    return {name: reason for name, reason in failed.items() if reason}
+
+
+def setup(environments: dict[str, list[str]] = ENVIRONMENTS, folder: Path = FOLDER) -> None:
+    for environment, requirements in environments.items():
+        started_s = time.monotonic()
+        say(f"{environment}: installing {' '.join(requirements)} ...")
+        failed = _make(environment, requirements, folder / environment)
+        names = [_name(requirement) for requirement in requirements]
+        found = machine.versions(python_of(environment, folder), names)
+        for name in names:
+            print(f"{environment:8} {name:20} {failed.get(name) or found.get(name)}")
+        noted = folder / environment / "failed.json"
+        noted.parent.mkdir(parents=True, exist_ok=True)
+        noted.write_text(json.dumps(failed) + "\n", encoding="utf-8")
+        say(f"{environment}: {time.monotonic() - started_s:.0f} s")
