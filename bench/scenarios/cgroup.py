@@ -121,6 +121,15 @@ class MemoryGroup:
         text = self._read(name).strip()
         return int(text) if text else None
 
+    def usage(self) -> dict[str, int]:
+        """Returns the bytes of anonymous memory and of page cache that belong to the group."""
+        names = {"anon": "anon", "rss": "anon", "file": "cache", "cache": "cache"}
+        lines = [line.split() for line in self._read("memory.stat").splitlines()]
+        return {names[name]: int(value) for name, value in lines if name in names}
+
+    def processes(self) -> list[int]:
+        return [int(pid) for pid in self._read("cgroup.procs").split()]
+
     def _read(self, name: str) -> str:
         try:
             return Path(self.folder, name).read_text(encoding="ascii")

@@ -9,8 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from residency import cached_bytes
+
+if TYPE_CHECKING:
+    from cgroup import MemoryGroup
 
 _STATUS_FIELDS = {
     "VmSize": "virtual",
@@ -34,6 +38,9 @@ class Reading:
     page_tables: int | None = None
     virtual: int | None = None
     cached: int | None = None
+    group_anon: int | None = None  # of the whole group, if the process runs in one
+    group_cache: int | None = None
+    group_file: int | None = None  # RssFile, summed over the processes of the group
 
 
 def read_status(pid: int | str = "self") -> dict[str, int]:
@@ -78,11 +85,14 @@ def peak(readings: list[Reading], field: str) -> int | None:
 class Sampler:
     """Samples a process (and the cache of one file) until it is stopped or the process ends."""
 
-    def __init__(self, pid: int, path: str | None, interval_s: float) -> None:
+    def __init__(
+        self, pid: int, path: str | None, interval_s: float, group: MemoryGroup | None = None
+    ) -> None:
         self.readings: list[Reading] = []
         self._pid = pid
         self._path = path
         self._interval_s = interval_s
+        self._group = group
         self._started_s = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -113,6 +123,18 @@ class Sampler:
                 page_tables=status.get("page_tables"),
                 virtual=status.get("virtual"),
                 cached=cached_bytes(self._path) if self._path else None,
+                **self._of_group(),
             )
         )
         return True
+
+    def _of_group(self) -> dict[str, int | None]:
+        if self._group is None:
+            return {}
+        usage = self._group.usage()
+        files = [read_status(pid).get("file", 0) for pid in self._group.processes()]
+        return {
+            "group_anon": usage.get("anon"),
+            "group_cache": usage.get("cache"),
+            "group_file": sum(files),
+        }

@@ -62,6 +62,11 @@ class Outcome:
         return max(0, max(peaks) - before) if peaks and before is not None else None
 
 
+def _tell(found: dict[str, Any]) -> None:
+    """Answers the parent. Whoever prints to sys.stdout meanwhile does not disturb it."""
+    print(json.dumps(found), file=sys.__stdout__, flush=True)
+
+
 def _sum(values: list[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
@@ -73,7 +78,7 @@ class Meter:
     def ready(self) -> None:
         """Reports the memory before the work to the parent and waits for its signal."""
         reset_resident_peak()
-        print(json.dumps(read_status()), flush=True)
+        _tell(read_status())
         sys.stdin.readline()
         self._told_s = time.monotonic()
         self._disk_bytes = read_io().get("read_bytes")
@@ -149,9 +154,9 @@ def serve(task: Any, work: Callable[[Any], dict[str, Any]]) -> int:
             forbid_io_uring()
         found = work(task)
     except Exception as error:
-        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
+        _tell({"error": f"{type(error).__name__}: {error}"})
         return 1
-    print(json.dumps(found), flush=True)
+    _tell(found)
     sys.stdin.read()
     return 0
 
@@ -194,7 +199,7 @@ def run(
         late = threading.Timer(task.seconds + 60, child.kill)
         late.start()
         try:
-            sampler = Sampler(child.pid, task.path, interval_s)
+            sampler = Sampler(child.pid, task.path, interval_s, group)
             _converse(child, outcome, sampler)
             end_s = outcome.found.get("worked_s", float("inf"))  # later readings show the teardown
             outcome.readings = [r for r in sampler.readings if r.at_s <= end_s]
