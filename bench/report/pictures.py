@@ -21,7 +21,7 @@ def scale(result: Result) -> str:
     memory, rates = _lines(result, MEMORY), _lines(result, RATE)
     limit = float(result.facts["limit_mib"])
     every = [rate for line in rates for _, rate in line.points]
-    room = (limit, f"the memory that there is: {size_text(limit)}")
+    room = (limit, f"memory limit: {size_text(limit)}")
     panels = [
         Panel(
             "Memory held, by size of the file",

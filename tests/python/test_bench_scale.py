@@ -87,7 +87,7 @@ def test_the_picture_has_a_line_per_method_in_both_panels(module):
     assert not [path for path in root.iter(f"{SVG}path") if "look-3" in path.get("class", "")]
     found = texts(root)
     assert {"1 GiB", "8 GiB", "200 k", "9 k", "70 MiB", "1.46 GiB", "h5py <&>"} <= set(found)
-    assert "the memory that there is: 1.5 GiB" in found
+    assert "memory limit: 1.5 GiB" in found
 
 
 def test_lines_lie_where_their_values_are(module):
