@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT = 880, 440
+WIDTH, HEIGHT = 880, 430
 TOP, BOTTOM, LEFT, RIGHT = 62, 338, 82, 70  # of the plot inside a panel
 LEGEND_Y, LEGEND_STEP, LEGEND_X = 390, 24, (20, 335, 590)
 NEAR = 14  # pixels: a second number as near as this would cover the first
@@ -16,7 +16,7 @@ MARKS = {
     1: "M-4 -4h8v8h-8z",
     2: "M0 -5l5 9h-10z",
     3: "M0 -5l5 5l-5 5l-5 -5z",
-    4: "M-5 -4h10l-5 9z",
+    4: "M-7 -6h14l-7 13z",
 }
 STYLE = """
 .chart {
@@ -37,19 +37,19 @@ text { fill: var(--ink); }
 .mid { text-anchor: middle; }
 .grid { stroke: var(--rule); }
 .limit { stroke: var(--limit); stroke-width: 1.5; stroke-dasharray: 9 4; fill: none; }
-.line { fill: none; stroke-width: 2.5; stroke-linejoin: round; }
+.line { stroke-width: 2.5; stroke-linejoin: round; }
 .look-0 { stroke: #0072b2; fill: #0072b2; }
 .look-1 { stroke: #d55e00; fill: #d55e00; }
 .look-2 { stroke: #e69f00; fill: #e69f00; stroke-dasharray: 9 5; }
 .look-3 { stroke: #cc79a7; fill: #cc79a7; stroke-dasharray: 2.5 4; }
 .look-4 { stroke: #009e73; fill: #009e73; }
 .line.look-0 { stroke-width: 4.5; }
-.line { fill: none; }
+.line.look-4 { stroke-width: 6.5; stroke-opacity: 0.6; }
 .mark { stroke-dasharray: none; stroke-width: 1; }
 @media (prefers-color-scheme: dark) {
   .look-0 { stroke: #56b4e9; fill: #56b4e9; }
-  .line { fill: none; }
 }
+.line { fill: none; }
 """.strip()
 
 

@@ -25,7 +25,7 @@ from values import Result
 
 NAMED = re.compile(r"\{([^{}]+: \w+[~^]?)\}")
 BLOCK = re.compile(r"^<!-- (table|prose): (\S+) -->\n(.*?)^<!-- end -->$", re.M | re.S)
-NUMBER = r"[\d.,]*\d(?:\s-\s[\d.,]*\d)?"
+NUMBER = r"[\d.,]*\d(?:\s-\s[\d.,]*\d)?(?:\s(?:MiB|%))?"
 
 
 @dataclass

@@ -177,10 +177,11 @@ def test_the_tables_of_peers_follow_from_their_keys(module):
 
 def test_a_sentence_is_filled_wherever_its_lines_break(module):
     pages, values = module("pages"), module("values")
-    source = pages.Source(prose=[("p.md", "it reads {hot-a: krow} krow/s, not {hot-d: rows}.")])
+    sentence = "it reads {hot-a: krow} krow/s in {hot-a: grown}, not {hot-d: rows}."
+    source = pages.Source(prose=[("p.md", sentence)])
     texts = pages.Texts({"r": source}, {"r": values.Result({"rounds": ROUNDS})})
-    assert texts.fill(Path("p.md"), "Here it\nreads 7 krow/s,\nnot 1,000.\n") == (
-        "Here it\nreads 4.0 krow/s,\nnot 10.\n"
+    assert texts.fill(Path("p.md"), "Here it\nreads 7 krow/s in 9 MiB,\nnot 1,000.\n") == (
+        "Here it\nreads 4.0 krow/s in 5 MiB,\nnot 10.\n"
     )
     with pytest.raises(ValueError, match=r"p\.md has this sentence 0 times"):
         texts.fill(Path("p.md"), "Here it reads seven krow/s, not 1,000.\n")
