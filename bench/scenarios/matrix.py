@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 import numpy as np
 import scratch
+from numpy.typing import NDArray
 
 COLUMNS = 162
 ROW_BYTES = COLUMNS * 4
@@ -21,16 +23,22 @@ def write(path: str, rows: int) -> None:
 
 def append(path: str, rows: int) -> None:
     """Adds the same to an existing file."""
-    noise = np.random.default_rng(0).random((_BLOCK_ROWS, COLUMNS), dtype=np.float32)
     with open(path, "ab", buffering=0) as file:
-        for first in range(0, rows, _BLOCK_ROWS):
-            count = min(_BLOCK_ROWS, rows - first)
-            noise[:count, 0] = np.arange(first, first + count)
-            noise[:, 1] += 1.0  # makes every block different; some file systems share equal ones
-            view = noise[:count].data.cast("B")
+        for block in blocks(rows):
+            view = block.data.cast("B")
             while view:
                 view = view[file.write(view) :]
         os.fsync(file.fileno())
+
+
+def blocks(rows: int) -> Iterator[NDArray[np.float32]]:
+    """The matrix in consecutive parts; each is valid until the next one."""
+    noise = np.random.default_rng(0).random((_BLOCK_ROWS, COLUMNS), dtype=np.float32)
+    for first in range(0, rows, _BLOCK_ROWS):
+        count = min(_BLOCK_ROWS, rows - first)
+        noise[:count, 0] = np.arange(first, first + count)
+        noise[:, 1] += 1.0  # makes every block different; some file systems share equal ones
+        yield noise[:count]
 
 
 def kept_or_removed(folder: str | None, rows: int, keep: bool) -> AbstractContextManager[str]:

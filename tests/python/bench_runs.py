@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 SCENARIOS = pathlib.Path(__file__).parents[2] / "bench" / "scenarios"
+REPORT = SCENARIOS.parent / "report"
 
 
 def run_bench(name: str, folder: pathlib.Path, *words: object) -> subprocess.CompletedProcess[str]:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
-import pathlib
-import re
 import sys
 
 import numpy as np
 import pytest
-from bench_runs import SCENARIOS, run_bench
+from bench_runs import REPORT, SCENARIOS, run_bench
 
-ROOT = pathlib.Path(__file__).parents[2]
-RESULT = ROOT / "bench" / "results" / "sparse.json"
 OURS = ["h5ad-lowtide", "h5ad-batches", "h5ad-epochs"]
 OURS += ["safetensors-lowtide", "npz-lowtide", "fbin-lowtide"]
 THEIRS = ["safetensors-own", "npz-own", "fbin-own"]
@@ -32,6 +28,7 @@ FEW = ["few-dense", "few-sparse", "few-loader", "few-scipy"]
 @pytest.fixture
 def scenario(monkeypatch):
     """Imports modules of the benchmarks."""
+    monkeypatch.syspath_prepend(REPORT)
     monkeypatch.syspath_prepend(SCENARIOS)
     return importlib.import_module
 
@@ -64,10 +61,11 @@ def test_every_method_is_measured_or_says_why_not(tmp_path, scenario):
     assert {"h5ad, cold", "dense columns, CPU of both", "page cache, drop"} <= {
         bar["work"] for bar in result["bars"]
     }
-    heading, body = scenario("sparse_report").sections(result)["numbers.md"]
-    assert heading == "Single cells" and body.startswith("4,096 x 20,000")
+    pages, values = scenario("pages"), scenario("values")
+    sources = pages.texts_of(REPORT / "texts")
+    cells = pages.Texts(sources, {"sparse": values.Result(result)}).table("sparse.cells")
     rate = np.median([one["rows_per_s"] for one in result["rounds"]["hot-h5ad-lowtide"]])
-    assert f"| **`lt.Loader`, `.h5ad` in place** | {rate:,.0f} |" in body
+    assert f"| **`lt.Loader`, `.h5ad` in place** | {rate:,.0f} |" in cells
     assert str(tmp_path) not in out.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]  # the data is removed
 
@@ -108,21 +106,3 @@ def test_a_wrong_batch_is_found(scenario, change):
         data, indices = data[:-1], indices[:-1]
     with pytest.raises(ValueError, match=r"differs from the source|other rows than it says"):
         rows.check(data, indices, offsets, numbers)
-
-
-def test_a_section_of_a_page_is_replaced_or_added(scenario):
-    with_section = scenario("sparse_report").with_section
-    page = "# Page\n\n## One\nold\n\n## Two\nkept\n"
-    assert with_section(page, "One", "new") == "# Page\n\n## One\nnew\n\n## Two\nkept\n"
-    assert with_section(page, "Three", "new") == page + "\n## Three\nnew\n"
-    assert with_section(page, "Two", "new") == "# Page\n\n## One\nold\n\n## Two\nnew\n"
-
-
-def test_the_docs_have_the_tables_of_the_result_file(scenario):
-    sections = scenario("sparse_report").sections
-    if RESULT.exists():
-        for name, (heading, body) in sections(json.loads(RESULT.read_text())).items():
-            assert f"## {heading}\n{body}\n" in (ROOT / "docs" / name).read_text(), name
-    else:  # then no page may have numbers of it
-        for name, heading in (("numbers.md", "Single cells"), ("single-cells.md", "Numbers")):
-            assert not re.search(rf"^## {heading}$", (ROOT / "docs" / name).read_text(), re.M), name

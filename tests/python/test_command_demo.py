@@ -112,7 +112,7 @@ def test_the_page_fits_every_width_and_its_table_is_readable(
 def test_dev_demo_writes_a_page_and_a_picture(tmp_path: Path) -> None:
     page, picture = tmp_path / "page.html", tmp_path / "picture.svg"
     argv = [sys.executable, DEV_DEMO, "--size", "16MiB", "--seconds", "0.2", "--out", page]
-    argv += ["--plot", picture, "--folder", tmp_path]
+    argv += ["--plot", picture, "--folder", tmp_path, "--no-scale"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     limited = "Everything limited to 256 MiB"
@@ -120,6 +120,22 @@ def test_dev_demo_writes_a_page_and_a_picture(tmp_path: Path) -> None:
     assert (limited in done.stdout) == allowed and (limited in page.read_text()) == allowed
     assert "bytes per byte delivered" in done.stdout and picture.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "picture.svg"]
+
+
+@pytest.mark.slow
+def test_dev_demo_draws_a_file_that_outgrows_memory(tmp_path: Path) -> None:
+    page, picture = tmp_path / "page.html", tmp_path / "scale.svg"
+    argv = [sys.executable, DEV_DEMO, "--size", "16MiB", "--seconds", "0.2", "--out", page]
+    argv += ["--scale", picture, "--folder", tmp_path]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    if "Nothing is measured under a memory limit" in done.stderr:
+        assert not picture.exists()
+        return
+    assert str(picture) in done.stdout
+    words = {text.text for text in ElementTree.parse(picture).iter(f"{SVG}text")}
+    assert {"128 MiB", "1 GiB", "np.memmap", 'lowtide, memory="32MiB"'} <= words
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "scale.svg"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
