@@ -58,7 +58,8 @@ std::vector<std::string> RemoteFolder::folders_in(const std::string& inside) con
     const std::size_t end = name.find('/', before.size());
     if (end == name.npos) continue;
     std::string folder = name.substr(before.size(), end - before.size());
-    if (std::ranges::find(names, folder) == names.end()) names.push_back(std::move(folder));
+    // They are sorted, so those of one folder follow each other.
+    if (names.empty() || names.back() != folder) names.push_back(std::move(folder));
   }
   return names;
 }
