@@ -21,6 +21,7 @@ std::string without_slash(std::string address) {
 bool is_folder_address(std::string_view address) {
   if (!is_address(address)) return false;
   const std::string path = shown_address(address);
+  if (path.find('/', path.find("://") + 3) == path.npos) return false;  // only a server
   return path.ends_with('/') || std::ranges::any_of(chunk_words(), [&](std::string_view word) {
            return path.ends_with("." + std::string(word));
          });

@@ -13,7 +13,7 @@ from lowtide._data import foreign
 from lowtide._data.array_facts import ArrayFacts
 from lowtide._data.array_methods import ArrayMethods
 from lowtide._data.batches import Batches
-from lowtide._data.files import Files, is_folder_address
+from lowtide._data.files import Files
 from lowtide._data.source import CoreSource, FileColumns
 from lowtide._data.store import local_options, remote_options
 from lowtide._index import indexing
@@ -92,7 +92,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
                 **remote,
             )
         except (ValueError, IsADirectoryError, FileNotFoundError) as error:
-            if isinstance(error, FileNotFoundError) and not is_folder_address(names[0]):
+            if not foreign.may_explain(error, names[0]):
                 raise
             given = foreign.Given(key, descr, axes, offset, fortran)
             found = foreign.open_core(names, Files(store), given, {**reading, **remote})

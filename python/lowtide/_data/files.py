@@ -59,7 +59,8 @@ class Files:
 def is_folder_address(name: bytes) -> bool:
     """Returns whether an address is that of a folder, or of an array that is one."""
     path = name if name.startswith(b"s3:") else name.partition(b"?")[0]
-    return _core.is_address(name) and path.endswith((b"/", b".zarr"))
+    inside = b"/" in path.partition(b"://")[2]  # it names more than a server
+    return _core.is_address(name) and inside and path.endswith((b"/", b".zarr"))
 
 
 def shown(name: bytes, file: _core.FileReader) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lowtide import _core
+from lowtide._core import FormatError
 from lowtide._data import arrow, hdf5
+from lowtide._data.files import is_folder_address
 
 if TYPE_CHECKING:
-    from lowtide import _core
     from lowtide._data.files import Files
 
 _SIGNING = ("store", "lister")  # options that `Files` has taken already
@@ -21,6 +23,18 @@ class Given(NamedTuple):
     axes: list[int] | None
     offset: int | None
     fortran: bool | None
+
+
+def may_explain(error: Exception, name: bytes) -> bool:
+    """Returns whether the core may have failed because the file is one of these.
+
+    An address that is malformed, or a pattern, is not asked for again.
+    """
+    if isinstance(error, (FormatError, IsADirectoryError)):
+        return True
+    if _core.is_address(name) or isinstance(error, FileNotFoundError):
+        return is_folder_address(name)
+    return True
 
 
 def open_core(

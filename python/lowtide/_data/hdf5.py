@@ -36,6 +36,8 @@ def is_hdf5(path: bytes, files: Files) -> bool:
             places.append((at, len(_MAGIC)))
             at = max(_FIRST_BLOCK, 2 * at)
         return _MAGIC in file.read(places[:1]) or _MAGIC in file.read(places[1:])
+    except FileNotFoundError:  # a pattern
+        return False
     except OSError:
         if _core.is_address(path):
             raise
