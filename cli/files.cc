@@ -131,6 +131,8 @@ void write_info(JsonWriter* json, const Info& found) {
     json->field("dtype", found.dtype)
         .field("tokens", found.shape.at(0))
         .field("documents", found.documents);
+  } else if (found.kind == FileKind::sparse) {
+    json->field("dtype", found.dtype).field("rows", found.shape.at(0)).field("nnz", found.values);
   } else if (has_several_arrays(found)) {
     json->key("dtype").null().key("shape").null().key("order").null();
   } else {
@@ -167,6 +169,7 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
 
 std::string shape_text(const Info& found) {
   if (found.kind == FileKind::tokens) return grouped(found.shape.at(0));
+  if (found.kind == FileKind::sparse) return grouped(found.shape.at(0)) + " rows";
   if (has_several_arrays(found)) return grouped(found.arrays.size()) + " arrays";
   return shape_text(found.shape);
 }

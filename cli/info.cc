@@ -53,6 +53,10 @@ std::string facts_of(const Info& found) {
   const bool several = has_several_arrays(found);
   if (!several) fields.add("dtype", shown(found.dtype));
   fields.add(tokens ? "tokens" : several ? "contains" : "shape", shape_text(found));
+  if (found.kind == FileKind::sparse) {
+    fields.add("values", grouped(found.values));
+    fields.add("columns", "in a Parquet file: lowtide.info in Python reads it");
+  }
   if (found.fortran_order) fields.add("order", "F (column by column)");
   if (found.documents) fields.add("documents", grouped(*found.documents));
   fields.add("size", format_bytes(found.bytes) + " (" + grouped(found.bytes) + " bytes)");

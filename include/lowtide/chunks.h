@@ -4,10 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace lowtide {
+
+struct Remote;  // internal
 
 // A file as it was when its chunks were looked up. Take it before that: if the file is changed
 // afterwards, opening it is an error and never gives other bytes.
@@ -15,8 +18,9 @@ struct LocatedFile {
   std::string path;
   std::uint64_t size_bytes = 0;
   std::uint64_t version = 0;
+  std::shared_ptr<const Remote> remote = nullptr;  // how an object is requested (files.h)
 
-  // Opens the file and closes it again. Throws IoError.
+  // Opens a local file and closes it again. Throws IoError.
   [[nodiscard]] static LocatedFile of(const std::string& path);
 };
 

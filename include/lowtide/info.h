@@ -10,8 +10,9 @@
 
 namespace lowtide {
 
-// A file is read as an array (lowtide/array.h) or as tokens (lowtide/tokens.h).
-enum class FileKind { array, tokens };
+// A file is read as an array (lowtide/array.h) or as tokens (lowtide/tokens.h). Only info() tells
+// of sparse matrices.
+enum class FileKind { array, tokens, sparse };
 // The enumerator's name.
 [[nodiscard]] const char* file_kind_word(FileKind kind) noexcept;
 
@@ -65,9 +66,12 @@ struct Info {
   // "float32", ">i2", "bfloat16", or NumPy's descr. Empty, as the shape, if there are several
   // arrays and no key.
   std::string dtype;
-  std::vector<std::uint64_t> shape;           // of tokens: how many there are
+  // Of tokens: how many there are. Of a sparse matrix: its rows; the files that are read here do
+  // not tell its columns.
+  std::vector<std::uint64_t> shape;
   bool fortran_order = false;                 // of an array
   std::optional<std::uint64_t> documents;     // if the format records them
+  std::uint64_t values = 0;                   // that a sparse matrix stores
   std::uint64_t bytes = 0;                    // of all files
   std::uint64_t shards = 0;                   // files with data
   std::optional<std::uint64_t> cached_bytes;  // of all files; nullopt: unknown for at least one

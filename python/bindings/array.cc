@@ -1,12 +1,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -117,61 +115,59 @@ std::vector<Number> copied(const Numbers<Number>& numbers) {
   return {numbers.data(), numbers.data() + numbers.shape(0)};
 }
 
-using FileVersion = std::tuple<nb::bytes, std::uint64_t, std::uint64_t>;
-
-FileVersion file_version(const nb::bytes& path) {
-  const std::string name(path.c_str(), path.size());
-  LocatedFile file;
-  {
-    const Unlocked unlocked;
-    file = LocatedFile::of(name);
-  }
-  return {nb::bytes(file.path.data(), file.path.size()), file.size_bytes, file.version};
+std::vector<LocatedFile> located(const std::vector<const OwnedFile*>& files) {
+  std::vector<LocatedFile> found;
+  found.reserve(files.size());
+  for (const OwnedFile* file : files) found.push_back(file->file());
+  return found;
 }
 
-OwnedArray open_chunks(const std::vector<FileVersion>& files, std::string format, std::string dtype,
-                       std::vector<std::uint64_t> shape, std::vector<std::uint64_t> chunk_shape,
+OwnedArray open_chunks(const std::vector<const OwnedFile*>& files, std::string format,
+                       std::string dtype, std::vector<std::uint64_t> shape,
+                       std::vector<std::uint64_t> chunk_shape,
                        const Numbers<std::uint64_t>& offsets_bytes, const nb::bytes& fill,
                        std::uint64_t memory_bytes, const std::string& engine,
-                       const std::string& cache, std::optional<std::uint64_t> gap_bytes) {
+                       const std::string& cache, std::optional<std::uint64_t> gap_bytes,
+                       unsigned requests, const nb::bytes& cache_dir, std::uint64_t cache_bytes) {
   const auto* const value = reinterpret_cast<const std::byte*>(fill.c_str());
   ArrayChunks chunks{.format = std::move(format),
                      .dtype = std::move(dtype),
                      .shape = std::move(shape),
                      .chunk_shape = std::move(chunk_shape),
+                     .files = located(files),
                      .offsets_bytes = copied(offsets_bytes),
                      .fill = {value, value + fill.size()}};
-  for (const auto& [path, size_bytes, version] : files) {
-    chunks.files.push_back({std::string(path.c_str(), path.size()), size_bytes, version});
-  }
-  const ReadOptions options{.memory_bytes = memory_bytes,
-                            .engine = parse_engine(engine),
-                            .cache = parse_cache(cache),
-                            .gap_bytes = gap_bytes};
+  const ReadOptions options = with_tier({.memory_bytes = memory_bytes,
+                                         .engine = parse_engine(engine),
+                                         .cache = parse_cache(cache),
+                                         .gap_bytes = gap_bytes,
+                                         .requests = requests},
+                                        cache_dir, cache_bytes);
   const Unlocked unlocked;
   return Array::open_chunks(std::move(chunks), options);
 }
 
-OwnedArray open_stretches(const std::vector<FileVersion>& files, std::string format,
+OwnedArray open_stretches(const std::vector<const OwnedFile*>& files, std::string format,
                           std::string dtype, std::vector<std::uint64_t> row_shape,
                           const Numbers<std::uint32_t>& file_numbers,
                           const Numbers<std::uint64_t>& offsets_bytes,
                           const Numbers<std::uint64_t>& rows, std::uint64_t memory_bytes,
                           const std::string& engine, const std::string& cache,
-                          std::optional<std::uint64_t> gap_bytes) {
+                          std::optional<std::uint64_t> gap_bytes, unsigned requests,
+                          const nb::bytes& cache_dir, std::uint64_t cache_bytes) {
   ArrayStretches stretches{.format = std::move(format),
                            .dtype = std::move(dtype),
                            .row_shape = std::move(row_shape),
+                           .files = located(files),
                            .file_numbers = copied(file_numbers),
                            .offsets_bytes = copied(offsets_bytes),
                            .rows = copied(rows)};
-  for (const auto& [path, size_bytes, version] : files) {
-    stretches.files.push_back({std::string(path.c_str(), path.size()), size_bytes, version});
-  }
-  const ReadOptions options{.memory_bytes = memory_bytes,
-                            .engine = parse_engine(engine),
-                            .cache = parse_cache(cache),
-                            .gap_bytes = gap_bytes};
+  const ReadOptions options = with_tier({.memory_bytes = memory_bytes,
+                                         .engine = parse_engine(engine),
+                                         .cache = parse_cache(cache),
+                                         .gap_bytes = gap_bytes,
+                                         .requests = requests},
+                                        cache_dir, cache_bytes);
   const Unlocked unlocked;
   return Array::open_stretches(std::move(stretches), options);
 }
@@ -231,7 +227,6 @@ nb::dict stats(const OwnedArray& array) {
 }  // namespace
 
 void bind_array(nb::module_& module) {
-  module.def("file_version", &file_version, "path"_a);
   nb::class_<OwnedArray>(module, "Array")
       .def_static("open", &open, "paths"_a, nb::kw_only(), "expand"_a = false,
                   "dtype"_a = nb::none(), "shape"_a = nb::none(), "offset_bytes"_a = nb::none(),
@@ -243,21 +238,25 @@ void bind_array(nb::module_& module) {
       .def_static(
           "open_chunks", &open_chunks, "files"_a, nb::kw_only(), "format"_a, "dtype"_a, "shape"_a,
           "chunk_shape"_a, "offsets_bytes"_a, "fill"_a, "memory_bytes"_a = 0, "engine"_a = "auto",
-          "cache"_a = "auto", "gap_bytes"_a = nb::none(),
-          nb::sig("def open_chunks(files: Sequence[tuple[bytes, int, int]], *, format: str, "
-                  "dtype: str, shape: Sequence[int], chunk_shape: Sequence[int], "
+          "cache"_a = "auto", "gap_bytes"_a = nb::none(), "requests"_a = ReadOptions{}.requests,
+          "cache_dir"_a = nb::bytes("", 0), "cache_bytes"_a = 0,
+          nb::sig("def open_chunks(files: Sequence[FileReader], *, format: str, dtype: str, "
+                  "shape: Sequence[int], chunk_shape: Sequence[int], "
                   "offsets_bytes: NDArray[typing.Any], fill: bytes, memory_bytes: int = 0, "
-                  "engine: str = 'auto', cache: str = 'auto', "
-                  "gap_bytes: int | None = None) -> Array"))
+                  "engine: str = 'auto', cache: str = 'auto', gap_bytes: int | None = None, "
+                  "requests: int = 128, cache_dir: bytes = b'', cache_bytes: int = 0) -> Array"))
       .def_static(
           "open_stretches", &open_stretches, "files"_a, nb::kw_only(), "format"_a, "dtype"_a,
           "row_shape"_a, "file_numbers"_a, "offsets_bytes"_a, "rows"_a, "memory_bytes"_a = 0,
           "engine"_a = "auto", "cache"_a = "auto", "gap_bytes"_a = nb::none(),
-          nb::sig("def open_stretches(files: Sequence[tuple[bytes, int, int]], *, format: str, "
-                  "dtype: str, row_shape: Sequence[int], file_numbers: NDArray[typing.Any], "
+          "requests"_a = ReadOptions{}.requests, "cache_dir"_a = nb::bytes("", 0),
+          "cache_bytes"_a = 0,
+          nb::sig("def open_stretches(files: Sequence[FileReader], *, format: str, dtype: str, "
+                  "row_shape: Sequence[int], file_numbers: NDArray[typing.Any], "
                   "offsets_bytes: NDArray[typing.Any], rows: NDArray[typing.Any], "
                   "memory_bytes: int = 0, engine: str = 'auto', cache: str = 'auto', "
-                  "gap_bytes: int | None = None) -> Array"))
+                  "gap_bytes: int | None = None, requests: int = 128, cache_dir: bytes = b'', "
+                  "cache_bytes: int = 0) -> Array"))
       .def_prop_ro("descr", [](const OwnedArray& array) { return array.dtype().descr(); })
       .def_prop_ro(
           "shape", [](const OwnedArray& array) { return nb::tuple(nb::cast(array.shape())); },

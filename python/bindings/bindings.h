@@ -13,6 +13,7 @@
 #include "gil.h"
 #include "lowtide/array.h"
 #include "lowtide/csr.h"
+#include "lowtide/files.h"
 #include "lowtide/tokens.h"
 
 namespace lowtide::python {
@@ -22,6 +23,8 @@ namespace nb = nanobind;
 using OwnedArray = Owned<Array>;
 using OwnedTokens = Owned<Tokens>;
 using OwnedCsr = Owned<Csr>;
+using OwnedFile = Owned<FileReader>;
+using OwnedOpener = Owned<FileOpener>;
 
 // The bytes of an array to fill: C-contiguous, writable and of any dtype. Borrowed from the caller
 // for one call; made and destroyed with the GIL held. Unlike an nb::ndarray, it costs little beside
@@ -65,6 +68,7 @@ using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 void bind_errors(nb::module_& module);
 void bind_array(nb::module_& module);
 void bind_csr(nb::module_& module);
+void bind_files(nb::module_& module);
 void bind_batch(nb::module_& module);
 void bind_batches(nb::module_& module);
 void bind_token_writer(nb::module_& module);

@@ -72,6 +72,10 @@ FactDict info_dict(const Info& found) {
     out["dtype"] = found.dtype;
     out["tokens"] = found.shape.at(0);
     out["documents"] = found.documents;
+  } else if (found.kind == FileKind::sparse) {
+    out["dtype"] = found.dtype;
+    out["rows"] = found.shape.at(0);
+    out["nnz"] = found.values;
   } else if (has_several_arrays(found)) {
     for (const char* const none : {"dtype", "shape", "order"}) out[none] = nb::none();
   } else {

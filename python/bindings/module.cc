@@ -103,6 +103,7 @@ NB_MODULE(_core, module) {
   lowtide::python::bind_errors(module);
   lowtide::python::bind_batch(module);
   lowtide::python::bind_batches(module);
+  lowtide::python::bind_files(module);
   lowtide::python::bind_array(module);
   lowtide::python::bind_csr(module);
   lowtide::python::bind_tokens(module);
@@ -124,6 +125,13 @@ NB_MODULE(_core, module) {
   module.def(
       "is_address",
       [](const nb::bytes& text) { return lowtide::is_address({text.c_str(), text.size()}); },
+      "text"_a);
+  module.def(
+      "shown_address",
+      [](const nb::bytes& text) {
+        const std::string shown = lowtide::shown_address({text.c_str(), text.size()});
+        return nb::bytes(shown.data(), shown.size());
+      },
       "text"_a);
   module.def(
       "has_secret",

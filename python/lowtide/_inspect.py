@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from lowtide import _arguments, _command, _core
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
+
+    from lowtide._data.subject import Subject
 
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
     # paths, expand, tokens, dtype, shape, offset_bytes, fortran_order, format
@@ -74,23 +76,7 @@ def info(
         TypeError: An argument has the wrong type.
     """
     asked = _asked(path, tokens, dtype, shape, offset, order, format)
-    if _is_scdl(asked):
-        from lowtide._data import sparse_inspect
-
-        return _readable(sparse_inspect.info_scdl(asked[0][0], asked[4]))
-    files = None
-    try:
-        return _readable(_core.info(*asked))
-    except (ValueError, IsADirectoryError):
-        files = _arrow_files(asked)
-        if files is None and not _is_hdf5(asked):
-            raise
-    from lowtide._data import arrow_inspect, hdf5_inspect
-
-    if files is not None:
-        return _readable(arrow_inspect.info(asked[0], files))
-
-    return _readable(hdf5_inspect.info(asked[0][0]))
+    return _told(asked, lambda: _core.info(*asked), lambda module, one: module.info(one))
 
 
 def check(
@@ -110,7 +96,8 @@ def check(
 
     It compares sizes with headers, checks indexes, reads every byte, and checks that booleans are
     0 or 1. In a file that contains several arrays, it checks all of them. Of sparse matrices it
-    checks that rows are in order and that every column exists. It leaves the page cache as it was.
+    checks that rows are in order and that every column exists. Of MDS folders it compares the
+    hashes in the index, as far as Python's hashlib has them. It leaves the page cache as it was.
     Ctrl-C stops it.
 
     Args:
@@ -145,23 +132,18 @@ def check(
         eot = _arguments.integer(eot, "eot", 0, 2**64 - 1)
     count = _arguments.flag(nan, "nan")
     budget = _arguments.memory_bytes(memory)
-    if _is_scdl(asked):
-        from lowtide._data import sparse_inspect
 
-        return _readable(sparse_inspect.check_scdl(asked[0][0], asked[4], budget))
-    files = None
-    try:
-        return _readable(_core.check(*asked, vocab, eot, count, budget))
-    except (ValueError, IsADirectoryError):
-        files = _arrow_files(asked)
-        if vocab is not None or eot is not None or (files is None and not _is_hdf5(asked)):
-            raise
-    from lowtide._data import arrow_inspect, hdf5_inspect
+    def core() -> dict[str, Any]:
+        from lowtide._data import hashes
 
-    if files is not None:
-        return _readable(arrow_inspect.check(asked[0], files, budget))
+        found: dict[str, Any] = _core.check(*asked, vocab, eot, count, budget)
+        if found["kind"] == "tokens" and len(asked[0]) == 1:
+            found["notes"] += hashes.compare(asked[0][0], budget)
+        return found
 
-    return _readable(hdf5_inspect.check(asked[0][0], count, budget))
+    if vocab is not None or eot is not None:  # only tokens have them
+        return _readable(core())
+    return _told(asked, core, lambda module, one: module.check(one, count, budget))
 
 
 def doctor(path: Path | None = None, memory: int | str | None = None) -> dict[str, Any]:
@@ -232,31 +214,29 @@ def _asked(
     return names, expand, kind, descr, _arguments.axes(shape), start, fortran, word
 
 
-def _is_hdf5(asked: Asked) -> bool:
-    """Returns whether the caller asks about one HDF5 file, which the core does not read."""
-    from lowtide._data import hdf5
+def _told(
+    asked: Asked,
+    core: Callable[[], dict[str, Any]],
+    other: Callable[[Any, Subject], dict[str, Any]],
+) -> dict[str, Any]:
+    """Returns what the core says, or `other` about a file that the core does not read."""
+    from lowtide._data import subject
 
-    names, _, tokens, *given = asked
-    plain = not tokens and given in ([None] * 5, [None] * 4 + ["hdf5"])
-    return plain and len(names) == 1 and hdf5.is_hdf5(names[0])
-
-
-def _arrow_files(asked: Asked) -> list[bytes] | None:
-    """Returns the files if the caller asks about Arrow's; None for others."""
-    from lowtide._data import arrow
-
-    names, _, tokens, *given = asked
-    plain = not tokens and given in ([None] * 5, [None] * 4 + ["arrow"])
-    return arrow.files_of(names) if plain else None
-
-
-def _is_scdl(asked: Asked) -> bool:
-    """Returns whether the caller asks about one folder of BioNeMo-SCDL."""
-    from lowtide._data import scdl
-
-    names, _, tokens, dtype, _, offset, fortran, word = asked
-    plain = not tokens and (dtype, offset, fortran) == (None, None, None) and word in (None, "scdl")
-    return plain and len(names) == 1 and scdl.is_scdl(names[0])
+    names, _, tokens, dtype, shape, offset, fortran, word = asked
+    described = (dtype, offset, fortran) != (None, None, None)
+    plain = not tokens and not described
+    if plain and word in (None, "scdl"):
+        # The core would take its files for tokens.
+        found = subject.find_scdl(names, shape)
+        if found is not None:
+            return _readable(other(*found))
+    try:
+        return _readable(core())
+    except (ValueError, IsADirectoryError):
+        found = subject.find(names, word) if plain and shape is None else None
+        if found is None:
+            raise
+    return _readable(other(*found))
 
 
 def _readable(found: dict[str, Any]) -> dict[str, Any]:

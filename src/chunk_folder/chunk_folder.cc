@@ -1,16 +1,15 @@
 #include "chunk_folder/chunk_folder.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <stdexcept>
 #include <utility>
 
+#include "chunk_folder/local_folder.h"
 #include "chunk_format/chunked_array.h"
 #include "core/quote.h"
 #include "format/array_format.h"
 #include "lowtide/bytes.h"
 #include "lowtide/error.h"
-#include "os/file.h"
 #include "os/paths.h"
 
 namespace lowtide {
@@ -18,70 +17,78 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 32;  // of groups in groups
 
-// The file with the metadata of a folder; empty if there is none.
-std::string_view metadata_in(const std::string& folder) {
+// How many files are looked at together: a server is asked for all of them at once.
+constexpr std::size_t kTogether = 256;
+// Of their indexes together.
+constexpr std::uint64_t kMostIndexBytes = 8 * 1024 * 1024;
+
+// What is in a folder inside of the files.
+struct Node {
+  Shard metadata;
+  std::optional<ChunkedArray> array;  // nullopt: it is a group
+};
+
+// nullopt: it has no metadata.
+std::optional<Node> read_node(const FolderFiles& files, const std::string& inside) {
   for (const std::string_view name : metadata_files()) {
-    if (path_exists(folder + "/" + std::string(name))) return name;
+    const std::string where = joined(inside, name);
+    std::optional<FolderFiles::Text> found = files.read(where, kMaxMetadataBytes);
+    if (!found) continue;
+    std::optional<ChunkedArray> array =
+        parse_metadata(found->text, name, joined(files.path(), where));
+    return Node{std::move(found->shard), std::move(array)};
   }
-  return {};
+  return std::nullopt;
 }
 
-// The array in a folder; nullopt for a group. `shard` becomes the file with the metadata.
-std::optional<ChunkedArray> read_metadata(const std::string& folder, Shard* shard = nullptr) {
-  const std::string_view name = metadata_in(folder);
-  const std::string path = folder + "/" + std::string(name);
-  const File file(path);
-  const std::uint64_t size = file.shard().size_bytes;
-  if (size > kMaxMetadataBytes) {
-    throw FormatError(path + ": expected at most " + format_bytes(kMaxMetadataBytes) +
-                      " of metadata, found " + format_bytes(size));
-  }
-  std::string text(size, '\0');
-  file.read_exact(0, std::as_writable_bytes(std::span(text)));
-  if (shard != nullptr) *shard = file.shard();
-  return parse_metadata(text, name, path);
-}
-
-void add_members(const std::string& folder, const std::string& prefix, std::size_t depth,
+void add_members(const FolderFiles& files, const std::string& inside, std::size_t depth,
                  std::vector<ArrayMember>* members) {
-  for (const std::string& name : list_folder(folder)) {
-    const std::string inside = folder + "/" + name, key = prefix + name;
-    if (name.starts_with('.') || !is_folder(inside) || metadata_in(inside).empty()) continue;
-    if (members->size() == kMaxMembers || depth == kMaxDepth) {
-      throw FormatError(folder + ": expected at most " + std::to_string(kMaxMembers) +
-                        " arrays in groups that are at most " + std::to_string(kMaxDepth) +
-                        " deep, found more");
-    }
+  for (const std::string& name : files.folders_in(inside)) {
+    const std::string key = joined(inside, name);
+    if (name.starts_with('.')) continue;
     ArrayMember member{.key = key, .layout = {}, .fault = {}};
     member.layout.format = chunk_words().front();  // the only one so far
+    std::optional<Node> node;
     try {
-      std::optional<ChunkedArray> array = read_metadata(inside);
-      if (!array) {
-        add_members(inside, key + "/", depth + 1, members);
-        continue;
-      }
-      member.layout = std::move(array->layout);
+      node = read_node(files, key);
+      if (!node) continue;
     } catch (const FormatError& error) {
       member.fault = error.what();
     }
+    if (members->size() == kMaxMembers || depth == kMaxDepth) {
+      throw FormatError(files.path() + ": expected at most " + std::to_string(kMaxMembers) +
+                        " arrays in groups that are at most " + std::to_string(kMaxDepth) +
+                        " deep, found more");
+    }
+    if (node && !node->array) {
+      add_members(files, key, depth + 1, members);
+      continue;
+    }
+    if (node) member.layout = std::move(node->array->layout);
     members->push_back(std::move(member));
   }
 }
 
-// The folder of the array that the caller means.
-std::string chosen_folder(const std::string& folder, const std::optional<std::string>& key) {
-  if (read_metadata(folder)) {
-    if (!key) return folder;
-    throw std::invalid_argument(folder + ": key " + excerpt(*key) +
+// The array that the caller means, and its folder inside of the files.
+std::pair<Node, std::string> chosen_node(const FolderFiles& files,
+                                         const std::optional<std::string>& key) {
+  std::optional<Node> root = read_node(files, "");
+  if (root && root->array) {
+    if (!key) return {std::move(*root), ""};
+    throw std::invalid_argument(files.path() + ": key " + excerpt(*key) +
                                 " was given, but the folder is an array itself; leave the key out");
   }
   const bool leads_out = key && ("/" + *key + "/").find("/../") != std::string::npos;
   if (key && !key->empty() && !leads_out) {
-    const std::string inside = folder + "/" + *key;
-    if (is_chunk_folder(inside) && read_metadata(inside)) return inside;
+    std::optional<Node> node = read_node(files, *key);
+    if (node && node->array) return {std::move(*node), *key};
   }
-  const std::vector<ArrayMember> members = folder_members(folder);
-  return folder + "/" + chosen_member(members, "", key, folder).key;
+  const std::vector<ArrayMember> members = folder_members(files);
+  const std::string chosen = chosen_member(members, "", key, files.path()).key;
+  std::optional<Node> node = read_node(files, chosen);
+  if (!node || !node->array)
+    throw FormatError(joined(files.path(), chosen) + ": expected an array, found a group");
+  return {std::move(*node), chosen};
 }
 
 // Goes through a grid in C order.
@@ -122,9 +129,20 @@ class ChunkFiles {
         grid_(divided(array.layout.shape, array.chunk_shape)),
         inside_(divided(array.file_shape, array.chunk_shape)) {}
 
-  // The file at this place of the grid of files.
-  void add(const File& file, const std::vector<std::uint64_t>& place) {
-    const Shard shard = file.shard();
+  // The bytes of a file that say where its chunks are; none if it is one chunk.
+  [[nodiscard]] FolderFiles::Range index_of(const Shard& shard) const {
+    if (!array_.index) return {};
+    const std::uint64_t size = array_.index->size_bytes();
+    if (size > shard.size_bytes) {
+      throw FormatError(shard.path + ": expected a shard index of " + std::to_string(size) +
+                        " bytes, found a file of " + std::to_string(shard.size_bytes));
+    }
+    return {array_.index->at_end ? shard.size_bytes - size : 0, size};
+  }
+
+  // The file at this place of the grid of files, and its index.
+  void add(const Shard& shard, const std::vector<std::uint64_t>& place,
+           std::span<const std::byte> index) {
     number_ = static_cast<std::uint32_t>(into_.shards->size());
     into_.shards->add(shard);
     if (!array_.index) {
@@ -136,9 +154,9 @@ class ChunkFiles {
       put(place, 0);
       return;
     }
-    const std::vector<std::uint64_t> offsets = read_index(file, shard);
     Places local(inside_);
-    for (const std::uint64_t offset : offsets) {
+    for (const std::uint64_t offset :
+         parse_shard_index(array_, index, shard.size_bytes, shard.path)) {
       std::vector<std::uint64_t> chunk = local.at();
       for (std::size_t axis = 0; axis < chunk.size(); ++axis) {
         chunk[axis] += place[axis] * inside_[axis];
@@ -149,17 +167,6 @@ class ChunkFiles {
   }
 
  private:
-  [[nodiscard]] std::vector<std::uint64_t> read_index(const File& file, const Shard& shard) const {
-    const std::uint64_t size = array_.index->size_bytes();
-    if (size > shard.size_bytes) {
-      throw FormatError(shard.path + ": expected a shard index of " + std::to_string(size) +
-                        " bytes, found a file of " + std::to_string(shard.size_bytes));
-    }
-    std::vector<std::byte> bytes(size);
-    file.read_exact(array_.index->at_end ? shard.size_bytes - size : 0, bytes);
-    return parse_shard_index(array_, bytes, shard.size_bytes, shard.path);
-  }
-
   // A chunk of a shard may be beyond the edge of the array.
   void put(const std::vector<std::uint64_t>& chunk, std::uint64_t offset) {
     std::uint64_t number = 0;
@@ -177,36 +184,69 @@ class ChunkFiles {
   std::uint32_t number_ = 0;  // of the file
 };
 
+// Looks at all files of the array.
+void locate_chunks(const FolderFiles& files, const std::string& inside, const ChunkedArray& array,
+                   LocatedArray* found) {
+  ChunkFiles chunks(array, found);
+  std::size_t together = kTogether;
+  if (array.index)
+    together = std::clamp<std::size_t>(kMostIndexBytes / array.index->size_bytes(), 1, kTogether);
+  Places place(divided(array.layout.shape, array.file_shape));
+  for (bool more = true; more;) {
+    std::vector<std::string> names;
+    std::vector<std::vector<std::uint64_t>> places;
+    for (; more && names.size() < together; more = place.advance()) {
+      places.push_back(place.at());
+      names.push_back(joined(inside, array.file_name(place.at())));
+    }
+    files.look(
+        names, [&](const Shard& shard) { return chunks.index_of(shard); },
+        [&](std::size_t name, const Shard& shard, std::span<const std::byte> index) {
+          chunks.add(shard, places[name], index);
+        });
+  }
+}
+
 }  // namespace
 
-bool is_chunk_folder(const std::string& path) {
-  return is_folder(path) && !metadata_in(path).empty();
+bool is_chunk_folder(const FolderFiles& files) {
+  return std::ranges::any_of(metadata_files(), [&](std::string_view name) {
+    return files.read(std::string(name), kMaxMetadataBytes).has_value();
+  });
 }
 
 std::vector<ArrayMember> folder_members(const std::string& folder) {
+  return folder_members(LocalFolder(folder));
+}
+
+std::vector<ArrayMember> folder_members(const FolderFiles& files) {
   std::vector<ArrayMember> members;
-  if (std::optional<ChunkedArray> array = read_metadata(folder)) {
-    members.push_back({.key = "", .layout = std::move(array->layout), .fault = {}});
+  std::optional<Node> root = read_node(files, "");
+  if (root && root->array) {
+    members.push_back({.key = "", .layout = std::move(root->array->layout), .fault = {}});
   } else {
-    add_members(folder, "", 0, &members);
+    add_members(files, "", 0, &members);
   }
   return members;
 }
 
 LocatedArray locate_folder(const std::string& path, const raw::Description& given,
                            std::uint64_t memory_bytes) {
-  const std::string whole = whole_path(path);
-  const std::string folder = chosen_folder(whole, given.key);
-  Shard metadata;
-  const std::optional<ChunkedArray> array = read_metadata(folder, &metadata);
-  if (!array) throw FormatError(folder + ": expected an array, found a group");
-  check_agrees(array->layout, given, folder);
-  LocatedArray found{.layout = array->layout, .table = {}, .path = whole};
-  found.shards->add(metadata);  // an array may have no other file
-  found.table.chunk_shape = array->chunk_shape;
-  found.table.fill = array->fill;
-  if (array->layout.data_bytes == 0) return found;
-  const std::uint64_t chunks = ChunkGrid::count(array->layout.shape, array->chunk_shape, folder);
+  return locate_folder(LocalFolder(whole_path(path)), given, memory_bytes);
+}
+
+LocatedArray locate_folder(const FolderFiles& files, const raw::Description& given,
+                           std::uint64_t memory_bytes) {
+  const auto [node, inside] = chosen_node(files, given.key);
+  const ChunkedArray& array = *node.array;
+  const std::string folder = inside.empty() ? files.path() : joined(files.path(), inside);
+  check_agrees(array.layout, given, folder);
+  LocatedArray found{.layout = array.layout, .table = {}, .path = files.path()};
+  found.shards->add(node.metadata);  // an array may have no other file
+  found.table.chunk_shape = array.chunk_shape;
+  found.table.fill = array.fill;
+  if (array.layout.data_bytes == 0) return found;
+  const std::uint64_t chunks = ChunkGrid::count(array.layout.shape, array.chunk_shape, folder);
   const std::uint64_t table_bytes = chunks * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
   if (table_bytes > memory_bytes) {
     throw std::invalid_argument(folder + ": the table of " + std::to_string(chunks) +
@@ -216,12 +256,7 @@ LocatedArray locate_folder(const std::string& path, const raw::Description& give
   }
   found.table.offsets_bytes.assign(chunks, ChunkTable::kAbsent);
   found.table.shards.assign(chunks, 0);
-  ChunkFiles files(*array, &found);
-  Places place(divided(array->layout.shape, array->file_shape));
-  do {
-    const std::string name = folder + "/" + array->file_name(place.at());
-    if (path_exists(name)) files.add(File(name), place.at());
-  } while (place.advance());
+  locate_chunks(files, inside, array, &found);
   return found;
 }
 

@@ -5,13 +5,14 @@
 
 #include "chunk_folder/chunk_folder.h"
 #include "face/array_impl.h"
-#include "face/listed_objects.h"
-#include "face/source_file.h"
 #include "format/array_header.h"
 #include "format/descr.h"
 #include "format/registry.h"
 #include "http/listing.h"
 #include "lowtide/error.h"
+#include "opener/listed_objects.h"
+#include "opener/remote_folder.h"
+#include "opener/source_file.h"
 #include "os/paths.h"
 
 namespace lowtide {
@@ -65,7 +66,12 @@ Layout layout_of(const SourceFile& file, const std::string& path, const OpenOpti
   return layout;
 }
 
-std::vector<std::string> array_objects(const std::string& address, const ListedObjects& listed) {
+std::vector<std::string> array_objects(const std::string& address, const OpenOptions& options) {
+  const ListedObjects listed(options.sign, options.list);
+  if (is_folder_address(address)) {
+    SourceOpener opener(options.sign);
+    if (is_chunk_folder(RemoteFolder(address, opener, listed))) return {address};
+  }
   if (!is_listed(address)) return {address};
   if (!address.ends_with('/')) return listed.matches(address);
   std::vector<std::string> files =
@@ -75,6 +81,26 @@ std::vector<std::string> array_objects(const std::string& address, const ListedO
                   "no array is in this folder");
   }
   return files;
+}
+
+// The array in chunks at this path or address; nullopt if it is something else.
+std::optional<LocatedArray> located_folder(const std::string& path, const OpenOptions& options) {
+  // Who only looks has no budget, but a table must not grow with what a file merely says.
+  const std::uint64_t given = options.read.memory_bytes;
+  const bool known = given != 0 && given <= kMostMemoryBytes;
+  const std::uint64_t memory_bytes = known ? given : default_memory_bytes();
+  if (!is_address(path)) {
+    if (!is_chunk_folder(path)) return std::nullopt;
+    return locate_folder(path, description_of(options), memory_bytes);
+  }
+  if (!is_folder_address(path)) return std::nullopt;
+  SourceOpener opener(options.sign);
+  const ListedObjects listed(options.sign, options.list);
+  const RemoteFolder folder(path, opener, listed);
+  if (!is_chunk_folder(folder)) return std::nullopt;
+  LocatedArray found = locate_folder(folder, description_of(options), memory_bytes);
+  found.path = shown_address(path);  // as it is opened again
+  return found;
 }
 
 // What the rows hold for their files and chunks. `shared`: the table of chunks is another array's.
@@ -92,7 +118,7 @@ Budget::Entry table_of(const Rows& rows, bool shared) {
 }  // namespace
 
 std::vector<std::string> array_paths(const std::string& path, const OpenOptions& options) {
-  if (is_address(path)) return array_objects(path, {options.sign, options.list});
+  if (is_address(path)) return array_objects(path, options);
   if (is_chunk_folder(path)) return {path};
   if (is_folder(path)) {
     std::vector<std::string> files = array_files_in(path, list_folder(path));
@@ -105,13 +131,9 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                                                const OpenOptions& options) {
   if (paths.empty()) throw std::invalid_argument("open: the list of files is empty");
   const bool several = paths.size() > 1;
-  if (!several && !is_address(paths[0]) && is_chunk_folder(paths[0])) {
-    // Who only looks has no budget, but a table must not grow with what a file merely says.
-    const std::uint64_t given = options.read.memory_bytes;
-    const bool known = given != 0 && given <= kMostMemoryBytes;
-    return open(
-        locate_folder(paths[0], description_of(options), known ? given : default_memory_bytes()),
-        options.read);
+  if (!several) {
+    if (std::optional<LocatedArray> found = located_folder(paths[0], options))
+      return open(std::move(*found), options.read);
   }
   const auto rows = std::make_shared<Rows>();
   std::string format;

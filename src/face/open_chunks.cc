@@ -43,7 +43,7 @@ std::shared_ptr<Shards> shards_of(std::vector<LocatedFile>&& files) {
   if (files.empty()) throw std::invalid_argument("the list of files is empty");
   const auto shards = std::make_shared<Shards>();
   for (LocatedFile& file : files) {
-    shards->add({std::move(file.path), file.size_bytes, file.version});
+    shards->add({std::move(file.path), file.size_bytes, file.version, std::move(file.remote)});
   }
   return shards;
 }
@@ -77,7 +77,7 @@ std::shared_ptr<Rows> rows_of(const Layout& whole, const ArrayStretches& stretch
 
 // Throws now, not at the first read, if the only file is another one.
 void adopt_file(Array::Impl& impl) {
-  if (impl.rows->shards()->size() != 1) return;
+  if (impl.rows->shards()->size() != 1 || impl.rows->shards()->is_remote(0)) return;
   const std::string path = impl.rows->shards()->path(0);
   impl.holder->store()->files().adopt(0, std::make_shared<File>(path));
 }
@@ -86,7 +86,7 @@ void adopt_file(Array::Impl& impl) {
 
 LocatedFile LocatedFile::of(const std::string& path) {
   const Shard shard = File(path).shard();
-  return {whole_path(shard.path), shard.size_bytes, shard.version};
+  return {whole_path(shard.path), shard.size_bytes, shard.version, nullptr};
 }
 
 std::shared_ptr<Array::Impl> Array::Impl::open(ArrayChunks chunks, const ReadOptions& options) {

@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "face/listed_objects.h"
-#include "face/source_file.h"
+#include "opener/listed_objects.h"
+#include "opener/source_file.h"
 #include "face/tokens_impl.h"
 #include "format/descr.h"
 #include "http/address.h"

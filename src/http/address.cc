@@ -215,6 +215,16 @@ S3Name parse_s3(std::string_view text) {
   return name;
 }
 
+std::string address_in(std::string_view folder, std::string_view name) {
+  const bool bucket = parse_scheme(folder) == "s3";
+  const std::size_t end =
+      bucket ? folder.size() : std::min(folder.find_first_of("?#"), folder.size());
+  std::string path(folder.substr(0, end));
+  if (!path.ends_with('/')) path += '/';
+  path += bucket ? std::string(name) : percent_encoded(name, "/");
+  return path + std::string(folder.substr(end));
+}
+
 Address s3_address(const S3Name& name, const S3Place& place) {
   const std::string key = "/" + percent_encoded(name.key, "/");
   if (place.endpoint) {

@@ -41,6 +41,10 @@ struct S3Name {
 };
 [[nodiscard]] S3Name parse_s3(std::string_view text);
 
+// The address of the object `name` in a folder, whose address may end with '/'. A query of the
+// folder stays behind the path. In http:// and https:// the name is encoded.
+[[nodiscard]] std::string address_in(std::string_view folder, std::string_view name);
+
 // Where buckets are. With an endpoint: endpoint/bucket/key. Without: the host of AWS for the bucket
 // and the region; a bucket with a dot, for which the certificate of that host is not valid, is part
 // of the path instead.

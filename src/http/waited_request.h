@@ -11,12 +11,20 @@
 
 namespace lowtide {
 
-// One thread calls run(), once; the others are the transport's.
+// One thread starts it, once, and waits for it; the others are the transport's. Several may be
+// started before the first is waited for.
 class WaitedRequest : public HttpRequest {
  public:
-  // Throws Interrupted if the hook of this thread says so.
   [[nodiscard]] HttpResult run(Transport& transport) {
+    start(transport);
+    return wait();
+  }
+  void start(Transport& transport) {
+    started_ = true;
     transport.submit(*this);
+  }
+  // Throws Interrupted if the hook of this thread says so.
+  [[nodiscard]] HttpResult wait() {
     MutexLock lock(mutex_);
     WaitHook* const hook = WaitHook::current();
     while (!finished_) {
@@ -41,9 +49,20 @@ class WaitedRequest : public HttpRequest {
     return stopped_.load(std::memory_order_relaxed);
   }
 
+ protected:
+  // Ends a request that nobody waits for any more. For the destructor of a class whose requests may
+  // be left alone: its own members are what the transport still writes to.
+  void abandon() noexcept {
+    if (!started_) return;
+    stopped_.store(true, std::memory_order_relaxed);
+    const MutexLock lock(mutex_);
+    while (!finished_) changed_.wait(mutex_);
+  }
+
  private:
   static constexpr std::chrono::milliseconds kAskEvery{50};
   std::atomic<bool> stopped_{false};
+  bool started_ = false;
   Mutex mutex_;
   CondVar changed_;
   bool finished_ LOWTIDE_GUARDED_BY(mutex_) = false;

@@ -45,6 +45,11 @@ CheckResult check_files(std::span<const std::string> paths, bool expand,
                         const CheckOptions& options) {
   const Clock::time_point start = Clock::now();
   CheckResult result;
+  if (is_sparse_folder(paths, options.file)) {
+    throw FormatError(paths.front() +
+                      ": expected an array or tokens, found a sparse matrix: check it in Python, "
+                      "with lowtide.check");
+  }
   if (auto several = info_of_several(paths, expand, options.file)) {
     result.info = *std::move(several);
     refuse_token_options(options, paths.front());

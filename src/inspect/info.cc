@@ -192,7 +192,8 @@ void sum_cached(Info* found) {
 }
 
 const char* file_kind_word(FileKind kind) noexcept {
-  return kind == FileKind::array ? "array" : "tokens";
+  constexpr const char* kWords[] = {"array", "tokens", "sparse"};
+  return kWords[static_cast<std::size_t>(kind)];
 }
 
 std::string dtype_name(const DType& dtype) {
@@ -271,6 +272,7 @@ OpenedFile open_file(std::span<const std::string> paths, bool expand, const Info
 }
 
 Info info(const std::string& path, const InfoOptions& options) {
+  if (auto sparse = info_of_sparse({&path, 1}, options)) return *std::move(sparse);
   if (kind_of({&path, 1}, true, options) == FileKind::array) {
     if (auto chunks = info_of_chunks({&path, 1}, options))
       return checked(*std::move(chunks), options);
@@ -280,6 +282,7 @@ Info info(const std::string& path, const InfoOptions& options) {
 }
 
 Info info(std::span<const std::string> paths, const InfoOptions& options) {
+  if (auto sparse = info_of_sparse(paths, options)) return *std::move(sparse);
   if (kind_of(paths, false, options) == FileKind::array) {  // refuses an empty list
     if (auto chunks = info_of_chunks(paths, options)) return checked(*std::move(chunks), options);
   }

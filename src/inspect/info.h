@@ -42,6 +42,12 @@ inline const ReadOptions kNoReads{.memory_bytes = std::uint64_t{1} << 62,
 [[nodiscard]] std::optional<Info> info_of_chunks(std::span<const std::string> paths,
                                                  const InfoOptions& options);
 
+// Whether the path is a folder with a sparse matrix, and the options do not call it something else.
+[[nodiscard]] bool is_sparse_folder(std::span<const std::string> paths, const InfoOptions& options);
+// What the header of such a folder tells; nullopt for anything else. Throws IoError, FormatError.
+[[nodiscard]] std::optional<Info> info_of_sparse(std::span<const std::string> paths,
+                                                 const InfoOptions& options);
+
 // Adds files and what of them is in the page cache, then the sum of the latter.
 void add_files(Info* found, const std::vector<std::string>& paths);
 void sum_cached(Info* found);

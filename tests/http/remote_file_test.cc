@@ -103,6 +103,40 @@ TEST_F(RemoteFileTest, ThatIsMissingIsAnErrorWithoutItsSecret) {
   EXPECT_EQ(std::string(error->what()).find("SECRET"), std::string::npos);
 }
 
+TEST_F(RemoteFileTest, ManyAreOpenedAtOnceAndMissingOnesAreNothing) {
+  HttpServer server([&](const auto& request) {
+    if (request.target == "/denied") return ServedAnswer{.status = 403, .body = "no"};
+    if (request.target.starts_with("/none")) return ServedAnswer{.status = 404, .body = "no"};
+    return whole_answer(request, held_, "\"" + request.target + "\"");
+  });
+  std::vector<std::string> addresses;
+  for (int i = 0; i < 300; ++i)
+    addresses.push_back(server.url((i % 3 == 0 ? "/none" : "/o") + std::to_string(i)));
+  const auto files = RemoteFile::open_all(transport_, addresses, nullptr);
+  ASSERT_EQ(files.size(), addresses.size());
+  EXPECT_EQ(server.requests(), 300);
+  std::vector<std::string> found(300, std::string(50, '\0'));
+  std::vector<RemoteFile::Range> ranges;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    ASSERT_EQ(files[i] == nullptr, i % 3 == 0) << i;
+    if (files[i] == nullptr) continue;
+    EXPECT_EQ(files[i]->shard().path, addresses[i]);
+    EXPECT_EQ(files[i]->shard().remote->etag, "\"/o" + std::to_string(i) + "\"");
+    ranges.push_back({files[i].get(), 100 * i, std::as_writable_bytes(std::span(found[i]))});
+  }
+  RemoteFile::read_all(ranges);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (files[i] == nullptr) continue;
+    EXPECT_EQ(found[i], held_.substr(100 * i, 50));
+  }
+  addresses.insert(addresses.begin() + 7, server.url("/denied"));
+  const auto error =
+      caught<IoError>([&] { (void)RemoteFile::open_all(transport_, addresses, nullptr); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->err, EACCES);
+  EXPECT_EQ(error->path, server.url("/denied"));
+}
+
 TEST_F(RemoteFileTest, InABucketIsSignedForItsRegion) {
   HttpServer server([&](const auto& request) { return whole_answer(request, held_); });
   const Environment environment(Environment::Settings{{"AWS_ENDPOINT_URL", server.url("")},

@@ -140,6 +140,15 @@ def test_what_cannot_be_read_in_place(tmp_path, path):
     assert "missing values" in refused(tmp_path / "i.arrow")
 
 
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"_data_files": ' + "[" * 100_000, '{"_data_files": [{"filename": ']
+)
+def test_a_list_of_files_that_is_a_bomb_or_cut_is_an_error(tmp_path, text):
+    (tmp_path / "state.json").write_text(text)
+    with pytest.raises(lt.FormatError, match=r"state\.json: expected the _data_files"):
+        lt.open(tmp_path, key="x")
+
+
 def test_one_column_needs_no_key(tmp_path):
     write(tmp_path / "one.arrow", pa.table({"a": pa.array(np.arange(10.0))}), sizes=(3,))
     np.testing.assert_array_equal(lt.open(tmp_path / "one.arrow")[:], np.arange(10.0))

@@ -199,6 +199,23 @@ def test_pointers_that_cannot_be(tmp_path, indptr, text):
         open_csr(tmp_path, 9, rows=0)
 
 
+def test_pointers_for_fewer_rows_than_the_shape_are_refused(tmp_path):
+    write_csr(tmp_path, np.ones(4, "f4"), np.arange(4, dtype="i4"), [0, 2, 4])
+    with pytest.raises(ValueError, match="shape has 5 rows, but indptr has 3 entries"):
+        open_csr(tmp_path, 9, rows=5)
+
+
+def test_indices_that_are_unsorted_or_repeated_are_kept(tmp_path):
+    indices = np.array([7, 2, 2, 0, 5, 5], "i4")
+    write_csr(tmp_path, np.arange(6, dtype="f4"), indices, [0, 4, 6])
+    c = open_csr(tmp_path, 9)
+    found = c[[1, 0]]
+    np.testing.assert_array_equal(found.indices, [5, 5, 7, 2, 2, 0])
+    np.testing.assert_array_equal(found.data, [4, 5, 0, 1, 2, 3])
+    batch = lt.Loader(c, 2, order="sequential").next()
+    np.testing.assert_array_equal(batch.indices, indices)
+
+
 def test_lengths_that_differ(tmp_path):
     write_csr(tmp_path, np.ones(4, "f4"), np.arange(3, dtype="i4"), [0, 3])
     with pytest.raises(lt.FormatError, match="indices has 3 entries, but data has 4"):

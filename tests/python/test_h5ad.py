@@ -200,6 +200,27 @@ def test_links_out_of_the_file_are_refused(tmp_path, parts):
     assert "is a link to" in refused(write(tmp_path / "b.h5ad", link_part))
 
 
+def test_a_matrix_whose_values_are_elsewhere_is_refused(tmp_path, parts):
+    def virtual(file):
+        group = add_sparse(file, "X", parts)
+        del group["data"]
+        layout = h5py.VirtualLayout(parts[0].shape, parts[0].dtype)
+        layout[...] = h5py.VirtualSource("there.h5ad", "X/data", parts[0].shape)
+        group.create_virtual_dataset("data", layout)
+
+    assert "'X/data': this is a virtual data set" in refused(write(tmp_path / "v.h5ad", virtual))
+
+    def external(file):
+        group = add_sparse(file, "X", parts)
+        del group["indices"]
+        where = [("raw.bin", 0, parts[1].nbytes)]
+        group.create_dataset("indices", parts[1].shape, parts[1].dtype, external=where)
+
+    assert "'X/indices': the data is in external files" in refused(
+        write(tmp_path / "e.h5ad", external)
+    )
+
+
 @pytest.mark.parametrize("wrong", ["decreases", "short", "negative", "index"])
 def test_matrices_that_contradict_themselves(tmp_path, parts, wrong):
     data, indices, indptr = (np.array(part) for part in parts)

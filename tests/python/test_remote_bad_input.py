@@ -98,3 +98,40 @@ def test_a_malformed_address_is_a_value_error_that_shows_no_secret(address):
         with pytest.raises(ValueError) as caught:
             call(address.replace("://", f"://u:{SECRET}@"))
         assert SECRET not in str(caught.value)
+
+
+def test_no_such_key_or_bucket_is_a_missing_file(bucket):
+    for path in ("s3://data/none.npy", "s3://data/none.zarr", bucket.url("none.npy")):
+        for call in (lt.open, lt.tokens):
+            with pytest.raises(FileNotFoundError) as caught:
+                call(path)
+            assert caught.value.filename == path and "404" in str(caught.value)
+    with pytest.raises(FileNotFoundError, match="no object matches"):
+        lt.open("s3://data/none-*.npy")
+
+
+def test_a_proxy_that_wants_a_password_is_an_error_that_says_so(bucket, monkeypatch):
+    """The request is sent to the proxy, as its address in the environment asks."""
+    for name in ("no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", f"http://user:{SECRET}@127.0.0.1:{bucket.port}")
+    before = len(bucket.requests)
+    with pytest.raises(ConnectionRefusedError, match="the proxy") as caught:
+        lt.open("http://data.example/proxy/m.npy")
+    assert SECRET not in str(caught.value)
+    assert bucket.requests[before][0] == "http://data.example/proxy/m.npy"
+    a = lt.open("http://data.example/m.npy")  # one that lets it through
+    np.testing.assert_array_equal(a[3], [12, 13, 14, 15])
+
+
+def test_the_name_of_an_object_never_becomes_a_header(bucket):
+    """Line ends in a key are encoded in the path, and refused in a URL."""
+    for key in ("a\r\nX-Injected: yes.npy", "m.npy HTTP/1.1\r\nX-Injected: yes\r\n\r\n"):
+        before = len(bucket.requests)
+        with pytest.raises(FileNotFoundError):
+            lt.open(f"s3://data/{key}")
+        (path, _), *more = bucket.requests[before:]
+        assert "%0D%0A" in path and not more
+        with pytest.raises(ValueError, match="control character"):
+            lt.open(bucket.url(key))
+        assert len(bucket.requests) == before + 1

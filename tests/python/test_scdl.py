@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import struct
 
 import lowtide as lt
 import numpy as np
 import pytest
+from command import lowtide as run_command
 from csr_files import matrix, rows_of
 
 TYPES = ["uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]
+FILES = ["data", "col_ptr", "row_ptr"]
 ROWS, COLUMNS = 200, 300
 
 
@@ -111,7 +114,7 @@ def test_headers_that_lie(tmp_path, parts):
     path.write_bytes(whole[:16] + b"\xff\xff\xff\xff" + whole[20:])
     assert "exceeds it" in refused(folder)
     path.write_bytes(b"SCDL" + bytes(2 << 20))
-    assert "more than" in refused(folder)
+    assert "expected at most 1 MiB" in refused(folder)
     (folder / "data.npy").unlink()
     path.write_bytes(whole)
     with pytest.raises(FileNotFoundError, match=r"data\.npy"):
@@ -132,3 +135,19 @@ def test_info_and_check(tmp_path, parts):
     write(folder, (parts[0], indices, parts[2]))
     with pytest.raises(lt.FormatError, match="has index 300"):
         lt.check(folder)
+
+
+def test_the_command_tells_what_the_header_tells(tmp_path, parts):
+    folder = write(tmp_path / "s", parts)
+    text = run_command("info", folder).stdout
+    for word in ("sparse", "scdl", "float32", f"{ROWS} rows", f"{len(parts[0]):,}", "Parquet"):
+        assert word in text
+    found = json.loads(run_command("info", "--json", folder).stdout)
+    assert (found["kind"], found["format"], found["dtype"]) == ("sparse", "scdl", "float32")
+    assert (found["rows"], found["nnz"], found["shards"]) == (ROWS, len(parts[0]), 3)
+    assert found["bytes"] == sum((folder / f"{name}.npy").stat().st_size for name in FILES)
+    checked = run_command("check", folder)
+    assert checked.returncode == 1 and "found a sparse matrix" in checked.stderr
+    (folder / "header.sch").write_bytes((folder / "header.sch").read_bytes()[:20])
+    broken = run_command("info", folder)
+    assert broken.returncode == 1 and "no whole header of SCDL" in broken.stderr

@@ -9,10 +9,11 @@ import numpy as np
 
 from lowtide import _arguments, _core
 from lowtide._closing import Closing
-from lowtide._data import arrow, hdf5
+from lowtide._data import foreign
 from lowtide._data.array_facts import ArrayFacts
 from lowtide._data.array_methods import ArrayMethods
 from lowtide._data.batches import Batches
+from lowtide._data.files import Files
 from lowtide._data.source import CoreSource, FileColumns
 from lowtide._data.store import local_options, remote_options
 from lowtide._index import indexing
@@ -48,7 +49,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
 
     __slots__ = (
         "__weakref__", "_asked", "_columns", "_core", "_dtype", "_key", "_paths", "_shape",
-        "_source", "_where",
+        "_source", "_store", "_where",
     )  # fmt: skip
 
     def __init__(
@@ -69,7 +70,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         key: str | None = None,
     ) -> None:
         names, expand = _arguments.path_list(path)
-        descr, given = _arguments.descr(dtype)
+        descr, asked_dtype = _arguments.descr(dtype)
         axes = _arguments.axes(shape)
         if offset is not None:
             offset = _arguments.integer(offset, "offset", 0, _arguments.MAX)
@@ -78,7 +79,6 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         remote = remote_options(requests, store, cache_dir, cache_bytes)
         if key is not None:
             key = _arguments.word(key, "key")
-        core: _core.Array | None = None
         try:
             core = _core.Array.open(
                 names,
@@ -91,22 +91,21 @@ class Array(ArrayMethods, ArrayFacts, Closing):
                 **reading,
                 **remote,
             )
-        except (ValueError, IsADirectoryError):
-            is_hdf5 = hdf5.is_hdf5(names[0])
-            files = None if is_hdf5 or descr is not None else arrow.files_of(names)
-            if not is_hdf5 and files is None:
+        except (ValueError, IsADirectoryError, FileNotFoundError) as error:
+            if not foreign.may_explain(error, names[0]):
                 raise
-        if core is None and remote["cache_dir"]:
-            raise ValueError("cache_dir keeps objects on servers; these files are local")
-        if core is None and files:
-            core = arrow.open_core(files, key, **reading)
-        elif core is None:
-            core = hdf5.open_core(names, key, descr, axes, offset, fortran, **reading)
+            given = foreign.Given(key, descr, axes, offset, fortran)
+            found = foreign.open_core(names, Files(store), given, {**reading, **remote})
+            if found is None:
+                raise
+            core = found
         self._core = core
         self._shape = core.shape
-        found = _arguments.stored_dtype(core.descr, core.extension)
+        stored = _arguments.stored_dtype(core.descr, core.extension)
         # A header stores a type from outside NumPy as void; the caller's dtype is more exact.
-        self._dtype = given if given is not None and given.itemsize == found.itemsize else found
+        self._dtype = stored
+        if asked_dtype is not None and asked_dtype.itemsize == stored.itemsize:
+            self._dtype = asked_dtype
         self._source = CoreSource(core, self._shape, self._dtype, not core.fortran_order)
         self._columns: FileColumns | None = None
         self._paths = [_arguments.whole_path(os.fsdecode(name)) for name in core.paths]
@@ -115,6 +114,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         self._where = [os.fsdecode(name) for name in names] if secret else self._paths
         asked = None if dtype is None else np.dtype(dtype)
         self._key = key
+        self._store = store
         self._asked = (
             asked, axes, offset, order, memory, engine, cache, gap, requests, store,
             remote["cache_dir"] or None, cache_bytes, key,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import TYPE_CHECKING, Any
 
 from lowtide import _core
@@ -25,6 +26,8 @@ class ArrayFacts:
         _key: str | None
         _paths: list[str]
         _shape: tuple[int, ...]
+        _store: Any
+        _where: list[str]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -75,8 +78,9 @@ class ArrayFacts:
         if self._key is None or self.format != "hdf5":
             return None
         from lowtide._data import hdf5
+        from lowtide._data.files import Files
 
-        return hdf5.categories(self._paths[0], self._key)
+        return hdf5.categories(os.fsencode(self._where[0]), Files(self._store), self._key)
 
     @property
     def order(self) -> str:

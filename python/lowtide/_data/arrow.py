@@ -7,21 +7,21 @@ array of their own, with the key "NAME/values".
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lowtide import _core
+from lowtide._data.arrow_reader import FILE_MAGIC, Reader, Sources, batches
+from lowtide._data.files import Files, is_folder_address, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy.typing as npt
 
-_FILE_MAGIC = b"ARROW1\0\0"
 _STREAM_START = b"\xff\xff\xff\xff"  # followed by the length of the schema
-_STATE = "state.json"  # of a folder that datasets.save_to_disk has written
+_STATE = b"state.json"  # of a folder that datasets.save_to_disk has written
 _VALUES = "/values"
 _MOST_STATE_BYTES = 16 << 20
 
@@ -37,30 +37,30 @@ class Stretches(NamedTuple):
     starts: list[npt.NDArray[np.int64]] | None = None  # of lists, in values; None: no lists
 
 
-def files_of(names: list[bytes]) -> list[bytes] | None:
-    """Returns the files of a folder or a list of files in Arrow's formats; None for others."""
-    if len(names) == 1 and os.path.isdir(names[0]):
-        return _folder_files(names[0])
-    if not names or any(_core.is_address(name) or not _is_arrow(name) for name in names):
-        return None
-    return names
+def files_of(names: list[bytes], files: Files) -> Sources | None:
+    """Opens a folder, or a list of files, in Arrow's formats; None for others."""
+    found: list[bytes] | None = names
+    if len(names) == 1 and (is_folder_address(names[0]) or os.path.isdir(names[0])):
+        found = _folder_files(names[0], files)
+    elif not all(_is_arrow(files.begins(name, len(FILE_MAGIC))) for name in names):
+        found = None
+    return None if found is None else Sources(found, [files.open(name) for name in found])
 
 
-def open_core(files: list[bytes], key: str | None, **reading: Any) -> _core.Array:
+def open_core(sources: Sources, key: str | None, **reading: Any) -> _core.Array:
     """Opens one column of equal rows, or with "NAME/values" the values of one of lists.
 
     Raises:
         FormatError: There is no such column, or it is not stored as plain rows of numbers.
     """
-    versions = [_core.file_version(name) for name in files]
-    if is_list(files, key):
+    if is_list(sources, key):
+        name = shown(sources.names[0], sources.readers[0])
         raise _core.FormatError(
-            f"{os.fsdecode(files[0])}: {key!r} is a column of lists: lowtide.open returns it as "
-            "ragged data"
+            f"{name}: {key!r} is a column of lists: lowtide.open returns it as ragged data"
         )
-    _, stretches = _locate(files, key)
+    _, stretches = _locate(sources, key)
     return _core.Array.open_stretches(
-        versions,
+        sources.readers,
         format="arrow",
         dtype=stretches.dtype.str,
         row_shape=list(stretches.row_shape),
@@ -71,44 +71,39 @@ def open_core(files: list[bytes], key: str | None, **reading: Any) -> _core.Arra
     )
 
 
-def is_list(files: list[bytes], key: str | None) -> bool:
+def is_list(sources: Sources, key: str | None) -> bool:
     """Whether a column has lists of different lengths; not with the key of its values."""
-    name = os.fsdecode(files[0])
-    with _reader(files[0]) as (reader, _):
+    with Reader(sources, 0) as (reader, _):
+        name = shown(sources.names[0], sources.readers[0])
         chosen = _choose(name, reader.schema, key)
         has_lists = _layout(reader.schema.field(chosen).type, f"{name}: {chosen!r}")[2]
     return has_lists and (key is None or key == chosen)
 
 
-def list_offsets(files: list[bytes], key: str | None) -> tuple[str, npt.NDArray[np.int64]] | None:
+def list_offsets(sources: Sources, key: str | None) -> tuple[str, npt.NDArray[np.int64]] | None:
     """Returns the key of the values of a column of lists, and where each list starts.
 
     None if it is another column.
     """
-    if not is_list(files, key):
+    if not is_list(sources, key):
         return None
-    chosen, stretches = _locate(files, key)
+    chosen, stretches = _locate(sources, key)
     return chosen + _VALUES, np.concatenate([np.zeros(1, np.int64), *(stretches.starts or [])])
 
 
-def columns(files: list[bytes]) -> list[tuple[str, Any]]:
+def columns(sources: Sources) -> list[tuple[str, Any]]:
     """Returns the names and types of the columns."""
-    with _reader(files[0]) as (reader, _):
+    with Reader(sources, 0) as (reader, _):
         return [(field.name, field.type) for field in reader.schema]
 
 
-def _folder_files(folder: bytes) -> list[bytes] | None:
-    import json
-
-    path = os.path.join(folder, _STATE.encode())
-    if not os.path.isfile(path):
-        return None
-    name = os.fsdecode(path)
+def _folder_files(folder: bytes, files: Files) -> list[bytes] | None:
+    path = _core.path_in(folder, _STATE)
+    name = os.fsdecode(_core.shown_address(path))
     try:
-        with open(path, "rb") as file:
-            text = file.read(_MOST_STATE_BYTES + 1)
-        if len(text) > _MOST_STATE_BYTES:
-            raise ValueError("it is too long")
+        text = files.read(path, _MOST_STATE_BYTES)
+        if text is None:
+            return None
         found = [entry["filename"] for entry in json.loads(text)["_data_files"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _core.FormatError(f"{name}: expected the _data_files of a dataset: {error}") from None
@@ -117,66 +112,21 @@ def _folder_files(folder: bytes) -> list[bytes] | None:
     for one in found:
         if not isinstance(one, str) or not one or "/" in one or one in (".", ".."):
             raise _core.FormatError(f"{name}: {one!r} is no name of a file in this folder")
-    return [os.path.join(folder, os.fsencode(one)) for one in found]
+    return [_core.path_in(folder, os.fsencode(one)) for one in found]
 
 
-def _is_arrow(path: bytes) -> bool:
-    if not os.path.isfile(path):  # a pipe would wait
-        return False
-    with open(path, "rb") as file:
-        start = file.read(len(_FILE_MAGIC))
-    return start == _FILE_MAGIC or start[: len(_STREAM_START)] == _STREAM_START
+def _is_arrow(start: bytes) -> bool:
+    return start == FILE_MAGIC or start[: len(_STREAM_START)] == _STREAM_START
 
 
-class _reader:
-    """Opens a file with pyarrow. What pyarrow cannot read is a FormatError."""
-
-    def __init__(self, path: bytes) -> None:
-        self._name = os.fsdecode(path)
-
-    def __enter__(self) -> tuple[Any, Any]:
-        try:
-            import pyarrow
-        except ImportError:
-            raise _core.FormatError(
-                f"{self._name}: this is an Arrow file, and pyarrow, which says where its data is, "
-                "is not installed: pip install pyarrow"
-            ) from None
-        self._errors = (pyarrow.ArrowException, EOFError, ValueError, OSError)
-        try:
-            self._map = pyarrow.memory_map(self._name)
-            whole = self._map.read_buffer()
-            self._map.seek(0)
-            is_file = whole.slice(0, len(_FILE_MAGIC)).to_pybytes() == _FILE_MAGIC
-            make = pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream
-            return make(self._map), whole
-        except self._errors as error:
-            raise self._refused(error) from None
-
-    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
-        self._map.close()
-        if isinstance(error, self._errors) and not isinstance(error, _core.FormatError):
-            raise self._refused(error) from None
-
-    def _refused(self, error: BaseException) -> _core.FormatError:
-        return _core.FormatError(f"{self._name}: pyarrow cannot read this Arrow file: {error}")
-
-
-def _batches(reader: Any) -> Iterator[Any]:
-    if hasattr(reader, "num_record_batches"):
-        for number in range(reader.num_record_batches):
-            yield reader.get_batch(number)
-    else:
-        yield from reader
-
-
-def _locate(files: list[bytes], key: str | None) -> tuple[str, Stretches]:
+def _locate(sources: Sources, key: str | None) -> tuple[str, Stretches]:
     """Returns the name of the column that the caller means, and where its rows are."""
     found: Stretches | None = None
     chosen = ""
-    for number, path in enumerate(files):
-        name = os.fsdecode(path)
-        with _reader(path) as (reader, whole):
+    for number, path in enumerate(sources.names):
+        name = shown(path, sources.readers[number])
+        one = Reader(sources, number)
+        with one as (reader, whole):
             if number == 0:
                 chosen = _choose(name, reader.schema, key)
             place = reader.schema.get_field_index(chosen)
@@ -188,7 +138,9 @@ def _locate(files: list[bytes], key: str | None) -> tuple[str, Stretches]:
                 found = Stretches(dtype, row_shape, [], [], [], [] if is_list else None)
             elif (dtype, row_shape, is_list) != (found[0], found[1], found.starts is not None):
                 raise _core.FormatError(f"{about}: its type is not that of the first file")
-            for batch in _batches(reader):
+            if is_list:
+                one.bring_offsets(place)
+            for batch in batches(reader):
                 _add(found, number, batch.column(place), whole, about)
     if found is None:
         raise ValueError("the list of files is empty")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lowtide import _core
 from lowtide._compute.blocks import blocks
@@ -10,11 +10,17 @@ from lowtide._data import arrow
 from lowtide._data.array import Array
 from lowtide._data.open_other import open_ragged
 
+if TYPE_CHECKING:
+    from lowtide._data.subject import Subject
 
-def info(names: list[bytes], files: list[bytes]) -> dict[str, Any]:
+
+def info(subject: Subject) -> dict[str, Any]:
     """Returns the dict of `lowtide.info`, with paths as the core returns them."""
+    names, sources = subject.names, subject.sources
+    assert sources is not None
+    files = sources.names
     about = [_core.info([name], False, False, "|u1", None, None, None, None) for name in files]
-    arrays = [_column(names, key) for key, _ in arrow.columns(files)]
+    arrays = [_column(names, key) for key, _ in arrow.columns(sources)]
     one = arrays[0] if len(arrays) == 1 else {}
     cached = [file["cached"] for file in about]
     return {
@@ -32,15 +38,15 @@ def info(names: list[bytes], files: list[bytes]) -> dict[str, Any]:
     }
 
 
-def check(names: list[bytes], files: list[bytes], memory_bytes: int) -> dict[str, Any]:
+def check(subject: Subject, _count_nan: bool, memory_bytes: int) -> dict[str, Any]:
     """Returns the dict of `lowtide.check`, after all columns that can be read have been read."""
-    found = info(names, files)
+    found = info(subject)
     found["notes"] = []
     for about in found["arrays"]:
         if "error" in about:
             found["notes"].append(f"not checked: {about['error']}")
             continue
-        with Array(names, memory=memory_bytes, cache="drop", key=about["key"]) as array:
+        with Array(subject.names, memory=memory_bytes, cache="drop", key=about["key"]) as array:
             for _ in blocks(array) if array.nbytes else ():
                 pass
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from lowtide import _core
 from lowtide._data import hdf5
+from lowtide._data.files import Files, shown
 
 _KIND = "encoding-type"
 _OLD_KIND = "h5sparse_format"  # before AnnData 0.7
@@ -16,17 +18,20 @@ _MOST_ATTRIBUTES_BYTES = 1 << 20
 _SPARSE = {"csr_matrix": "csr", "csc_matrix": "csc"}
 
 
-def find_csr(name: str, key: str | None) -> tuple[str, tuple[int, int]] | None:
+def find_csr(path: bytes, files: Files, key: str | None) -> tuple[str, tuple[int, int]] | None:
     """Returns the key and the shape of a sparse matrix; None if `key` is something else.
 
     Args:
-        name: An HDF5 file.
+        path: An HDF5 file.
+        files: What opens it.
         key: Path of a group in the file. None: "X", if the file is AnnData's.
 
     Raises:
         FormatError: The matrix is stored by columns, or says nothing about its shape.
     """
-    with hdf5.opened(name) as file:
+    source = files.open(path)
+    name = shown(path, source)
+    with hdf5.opened(path, source) as file:
         if key is None:
             if "X" not in file:
                 return None
@@ -38,25 +43,26 @@ def find_csr(name: str, key: str | None) -> tuple[str, tuple[int, int]] | None:
     return None if checked is None else (key, checked)
 
 
-def find_zarr_csr(folder: str, key: str | None) -> tuple[str, tuple[int, int]] | None:
+def find_zarr_csr(
+    folder: bytes, files: Files, key: str | None
+) -> tuple[str, tuple[int, int]] | None:
     """The same for a folder of zarr, version 2 or 3, as AnnData writes it."""
-    import json
-
     group = "X" if key is None else key
-    if os.path.isabs(group) or ".." in group.split("/"):
+    if group.startswith("/") or ".." in group.split("/"):
         return None
     for name in (".zattrs", "zarr.json"):
-        path = os.path.join(folder, *group.split("/"), name)
-        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_ATTRIBUTES_BYTES:
-            continue
         try:
-            with open(path, "rb") as file:
-                found = json.load(file)
+            path = _core.path_in(folder, f"{group}/{name}".encode())
+            text = files.read(path, _MOST_ATTRIBUTES_BYTES)
+            if text is None:
+                continue
+            found = json.loads(text)
             attributes = found if name == ".zattrs" else found["attributes"]
             kind, shape = attributes.get(_KIND), attributes.get("shape")
         except (ValueError, KeyError, AttributeError, RecursionError):
             return None
-        checked = _checked(f"{folder}: {group!r}", kind, shape)
+        shown_folder = os.fsdecode(_core.shown_address(folder))
+        checked = _checked(f"{shown_folder}: {group!r}", kind, shape)
         return None if checked is None else (group, checked)
     return None
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from lowtide import _core
 from lowtide._data import hdf5_table
+from lowtide._data.files import Files, ObjectFile, is_folder_address, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,24 +25,28 @@ _SHOWN_KEYS = 8
 _MOST_KEYS = 1 << 18  # data sets in one file; more are refused
 
 
-def is_hdf5(path: bytes) -> bool:
-    """Returns whether a local file has the magic of HDF5 where HDF5 looks for it."""
-    if _core.is_address(path) or not os.path.isfile(path):  # a pipe would wait
-        return False
+def is_hdf5(path: bytes, files: Files) -> bool:
+    """Returns whether a file has the magic of HDF5 where HDF5 looks for it."""
+    if is_folder_address(path) or not (_core.is_address(path) or os.path.isfile(path)):
+        return False  # a pipe would wait
     try:
-        with open(path, "rb", buffering=0) as file:
-            size, at = os.fstat(file.fileno()).st_size, 0
-            while at + len(_MAGIC) <= size:
-                if os.pread(file.fileno(), len(_MAGIC), at) == _MAGIC:
-                    return True
-                at = max(_FIRST_BLOCK, 2 * at)
+        file = files.open(path)
+        at, places = 0, []
+        while at + len(_MAGIC) <= file.size_bytes:
+            places.append((at, len(_MAGIC)))
+            at = max(_FIRST_BLOCK, 2 * at)
+        return _MAGIC in file.read(places[:1]) or _MAGIC in file.read(places[1:])
+    except FileNotFoundError:  # a pattern
+        return False
     except OSError:
-        pass
-    return False
+        if _core.is_address(path):
+            raise
+        return False
 
 
 def open_core(
     names: list[bytes],
+    files: Files,
     key: str | None,
     descr: str | None = None,
     axes: list[int] | None = None,
@@ -53,25 +58,26 @@ def open_core(
 
     Args:
         names: The file, for which `is_hdf5` is true. Several cannot be joined.
+        files: What opens it.
         key: Path of the data set in the file. None: "X" in an .h5ad, otherwise the only one.
         descr: If given, the dtype of the data set, as the core spells it.
         axes: If given, its shape.
         offset: Must be None: a data set need not begin anywhere.
         fortran: Must not be True.
-        reading: `memory_bytes`, `engine`, `cache` and `gap_bytes` of the core.
+        reading: `memory_bytes`, `engine` and the other options of the core that are about reading.
 
     Raises:
         FormatError: There is no such data set, it is not stored as plain bytes, or it contradicts
             the arguments. Also if h5py is missing or cannot read the file.
     """
-    name = os.fsdecode(names[0])
+    # Opened first: if it changes while h5py looks at it, the engine refuses to read it.
+    source = files.open(names[0])
+    name = shown(names[0], source)
     if len(names) > 1:
         raise _core.FormatError(
             f"{name}: HDF5 files are not joined: open each of the {len(names)} files on its own"
         )
-    # Taken first: if the file changes while h5py looks at it, the engine refuses to read it.
-    version = _core.file_version(names[0])
-    with opened(name) as file:
+    with opened(names[0], source) as file:
         found, chosen = _find(file, name, key)
         memory_bytes = reading.get("memory_bytes") or _core.default_memory_bytes()
         table = hdf5_table.locate(found, f"{name}: {chosen!r}", name, memory_bytes)
@@ -87,7 +93,7 @@ def open_core(
             f"{name}: {chosen!r}: dtype {descr} was given, but the file says {table.descr}"
         )
     core = _core.Array.open_chunks(
-        [version],
+        [source],
         format="hdf5",
         dtype=table.descr,
         shape=table.shape,
@@ -104,8 +110,9 @@ def open_core(
 
 
 @contextlib.contextmanager
-def opened(name: str) -> Iterator[Any]:
+def opened(path: bytes, source: _core.FileReader) -> Iterator[Any]:
     """The file as h5py opens it. What h5py cannot read is a FormatError."""
+    name = shown(path, source)
     try:
         import h5py
     except ImportError:
@@ -114,7 +121,7 @@ def opened(name: str) -> Iterator[Any]:
             "installed: pip install h5py"
         ) from None
     try:
-        with h5py.File(name, "r") as file:
+        with h5py.File(ObjectFile(source) if _core.is_address(path) else name, "r") as file:
             yield file
     except OSError as error:
         if error.errno is not None:  # it is locked by a writer, or not ours to read
@@ -138,9 +145,11 @@ def is_categorical(item: Any) -> bool:
     return found == "categorical" and "codes" in item and "categories" in item
 
 
-def categories(name: str, key: str) -> Any:
+def categories(path: bytes, files: Files, key: str) -> Any:
     """Returns the categories of the codes at `key`; None if it holds no codes."""
-    with opened(name) as file:
+    source = files.open(path)
+    name = shown(path, source)
+    with opened(path, source) as file:
         if not is_categorical(follow(file, name, key)):
             return None
         found = follow(file, name, f"{key}/categories")

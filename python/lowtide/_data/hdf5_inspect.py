@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +12,15 @@ from lowtide import _core
 from lowtide._compute.blocks import blocks
 from lowtide._data import hdf5, hdf5_table, sparse_inspect
 from lowtide._data.array import Array
+from lowtide._data.files import Files
+
+if TYPE_CHECKING:
+    from lowtide._data.subject import Subject
 
 
-def info(name: bytes) -> dict[str, Any]:
+def info(subject: Subject) -> dict[str, Any]:
     """Returns the dict of `lowtide.info`, with paths as the core returns them."""
+    name = subject.names[0]
     found = dict(_core.info([name], False, False, "|u1", None, None, None, None))
     arrays = _arrays(os.fsdecode(name))
     one = arrays[0] if len(arrays) == 1 else {}
@@ -25,9 +30,9 @@ def info(name: bytes) -> dict[str, Any]:
     return found
 
 
-def check(name: bytes, count_nan: bool, memory_bytes: int) -> dict[str, Any]:
+def check(subject: Subject, count_nan: bool, memory_bytes: int) -> dict[str, Any]:
     """Returns the dict of `lowtide.check`, or raises FormatError for the first fault."""
-    found = info(name)
+    name, found = subject.names[0], info(subject)
     notes, tally, counted = [], [0, 0], False
     for about in found["arrays"]:
         if "error" in about:
@@ -49,7 +54,7 @@ def check(name: bytes, count_nan: bool, memory_bytes: int) -> dict[str, Any]:
 
 def _arrays(name: str) -> list[dict[str, Any]]:
     about: list[dict[str, Any]] = []
-    with hdf5.opened(name) as file:
+    with hdf5.opened(os.fsencode(name), Files().open(os.fsencode(name))) as file:
         for key in hdf5.keys(file):
             try:
                 table = hdf5_table.locate(file[key], f"{name}: {key!r}", name, None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lowtide import _arguments
 from lowtide._core import FormatError
 from lowtide._data.array import Array
+from lowtide._data.files import is_folder_address
 from lowtide._data.open_other import open_ragged, open_sparse
 
 if TYPE_CHECKING:
@@ -103,14 +104,20 @@ def open(
             f"the second argument is dtype, but {dtype!r} is a mode: lowtide.open only reads, so "
             "leave the mode out"
         )
+    options = {
+        "memory": memory, "engine": engine, "cache": cache, "gap": gap, "requests": requests,
+        "store": store, "cache_dir": cache_dir, "cache_bytes": cache_bytes,
+    }  # fmt: skip
+    names, _ = _arguments.path_list(path)
+    # A folder on a server is asked for what it may be; to see all its objects takes far longer.
+    found: Any = None
+    if len(names) == 1 and is_folder_address(names[0]):
+        found = open_sparse(path, key, shape, options)
     try:
-        return Array(
-            path, dtype, shape, offset, order, memory, engine, cache, gap, requests, store,
-            cache_dir, cache_bytes, key,
-        )  # fmt: skip
+        if found is None:
+            return Array(path, dtype, shape, offset, order, key=key, **options)
     except (FormatError, IsADirectoryError):
-        options = {"memory": memory, "engine": engine, "cache": cache, "gap": gap}
-        found: Any = open_sparse(path, key, shape, options)
+        found = open_sparse(path, key, shape, options)
         if found is None:
             found = open_ragged(path, key, options)
         if found is None:

@@ -9,6 +9,7 @@ from lowtide import _arguments, _core
 from lowtide._data import arrow, h5ad, hdf5, scdl
 from lowtide._data.array import Array
 from lowtide._data.csr import Csr
+from lowtide._data.files import Files, is_folder_address
 from lowtide._data.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -32,23 +33,24 @@ def open_sparse(
         options: Those of `lowtide.open` that are about reading.
     """
     names, _ = _arguments.path_list(path)
-    if len(names) != 1 or _core.is_address(names[0]):
+    if len(names) != 1:
         return None
-    name = os.fsdecode(names[0])
+    name = os.fsdecode(_core.shown_address(names[0]))
+    files = Files(options.get("store"))
     axes = _arguments.axes(shape)
-    if scdl.is_scdl(names[0]):
+    if scdl.is_scdl(names[0], files):
         if axes is not None and len(axes) != 2:
             raise ValueError(f"shape must be rows and columns, not {tuple(axes)}")
-        parts = scdl.arrays(name)
+        parts = scdl.arrays(names[0], files)
         order = (parts["DATA"], parts["COLPTR"], parts["ROWPTR"])
         arrays = [Array(file, dtype, shape=size, **options) for file, dtype, size in order]
-        found = (len(arrays[2]) - 1, scdl.columns(name, axes))
+        found = (len(arrays[2]) - 1, scdl.columns(names[0], files, axes))
     else:
         matrix = None
-        if hdf5.is_hdf5(names[0]):
-            matrix = h5ad.find_csr(name, key)
-        elif os.path.isdir(names[0]):
-            matrix = h5ad.find_zarr_csr(name, key)
+        if hdf5.is_hdf5(names[0], files):
+            matrix = h5ad.find_csr(names[0], files, key)
+        elif is_folder_address(names[0]) or os.path.isdir(names[0]):
+            matrix = h5ad.find_zarr_csr(names[0], files, key)
         if matrix is None:
             return None
         group, found = matrix
@@ -73,8 +75,8 @@ def open_ragged(
         options: Those of `lowtide.open` that are about reading.
     """
     names, _ = _arguments.path_list(path)
-    files = arrow.files_of(names)
-    lists = arrow.list_offsets(files, key) if files else None
+    sources = arrow.files_of(names, Files(options.get("store")))
+    lists = arrow.list_offsets(sources, key) if sources else None
     if lists is None:
         return None
     values, offsets = lists

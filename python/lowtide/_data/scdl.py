@@ -6,41 +6,42 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
+from lowtide import _core
 from lowtide._core import FormatError
+from lowtide._data.files import Files, ObjectFile, is_folder_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_HEADER = "header.sch"
+_HEADER = b"header.sch"
 _MAGIC = b"SCDL"
 _START_BYTES = 16
 _MOST_HEADER_BYTES = 1 << 20
-_FILES = {"DATA": "data.npy", "COLPTR": "col_ptr.npy", "ROWPTR": "row_ptr.npy"}
+_FILES = {"DATA": b"data.npy", "COLPTR": b"col_ptr.npy", "ROWPTR": b"row_ptr.npy"}
 _TYPES = ("uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")  # codes from 1
 
 
-def is_scdl(folder: bytes) -> bool:
+def is_scdl(folder: bytes, files: Files) -> bool:
     """Returns whether this is a folder with the header of BioNeMo-SCDL."""
+    if _core.is_address(folder) and not is_folder_address(folder):
+        return False
     try:
-        with open(os.path.join(folder, _HEADER.encode()), "rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+        return files.begins(_core.path_in(folder, _HEADER), len(_MAGIC)) == _MAGIC
     except OSError:
         return False
 
 
-def arrays(folder: str) -> dict[str, tuple[str, str, int]]:
+def arrays(folder: bytes, files: Files) -> dict[str, tuple[bytes, str, int]]:
     """Returns path, type and length of DATA, COLPTR and ROWPTR.
 
     Raises:
         FormatError: The header is damaged, or a file has another size than it says.
     """
-    path = os.path.join(folder, _HEADER)
-    with open(path, "rb") as file:
-        text = file.read(_MOST_HEADER_BYTES + 1)
+    header = _core.path_in(folder, _HEADER)
+    text = files.read(header, _MOST_HEADER_BYTES) or b""
+    path = os.fsdecode(_core.shown_address(header))
     found = {}
     try:
-        if len(text) > _MOST_HEADER_BYTES:
-            raise ValueError(f"more than {_MOST_HEADER_BYTES} bytes")
         *_, byte_order, backend, count = struct.unpack_from(">4B2I", text, len(_MAGIC))
         if byte_order != 1 or backend != 1:
             raise ValueError(f"byte order {byte_order} and backend {backend}, not 1 and 1")
@@ -58,13 +59,13 @@ def arrays(folder: str) -> dict[str, tuple[str, str, int]]:
         code, length = found[name]
         if not 1 <= code <= len(_TYPES):
             raise FormatError(f"{path}: {name}: type {code} is unknown")
-        checked[name] = (_checked(os.path.join(folder, file_name), code, length), code, length)
-    return {
-        name: (path, _TYPES[code - 1], length) for name, (path, code, length) in checked.items()
-    }
+        one = _core.path_in(folder, file_name)
+        _check_size(files.open(one), code, length)
+        checked[name] = (one, _TYPES[code - 1], length)
+    return checked
 
 
-def columns(folder: str, shape: Sequence[int] | None) -> int:
+def columns(folder: bytes, files: Files, shape: Sequence[int] | None) -> int:
     """Returns the number of genes, which only the table of genes, a Parquet file, tells.
 
     Raises:
@@ -73,22 +74,26 @@ def columns(folder: str, shape: Sequence[int] | None) -> int:
     """
     if shape is not None:
         return int(tuple(shape)[1])
+    name = os.fsdecode(_core.shown_address(folder))
     try:
         from pyarrow import parquet
     except ImportError:
         raise ImportError(
-            f"{folder}: the number of columns is in a Parquet file, which pyarrow reads: pip "
+            f"{name}: the number of columns is in a Parquet file, which pyarrow reads: pip "
             "install pyarrow, or give shape=(rows, columns)"
         ) from None
-    for name in ("var_features", "features"):
-        tables = os.path.join(folder, name)
-        if os.path.isdir(tables):
-            found = sorted(one for one in os.listdir(tables) if one.endswith(".parquet"))
-            counts = [parquet.read_metadata(os.path.join(tables, one)).num_rows for one in found]
-            if counts:
-                return int(max(counts))
+    for tables in (b"var_features/", b"features/"):
+        inside = _core.path_in(folder, tables)
+        try:
+            found = [one for one in files.names_in(inside) if one.endswith(b".parquet")]
+        except (OSError, ValueError):  # there is none, or nobody can list it
+            continue
+        paths = [_core.path_in(inside, one) for one in found]
+        counts = [parquet.read_metadata(ObjectFile(files.open(path))).num_rows for path in paths]
+        if counts:
+            return int(max(counts))
     raise FormatError(
-        f"{folder}: expected var_features with a table of genes, found none; give "
+        f"{name}: expected var_features with a table of genes, found none; give "
         "shape=(rows, columns)"
     )
 
@@ -106,12 +111,10 @@ def _array(text: bytes, at: int) -> tuple[str, int, int, int]:
     return name.decode("utf-8", "replace"), length, code, at
 
 
-def _checked(path: str, code: int, length: int) -> str:
+def _check_size(file: _core.FileReader, code: int, length: int) -> None:
     item = int("".join(filter(str.isdigit, _TYPES[code - 1]))) // 8
-    size = os.stat(path).st_size
-    if size != length * item:
+    if file.size_bytes != length * item:
         raise FormatError(
-            f"{path}: expected {length * item} bytes, {length} of {_TYPES[code - 1]}, as the "
-            f"header says, found {size}"
+            f"{os.fsdecode(file.path)}: expected {length * item} bytes, {length} of "
+            f"{_TYPES[code - 1]}, as the header says, found {file.size_bytes}"
         )
-    return path

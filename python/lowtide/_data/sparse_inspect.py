@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from lowtide import _core
 from lowtide._data import hdf5, scdl
+from lowtide._data.files import Files
 from lowtide._data.open_other import open_sparse
 
 if TYPE_CHECKING:
     from lowtide._data.csr import Csr
+    from lowtide._data.subject import Subject
 
 _TOGETHER = 256  # rows that are checked together
 
 
-def info_scdl(name: bytes, shape: list[int] | None) -> dict[str, Any]:
+def info(subject: Subject) -> dict[str, Any]:
     """Returns the dict of `lowtide.info` for a folder of BioNeMo-SCDL."""
-    parts = scdl.arrays(os.fsdecode(name))
+    name, files = subject.names[0], Files()
+    parts = scdl.arrays(name, files)
     about = [
-        _core.info([os.fsencode(path)], False, False, "|u1", None, None, None, None)
+        _core.info([path], False, False, "|u1", None, None, None, None)
         for path, _, _ in parts.values()
     ]
     cached = [one["cached"] for one in about]
@@ -28,7 +30,7 @@ def info_scdl(name: bytes, shape: list[int] | None) -> dict[str, Any]:
         "kind": "sparse",
         "format": "scdl",
         "dtype": parts["DATA"][1],
-        "shape": (parts["ROWPTR"][2] - 1, scdl.columns(os.fsdecode(name), shape)),
+        "shape": (parts["ROWPTR"][2] - 1, scdl.columns(name, files, subject.shape)),
         "nnz": parts["DATA"][2],
         "bytes": sum(one["bytes"] for one in about),
         "shards": len(about),
@@ -37,10 +39,10 @@ def info_scdl(name: bytes, shape: list[int] | None) -> dict[str, Any]:
     }
 
 
-def check_scdl(name: bytes, shape: list[int] | None, memory_bytes: int) -> dict[str, Any]:
+def check(subject: Subject, _count_nan: bool, memory_bytes: int) -> dict[str, Any]:
     """Returns the dict of `lowtide.check`, or raises FormatError for the first fault."""
-    found = info_scdl(name, shape)
-    _check(name, None, shape, memory_bytes)
+    found = info(subject)
+    _check(subject.names[0], None, subject.shape, memory_bytes)
     found["notes"] = []
     return found
 
@@ -53,7 +55,7 @@ def check_groups(name: bytes, memory_bytes: int) -> None:
         if hdf5.attribute(item, "encoding-type") == "csr_matrix":
             groups.append(key)
 
-    with hdf5.opened(os.fsdecode(name)) as file:
+    with hdf5.opened(name, Files().open(name)) as file:
         file.visititems(visit)
     for key in groups:
         _check(name, key, None, memory_bytes)

@@ -1,4 +1,4 @@
-#include "face/listed_objects.h"
+#include "opener/listed_objects.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -55,6 +55,12 @@ std::vector<std::string> ListedObjects::names_in(const std::string& folder) cons
     throw IoError(ENOENT, "open", shown_address(folder), std::nullopt,
                   "no object is in this folder");
   }
+  for (std::string& name : names) name.erase(0, folder.size());
+  return names;
+}
+
+std::vector<std::string> ListedObjects::names_below(const std::string& folder) const {
+  std::vector<std::string> names = list(folder, /*deep=*/true);
   for (std::string& name : names) name.erase(0, folder.size());
   return names;
 }

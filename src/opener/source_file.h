@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/extent.h"
 #include "http/asked_signer.h"
@@ -29,6 +30,8 @@ class SourceFile {
   void read_exact(std::uint64_t offset_bytes, std::span<std::byte> out) const;
   // nullptr for an object.
   [[nodiscard]] const std::shared_ptr<File>& local() const { return local_; }
+  // nullptr for a local file.
+  [[nodiscard]] const std::shared_ptr<RemoteFile>& remote() const { return remote_; }
 
  private:
   std::shared_ptr<File> local_;
@@ -38,16 +41,23 @@ class SourceFile {
 // Opens the files of one call; objects over the same connections. One thread.
 class SourceOpener {
  public:
-  // `sign` may be nullptr.
-  explicit SourceOpener(const SignRequest& sign);
+  // `sign` may be nullptr. `first_bytes`: of each object, RemoteFile holds as many.
+  explicit SourceOpener(const SignRequest& sign,
+                        std::uint64_t first_bytes = RemoteFile::kFirstBytes);
 
   // Throws as File, and as RemoteFile for an address.
   [[nodiscard]] std::shared_ptr<SourceFile> open(const std::string& path);
   // The same, nullptr if there is no such file or object. A server that does not let us list a
   // bucket answers 403 for objects that do not exist.
   [[nodiscard]] std::shared_ptr<SourceFile> open_if_there(const std::string& path);
+  // As RemoteFile::open_all.
+  [[nodiscard]] std::vector<std::shared_ptr<RemoteFile>> open_objects(
+      std::span<const std::string> addresses);
 
  private:
+  [[nodiscard]] const std::shared_ptr<Transport>& transport(const std::string& address);
+
+  const std::uint64_t first_bytes_;
   std::shared_ptr<Asker> asker_;          // nullptr: nobody signs
   std::shared_ptr<Transport> transport_;  // made for the first object
 };

@@ -21,6 +21,8 @@ class ListedObjects {
   // The names of the objects in a folder, whose address ends with '/'; sorted by bytes. Throws
   // IoError(ENOENT) if there are none.
   [[nodiscard]] std::vector<std::string> names_in(const std::string& folder) const;
+  // The same for the objects in it and in its folders; none is no error.
+  [[nodiscard]] std::vector<std::string> names_below(const std::string& folder) const;
 
  private:
   // Sorted by bytes, without those that stand for folders. Throws std::invalid_argument where

@@ -1,4 +1,4 @@
-#include "face/source_file.h"
+#include "opener/source_file.h"
 
 #include <cerrno>
 #include <utility>
@@ -24,19 +24,30 @@ void SourceFile::read_exact(std::uint64_t offset_bytes, std::span<std::byte> out
   }
 }
 
-SourceOpener::SourceOpener(const SignRequest& sign)
-    : asker_(sign ? std::make_shared<Asker>(sign) : nullptr) {}
+SourceOpener::SourceOpener(const SignRequest& sign, std::uint64_t first_bytes)
+    : first_bytes_(first_bytes), asker_(sign ? std::make_shared<Asker>(sign) : nullptr) {}
 
-std::shared_ptr<SourceFile> SourceOpener::open(const std::string& path) {
-  if (!is_address(path)) return std::make_shared<SourceFile>(std::make_shared<File>(path));
+const std::shared_ptr<Transport>& SourceOpener::transport(const std::string& address) {
   if (transport_ == nullptr) {
     try {
       transport_ = std::make_shared<Transport>();
     } catch (const IoError& error) {
-      throw IoError(error.err, "open", shown_address(path), std::nullopt, Transport::probe());
+      throw IoError(error.err, "open", shown_address(address), std::nullopt, Transport::probe());
     }
   }
-  return std::make_shared<SourceFile>(std::make_shared<RemoteFile>(transport_, path, asker_));
+  return transport_;
+}
+
+std::shared_ptr<SourceFile> SourceOpener::open(const std::string& path) {
+  if (!is_address(path)) return std::make_shared<SourceFile>(std::make_shared<File>(path));
+  return std::make_shared<SourceFile>(
+      std::make_shared<RemoteFile>(transport(path), path, asker_, first_bytes_));
+}
+
+std::vector<std::shared_ptr<RemoteFile>> SourceOpener::open_objects(
+    std::span<const std::string> addresses) {
+  if (addresses.empty()) return {};
+  return RemoteFile::open_all(transport(addresses[0]), addresses, asker_);
 }
 
 std::shared_ptr<SourceFile> SourceOpener::open_if_there(const std::string& path) {
