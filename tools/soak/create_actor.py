@@ -51,6 +51,7 @@ class CreateActor(Writer):
 
     def check(self, version: int | None) -> None:
         path = self.folder / "out.npy"
+        self.expect_kept({"out.npy"} if path.exists() else set())
         if version is None and not path.exists():
             return
         found = np.load(path)

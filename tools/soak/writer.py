@@ -30,8 +30,13 @@ class Writer(Actor):
         """None: any version, or nothing."""
         raise NotImplementedError
 
-    def clean(self) -> None:
-        """Removes what must not be there when the next cycle begins."""
+    known: frozenset[str] | set[str] = frozenset()  # what this life has seen whole
+
+    def expect_kept(self, names: set[str]) -> None:
+        """Call this with what is whole now: an old file goes only when a new one comes."""
+        lost = self.known - names
+        self.expect(not lost, f"lost, though no new version was published: {sorted(lost)}")
+        self.known = names
 
     def cycle(self, rng: np.random.Generator) -> None:
         version = int(rng.integers(1, 2**31))
@@ -46,7 +51,6 @@ class Writer(Actor):
             self.counts["batches"] += 1
         finally:
             self.waiting = False
-        self.clean()
 
     def pause(self, writer: Any) -> None:
         """Between two writes: obeys orders."""
