@@ -23,7 +23,7 @@ def soak(*words, **environment):
         [sys.executable, str(SOAK), *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1200,
         env={**os.environ, **environment},
     )
 

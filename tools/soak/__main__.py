@@ -14,11 +14,16 @@ import random
 import signal
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "scenarios"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "bench" / "scenarios"))
 
+from cgroup import MemoryGroup, Unavailable
 from schedule import FAULTS, schedule
+from summary import Record
+from supervisor import Supervisor
+from truth import write_truth
 
 GROUP_BYTES = 64 << 20  # of the memory group, per actor: less than all of them and their files
 
@@ -50,30 +55,22 @@ def parse(words: list[str]) -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def memory_group(record, actors: int):
+def memory_group(record: Record, actors: int) -> Iterator[Callable[[list[str]], list[str]]]:
     """Yields how to enter the group; without one, how not to, and the reason is said."""
-    from cgroup import MemoryGroup, Unavailable
-
-    try:
-        group = MemoryGroup(GROUP_BYTES * actors).__enter__()
-    except Unavailable as reason:
-        record.say(f"without a memory limit: {reason}")
-        yield lambda command: command
-        return
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            group = stack.enter_context(MemoryGroup(GROUP_BYTES * actors))
+        except Unavailable as reason:
+            record.say(f"without a memory limit: {reason}")
+            yield lambda command: command
+            return
         record.say(f"all actors in a memory group of {GROUP_BYTES * actors >> 20} MiB")
         yield group.command
         if kills := group.oom_kills():
-            record.failure(0, "", f"the memory group ran out of memory {kills} times")
-    finally:
-        group.__exit__()
+            record.failure(None, f"the memory group ran out of memory {kills} times")
 
 
 def soak(options: argparse.Namespace) -> int:
-    from summary import Record
-    from supervisor import Supervisor
-    from truth import write_truth
-
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the actors and removes the data
     seconds = options.minutes * 60
     faults = schedule(options.seed, seconds, options.actors)

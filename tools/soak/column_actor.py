@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any
 
 import lowtide as lt
@@ -34,6 +35,7 @@ class ColumnActor(Reader):
     def check_rows(self, x: Any, rng: np.random.Generator) -> None:
         rows = rng.integers(0, len(x), 200)
         self.same(x.take(rows), self.data[0][rows], "x.take")
+        self.read = functools.partial(x.take, rows)
         first = int(rng.integers(len(x) - 100))
         self.same(x[first : first + 100 : 3], self.data[0][first : first + 100 : 3], "a slice of x")
         with x.batches(512, seed=first) as batches:

@@ -14,7 +14,7 @@ import numpy as np
 import truth
 from actor import Actor
 
-HUNG_S = 120.0
+HUNG_S = 300.0  # a busy disk can stand still for minutes
 PROGRAM = Path(__file__).with_name("mapped_program.py")
 
 

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 import truth
 from actor import Actor, Order, Wrong
 
-CHILD_S = 120.0  # after which a child counts as hung
+CHILD_S = 300.0  # after which a child counts as hung; a busy disk can stand still for minutes
 ENGINES = ("auto", "auto", "pread", "uring")
 
 
@@ -29,6 +30,7 @@ class Reader(Actor):
     """Subclasses say which files they read, open a loader and check a batch."""
 
     names: tuple[str, ...] = ()
+    read: Callable[[], Any] | None = None  # a read without a loader, while one is open
 
     def prepare(self) -> None:
         self.folder.mkdir(exist_ok=True)
@@ -134,15 +136,11 @@ class Reader(Actor):
         """Ends the interpreter while batches are read ahead, often with everything still open."""
         if value % 4:
             self.kept = self.stack.pop_all()
-        if value % 4 > 1:  # threads that are in next() then
-            for _ in range(2):
-                threading.Thread(target=self._consume, args=(loader,), daemon=True).start()
+        if value % 4 > 1:  # threads that are in the middle of a read then
+            for read in (loader.next, self.read or loader.next):
+                threading.Thread(target=_read_on, args=(read,), daemon=True).start()
         time.sleep(value % 50 / 1000)
         self.leave()
-
-    def _consume(self, loader: Any) -> None:
-        while True:
-            loader.next()
 
     def named(self, error: BaseException) -> bool:
         """Whether the error names one of our files."""
@@ -188,6 +186,11 @@ class Reader(Actor):
         finally:
             truth.copy(self.place.truth / name, path)
         raise CycleOver
+
+
+def _read_on(read: Callable[[], Any]) -> None:
+    while True:
+        read()
 
 
 def wait_for(child: int) -> int:

@@ -33,6 +33,14 @@ class RemoteActor(Reader):
         order = str(rng.choice(["shuffle", "sequential"]))
         return stack.enter_context(lt.Loader(array, batch_size, seed=seed, order=order))
 
+    def cycle(self, rng: np.random.Generator) -> None:
+        """A server that stands still for half a minute is an error, and no failure."""
+        try:
+            super().cycle(rng)
+        except TimeoutError as error:
+            self.expect(self.named(error), f"a timeout that names no object: {error}")
+            self.counts["timeouts"] += 1
+
     def check(self, batch: Any) -> None:
         (found,) = batch
         self.same(found, self.data[batch.index], f"x.npy, step {batch.step} of {batch.epoch}")

@@ -54,9 +54,11 @@ class Record:
         self.totals[life.name].lives += 1
         self.totals[life.name].add(life.report)
 
-    def failure(self, at_s: float, name: str, text: str) -> None:
+    def failure(self, name: str | None, text: str) -> None:
+        """Of one actor, or of all."""
         self.failures.append(text.splitlines()[0])
-        self.say(f"FAILED after {at_s:.1f} s: {text}\n  repeat: {self.repeat} --only {name}")
+        repeat = self.repeat if name is None else f"{self.repeat} --only {name}"
+        self.say(f"FAILED: {text}\n  repeat: {repeat}")
 
     def idle(self, lives: dict[str, Any]) -> list[str]:
         """Those that have delivered nothing yet, as on a busy machine: a run waits for them."""

@@ -18,8 +18,8 @@ from life import HERE, Life
 from schedule import Fault
 from summary import Record
 
-HUNG_S = 180.0  # without a report
-END_S = 120.0  # for the last cycles
+HUNG_S = 600.0  # without a report: longer than what an actor itself waits for
+END_S = 600.0  # for the last cycles
 MOST_FAILURES = 5
 USR1_SIGNALS, USR1_EVERY_S = 40, 0.002
 
@@ -117,7 +117,8 @@ class Supervisor:
         return f"{life.name}: no report for {seconds:.0f} s\n{said}"
 
     def failed(self, life: Life, text: str) -> None:
-        self.record.failure(self.now_s(), life.name, text)
+        self.record.note(self.now_s(), f"{life.name} failed")
+        self.record.failure(life.name, text)
 
     def bring(self, fault: Fault) -> None:
         """Lets a fault happen; later, if the actor is just being born or about to end."""
