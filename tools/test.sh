@@ -83,7 +83,7 @@ run_ctest() {
 }
 
 run_pytest() {
-  python -m pytest -n "$test_jobs" --dist loadfile --no-loadscope-reorder "$@" >"$state/logs/pytest.log" 2>&1
+  python -m pytest -n "$test_jobs" --dist loadfile --no-loadscope-reorder --durations 60 "$@" >"$state/logs/pytest.log" 2>&1
   result=$?
   cat "$state/logs/pytest.log"
   [ $result -eq 0 ] || return $result
