@@ -69,6 +69,11 @@ def object_servers() -> bool:
     return all(shutil.which(name, path=path) for name in ("moto_server", "weed", "rclone"))
 
 
+def nginx() -> bool:
+    path = os.pathsep.join([os.environ.get("LOWTIDE_SERVERS", ""), os.environ["PATH"], "/usr/sbin"])
+    return shutil.which("nginx", path=path) is not None
+
+
 def cachestat() -> bool:
     """System call 451 since Linux 6.5, which root may always use."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -135,6 +140,7 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"uring", io_uring, "no io_uring"),
     (r"no http", libcurl, "no libcurl"),
     (r"no server (moto_server|weed|rclone)", object_servers, "no servers of objects"),
+    (r"no server nginx", nginx, "no nginx"),
     (r"group", cgroups, "no memory groups"),
     (r"seccomp|under another filter", seccomp, "no filters of system calls"),
     (r"before Linux 6.5|cachestat|does not tell|tells anybody", cachestat, "no cachestat"),
