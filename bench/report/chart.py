@@ -99,8 +99,8 @@ def size_ticks(most_mib: float) -> list[float]:
 
 
 def rate_ticks(rates: list[float]) -> list[float]:
-    """Powers of ten around all rates."""
-    low, high = math.floor(math.log10(min(rates))), math.ceil(math.log10(max(rates)))
+    """Powers of ten around all rates; one a little above the last of them needs no further one."""
+    low, high = math.floor(math.log10(min(rates))), math.ceil(math.log10(max(rates)) - 0.1)
     return [10.0**power for power in range(low, max(high, low + 1) + 1)]
 
 
@@ -174,13 +174,14 @@ def _mark(look: int, x: float, y: float) -> str:
 
 
 def _values(panel: Panel, down: Callable[[float], float], right: float) -> list[str]:
-    """The last value of each line at its end, unless it would cover another one."""
+    """The value of each line at the right end, unless it would cover another one."""
     parts: list[str] = []
     used: list[float] = []
+    end = max(line.points[-1][0] for line in panel.lines)
     for line in panel.lines:
-        value = line.points[-1][1]
+        size, value = line.points[-1]
         y = down(value)
-        if all(abs(y - other) >= NEAR for other in used):
+        if size == end and all(abs(y - other) >= NEAR for other in used):
             used.append(y)
             label = f'x="{right + 12:.0f}" y="{y + 4.5:.1f}">{escape(panel.show(value))}</text>'
             parts.append(f'<text class="value" {label}')

@@ -115,6 +115,9 @@ def test_a_size_at_which_a_method_failed_is_left_out(module):
     root = ElementTree.fromstring(module("pictures").scale(module("values").Result(result)))
     lines = [path for path in root.iter(f"{SVG}path") if path.get("class") == "line look-2"]
     assert [line.get("d", "").count("L") for line in lines] == [2, 2, 0]
+    result["rounds"]["8192-h5py"] = result["rounds"]["8192-again"]
+    root = ElementTree.fromstring(module("pictures").scale(module("values").Result(result)))
+    assert "200 k" in texts(root) and "9 k" not in texts(root)  # no value where no line ends
 
 
 @pytest.mark.parametrize(
@@ -129,6 +132,7 @@ def test_a_size_at_which_a_method_failed_is_left_out(module):
         ("rate_text", 1_250, "1.2 k"),
         ("rate_text", 999_900, "1 M"),
         ("rate_ticks", [130, 2e5], [100, 1e3, 1e4, 1e5, 1e6]),
+        ("rate_ticks", [130, 1.1e5], [100, 1e3, 1e4, 1e5]),
         ("rate_ticks", [100], [100, 1000]),
     ],
 )
