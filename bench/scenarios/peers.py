@@ -7,30 +7,35 @@
     scan     the rows in file order, batches of 4096
     resume   from a state in the middle of an epoch of tokens to the next batch
     startup  import, open and the first batch of rows
+    dlio     the load unet3d of DLIO (MLPerf Storage), scaled: utilisation of the accelerator
 
 Every measurement is a process of its own in the interpreter of its peer, and the peers alternate,
 round by round. Before that, each peer converts the samples once. A whole epoch of a small set and
-the first batches of the large one are compared with the source. A rate counts from the first batch
-on. Cold files are checked to be cold, and read in a cgroup. The result file keeps the rounds of the
-other scenarios.
+the first batches of the large one are compared with the source. A rate
+includes opening and the first batch. Cold files are checked to be cold, and read in a cgroup; they
+should be larger than it. The result file keeps the rounds of the other scenarios.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import machine
+import peers_dlio
 import peers_report
 import peers_setup
 import report
 import rounds
-from peers_bench import BATCH_SIZES, CGROUP_BYTES, KINDS, Bench, methods
+from peers_bench import BATCH_SIZES, CGROUP_BYTES, KINDS, ONE_BATCH, Bench, methods
 from peers_data import Adapter, all_adapters, source
 from rounds import say
+from scratch import scratch_folder
 
 SAMPLES = {"rows": 1_600_000, "tokens": 500_000, "scan": 1_600_000, "resume": 60_000}
 SAMPLES["startup"] = 200_000
@@ -39,7 +44,9 @@ SAMPLES["startup"] = 200_000
 def options(argv: list[str]) -> argparse.Namespace:
     parser = rounds.options_parser("peers", __doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("scenarios", nargs="+", choices=["setup", *KINDS], metavar="scenario")
+    parser.add_argument(
+        "scenarios", nargs="+", choices=["setup", *KINDS, "dlio"], metavar="scenario"
+    )
     parser.add_argument("--samples", type=int, help="rows or windows (default: about 1 GB)")
     parser.add_argument("--environments", default=str(peers_setup.FOLDER), help="where setup is")
     told = parser.parse_args(argv)
@@ -53,46 +60,70 @@ def options(argv: list[str]) -> argparse.Namespace:
 def chosen(only: str) -> list[Adapter]:
     """The adapters whose names begin with one of the words in --only."""
     found = [one for one in all_adapters() if one.key.startswith(tuple(only.split(",")))]
-    if not found and not only.startswith("fio"):
+    if not found and only != "fio":
         sys.exit(f"--only: no adapter's name begins with {only}")
     return found
 
 
-def measure(scenario: str, told: argparse.Namespace) -> tuple[Bench, dict[str, Any]]:
-    """Runs the rounds of one scenario; returns them and the facts about it."""
+@dataclass(frozen=True)
+class Measured:
+    """What one scenario adds to the result file."""
+
+    labels: dict[str, str]
+    rounds: report.Rounds
+    facts: dict[str, Any]
+    versions: dict[str, str]
+
+
+def measure(scenario: str, told: argparse.Namespace) -> Measured:
+    """Runs the rounds of one scenario."""
     samples = told.samples or SAMPLES[scenario] // (10 if told.quick else 1)
     picked = chosen(told.only)
-    wanted = {one.key for one in picked} | ({"fio"} if "fio".startswith(told.only[:3]) else set())
+    fio = {"fio"} if "fio".startswith(tuple(told.only.split(","))) else set()
+    wanted = {one.key for one in picked} | fio
     say(f"{scenario}: preparing {samples:,} samples ...")
     with source(KINDS[scenario], samples, told.data, told.keep) as data:
         bench = Bench(scenario, data, picked, told)
-        facts = rounds.machine_facts(bench.path)
+        facts = rounds.machine_facts(bench.path) | {"file_bytes": os.path.getsize(bench.path)}
+        if facts["file_bytes"] < CGROUP_BYTES and scenario not in ONE_BATCH:
+            say(
+                "cold: the files fit in the cgroup, so that maps read them once; use more --samples"
+            )
         bench.prepare()
         turn = [one for one in methods(scenario, picked) if one.reader in wanted]
         bench.rounds(turn, told.rounds)
-        bench.labels = {method.key: method.label for method in turn}
     facts |= {"samples": samples, "batch_size": BATCH_SIZES[scenario], "seconds": told.seconds}
     facts |= {"verified_samples": bench.verified}
-    return bench, facts | {"cgroup_bytes": None if bench.no_cgroup else CGROUP_BYTES}
+    facts |= {"cgroup_bytes": None if bench.no_cgroup else CGROUP_BYTES}
+    versions: dict[str, str] = {}
+    for one in bench.adapters.values():
+        python = peers_setup.python_of(one.environment, bench.environments)
+        versions |= machine.versions(python, one.packages)
+    return Measured({one.key: one.label for one in turn}, bench.found, facts, versions)
 
 
-def merged(out: str, scenario: str, bench: Bench, facts: dict[str, Any]) -> dict[str, Any]:
+def measure_dlio(told: argparse.Namespace) -> Measured:
+    found = peers_dlio.measure(told.rounds, told.data, Path(told.environments))
+    python = peers_setup.python_of("dlio", Path(told.environments))
+    facts = machine.describe(told.data or scratch_folder()) | {"load": peers_dlio.UNET3D}
+    labels = {key: peers_dlio.READERS[key.split("-")[2]] for key in found}
+    return Measured(labels, found, facts, machine.versions(python, ["dlio-benchmark", "mpi4py"]))
+
+
+def merged(out: str, scenario: str, new: Measured) -> dict[str, Any]:
     """The result file with the rounds of one scenario replaced."""
     old: dict[str, Any] = {"facts": {}, "labels": {}, "rounds": {}}
     if Path(out).exists():
         old = json.loads(Path(out).read_text(encoding="utf-8"))
     start = f"{scenario}-"
     kept = {key: label for key, label in old["labels"].items() if not key.startswith(start)}
-    labels = kept | bench.labels
-    found = {key: old["rounds"][key] for key in kept} | bench.found
-    versions = dict(old["facts"].get("versions", {}))
-    for one in bench.adapters.values():
-        python = peers_setup.python_of(one.environment, bench.environments)
-        versions |= machine.versions(python, one.packages)
-    scenarios = old["facts"].get("scenarios", {}) | {scenario: facts}
+    found = {key: old["rounds"][key] for key in kept} | new.rounds
+    versions = old["facts"].get("versions", {}) | new.versions
+    scenarios = old["facts"].get("scenarios", {}) | {scenario: new.facts}
     result = {"facts": {"versions": versions, "scenarios": scenarios}, "bars": []}
-    result |= {"labels": labels, "rounds": found}
-    result["bars"] = peers_report.bars(result, {one.key for one in all_adapters() if one.ours})
+    result |= {"labels": kept | new.labels, "rounds": found}
+    ours = {one.key for one in all_adapters() if one.ours} | {peers_dlio.OURS}
+    result["bars"] = peers_report.bars(result, ours)
     return result
 
 
@@ -101,9 +132,9 @@ def main(argv: list[str]) -> int:
     if "setup" in told.scenarios:
         peers_setup.setup(folder=Path(told.environments))
     for scenario in [name for name in told.scenarios if name != "setup"]:
-        bench, facts = measure(scenario, told)
-        facts["command"] = rounds.command("--peers", argv)
-        result = merged(told.out, scenario, bench, facts)
+        new = measure_dlio(told) if scenario == "dlio" else measure(scenario, told)
+        new.facts["command"] = rounds.command("--peers", argv)
+        result = merged(told.out, scenario, new)
         rounds.write_result(
             told.out, *(result[name] for name in "facts bars labels rounds".split())
         )

@@ -163,8 +163,8 @@ class Bench(rounds.Bench):
         found["cpu_s"] = found["user_s"] + found["system_s"]
         if self._scenario in ONE_BATCH:
             return found | {"rate": 1 / found["first_batch_s"]}
-        found["cpu_us_per_sample"] = found["cpu_s"] / (found["samples"] + 1) * 1e6
-        return found | {"rate": found["samples"] / found["rated_s"]}
+        found["cpu_us_per_sample"] = found["cpu_s"] / found["samples"] * 1e6
+        return found | {"rate": found["samples"] / found["seconds"]}
 
     def _fio(self, group: MemoryGroup | None) -> dict[str, Any]:
         found = fio.run(self.path, FIO[self._scenario], self._told.seconds, group)
@@ -177,12 +177,9 @@ class Bench(rounds.Bench):
         return found | rates | {"samples": samples, "cpu_s": cpu_s, "disk_read": found["bytes"]}
 
     def rate(self, found: dict[str, Any]) -> str:
-        first = f", first batch after {found['first_batch_s']:.3f} s"
-        return (
-            f"{found['rate']:,.0f} per s{first}"
-            if "rated_s" in found
-            else f"{found['rate']:,.0f} per s"
-        )
+        first_s = found.get("first_batch_s")  # fio has none
+        first = "" if first_s is None else f", first batch after {first_s:.3f} s"
+        return f"{found['rate']:,.0f} per s{first}"
 
     def _work(
         self, adapter: Adapter, data: Source, action: str, group: MemoryGroup | None = None,

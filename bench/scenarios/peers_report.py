@@ -8,7 +8,7 @@ from typing import Any
 import report
 from report import MIB
 
-SCENARIOS = ("rows", "tokens", "scan", "resume", "startup")
+SCENARIOS = ("rows", "tokens", "scan", "resume", "startup", "dlio")
 
 
 def of_scenario(result: dict[str, Any], scenario: str) -> tuple[dict[str, str], report.Rounds]:
@@ -37,6 +37,14 @@ def table(result: dict[str, Any], scenario: str) -> str:
             report.spread("spread", "first_batch_s", 1e3),
             report.median("s CPU", "cpu_s", places=2),
         ]
+    if scenario == "dlio":
+        columns = [
+            report.median("samples/s", "rate"),
+            report.spread("spread", "rate"),
+            report.percent("accelerator used", "utilisation"),
+            report.percent("in cache before", "resident_before"),
+        ]
+        return report.table(labels, found, "rate", columns)
     columns = [
         *speed,
         report.peak_mib("anon MiB", "group_anon"),

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
@@ -29,8 +30,16 @@ ENVIRONMENTS: dict[str, list[str]] = {
         TORCH, "litdata==0.2.76", "mosaicml-streaming==0.13.0",
         "webdataset==1.0.2", "megatron-core==0.16.1",
     ],
+    "dlio": [
+        "mpi4py==4.1.2", "mpich==5.0.2", "tensorflow-cpu==2.21.0", "pydftracer==1.0.2",
+        "hydra-core==1.3.8", "pandas==3.1.1", "psutil==7.2.2", "Pillow==13.0.0",
+        "dlio-benchmark==2.0.0",
+    ],
     "sparse": ["anndata==0.13.4", "annbatch==0.3.1", "bionemo-scdl==0.1.3", TORCH],
 }  # fmt: skip
+# DLIO requires nvidia-dali-cuda110, which PyPI does not have, and does not use it here.
+ALONE = ("dlio-benchmark",)
+SEE_OWN = ("dlio",)  # environments that also see the packages of the current one: our reader
 NEEDS = {"sparse": (3, 12)}  # annbatch is not there for older Pythons
 
 
@@ -72,12 +81,20 @@ def _make(environment: str, requirements: list[str], folder: Path) -> dict[str, 
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
+    if environment in SEE_OWN:
+        packages = next(folder.glob("lib/python*/site-packages"))
+        own = sysconfig.get_path("purelib")
+        (packages / "own.pth").write_text(f"{own}\n", encoding="utf-8")
+    alone = [one for one in requirements if _name(one) in ALONE]
+    requirements = [one for one in requirements if one not in alone]
+    failed = {_name(one): _install(python, [one], "--no-deps") for one in alone}
     if not _install(python, requirements):
-        return {}
-    pinned = folder / "pinned.txt"  # one that is installed alone must not move the others
-    pinned.write_text("\n".join(requirements) + "\n", encoding="utf-8")
-    limits = ("--constraint", str(pinned))
-    failed = {_name(one): _install(python, [one], *limits) for one in requirements}
+        return {name: reason for name, reason in failed.items() if reason}
+    for one in requirements:  # one that is installed alone must not move the others
+        pinned = folder / "pinned.txt"
+        others = [other for other in requirements if other != one]
+        pinned.write_text("\n".join(others) + "\n", encoding="utf-8")
+        failed[_name(one)] = _install(python, [one], "--constraint", str(pinned))
     return {name: reason for name, reason in failed.items() if reason}
 
 
