@@ -87,6 +87,7 @@ class MemoryEngine final : public Engine {
         filling_ = wanted;
       }
       try {
+        fillers_.reserve(wanted);  // a thread that runs must not be lost for want of room
         while (fillers_.size() < wanted) {
           fillers_.push_back(start_thread("a thread that fills the memory", [this] { fill(); }));
         }

@@ -114,6 +114,7 @@ class PreadLane final : public Lane {
     std::unique_ptr<PreadJob> job = take_job();
     start(*job, set);
     const MutexLock lock(mutex_);
+    threads_.reserve(options_.width);  // a thread that runs must not be lost for want of room
     while (threads_.size() < options_.width) {
       try {
         threads_.push_back(start_thread("a reader thread", [this] { run(); }));

@@ -47,6 +47,7 @@ class TaskThreads {
   TaskThreads& operator=(const TaskThreads&) = delete;
 
   void start(std::size_t threads) {
+    threads_.reserve(threads);  // a thread that runs must not be lost for want of room
     for (std::size_t i = 0; i < threads; ++i) {
       {
         const MutexLock lock(mutex_);
