@@ -155,7 +155,12 @@ def test_a_file_with_another_hash_is_refused(tmp_path, forger):
 
 def test_a_python_without_headers_is_named_with_its_package(tmp_path):
     nowhere = f"-DPython_INCLUDE_DIR={tmp_path}/nowhere"
-    options = ["-DLOWTIDE_COMMAND=OFF", "-DLOWTIDE_URING=OFF", "-DLOWTIDE_PYTHON=ON"]
+    options = [
+        "-DLOWTIDE_COMMAND=OFF",
+        "-DLOWTIDE_URING=OFF",
+        "-DLOWTIDE_HTTP=OFF",
+        "-DLOWTIDE_PYTHON=ON",
+    ]
     done = offline(tmp_path / "build", *options, nowhere)
     assert done.returncode != 0
     told = " ".join(done.stderr.split())
