@@ -4,13 +4,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "opener/listed_objects.h"
-#include "opener/source_file.h"
 #include "face/tokens_impl.h"
 #include "format/descr.h"
 #include "http/address.h"
 #include "http/listing.h"
 #include "lowtide/error.h"
+#include "opener/listed_objects.h"
+#include "opener/source_file.h"
 #include "os/paths.h"
 #include "system/limits.h"
 #include "token_format/token_list.h"

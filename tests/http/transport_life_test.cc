@@ -52,8 +52,8 @@ void fetch(Transport& transport, const std::shared_ptr<const Remote>& object,
   }
 }
 
-// What the process of the transport holds after a tenth of the requests and at the end. The server is
-// in another process where children work: its threads hold memory as well.
+// What the process of the transport holds after a tenth of the requests and at the end. The server
+// is in another process where children work: its threads hold memory as well.
 int fetch_all(const std::string& url, const std::string& held, int all) {
   Transport transport(quick(kMost));
   const auto object = remote_at(url);

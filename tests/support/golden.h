@@ -5,8 +5,8 @@
 
 namespace lowtide {
 
-// In golden.cc, the only file that knows the path of this tree: all others compile to the same bytes
-// in every clone, so a compiler cache serves them all.
+// In golden.cc, the only file that knows the path of this tree: all others compile to the same
+// bytes in every clone, so a compiler cache serves them all.
 std::filesystem::path golden(const char* folder);
 
 }  // namespace lowtide
