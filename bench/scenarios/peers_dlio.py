@@ -2,7 +2,7 @@
 
 DLIO starts loader processes, reads each sample, and sleeps for the time that the accelerator would
 compute. Its result is the utilisation of that accelerator. `dlio_reader` has the reader of ours.
-The load is its unet3d (one sample per file) with smaller files: its 140 MB samples, its batch of 7
+The load is its unet3d (one sample per file, batches of 7) with smaller files: its samples of 140 MB
 and its 0.323 s per step (H100) are divided by SCALE, so that the bytes per second stay the same.
 """
 

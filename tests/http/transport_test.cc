@@ -85,9 +85,13 @@ TEST_F(TransportRanges, AreManyAtOnceAndAtMostAsManyAsAllowed) {
     EXPECT_EQ(all[i]->times(), 1);
   }
   EXPECT_GT(most, 1);
-  // A hedge may be on its way beside each of one in twenty.
-  EXPECT_LE(most, 8 + 10);
-  EXPECT_LE(server.connections(), 8 + 10);
+  // Hedges come on top, and a request that lost against its hedge ends its connection. A busy
+  // machine has more of them, but at most one in twenty.
+  const TransportCounts counts = transport.counts();
+  EXPECT_LE(counts.hedges, 200U / 20 + 1);
+  const int more = static_cast<int>(counts.hedges + counts.retries);
+  EXPECT_LE(most, 8 + more);
+  EXPECT_LE(server.connections(), 8 + 2 * more);
 }
 
 TEST_F(TransportRanges, OpenAnObjectWithItsSizeAndVersion) {
