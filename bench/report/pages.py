@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import peers
+import peer_tables
 from values import Result
 
 NAMED = re.compile(r"\{([^{}]+: \w+[~^]?)\}")
@@ -61,7 +61,9 @@ class Texts:
     def __init__(self, sources: dict[str, Source], results: dict[str, Result]) -> None:
         self._sources = {name: source for name, source in sources.items() if name in results}
         if "peers" in results:
-            self._sources.setdefault("peers", Source()).tables |= peers.tables(results["peers"])
+            self._sources.setdefault("peers", Source()).tables |= peer_tables.tables(
+                results["peers"]
+            )
         self._results = results
 
     def pages(self, root: Path) -> list[Path]:

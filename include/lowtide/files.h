@@ -21,7 +21,7 @@
 namespace lowtide {
 
 class SourceFile;  // internal
-class OpenerImpl;  // internal
+class OpenerState;  // internal
 
 // Bytes of a file: out.size() of them.
 struct FileRange {
@@ -61,7 +61,7 @@ class FileOpener {
   [[nodiscard]] std::vector<std::string> names_in(const std::string& folder) const;
 
  private:
-  std::shared_ptr<OpenerImpl> impl_;
+  std::shared_ptr<OpenerState> impl_;
 };
 
 // The address of `name` in the folder, or its path.

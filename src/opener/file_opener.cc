@@ -14,9 +14,9 @@ constexpr std::uint64_t kFirstBytes = 4096;
 
 }  // namespace
 
-class OpenerImpl {
+class OpenerState {
  public:
-  OpenerImpl(const SignRequest& sign, const ListObjects& list)
+  OpenerState(const SignRequest& sign, const ListObjects& list)
       : sign_(sign), list_(list), opener(sign, kFirstBytes), listed(sign_, list_) {}
 
  private:
@@ -51,7 +51,7 @@ void FileReader::read(std::span<const FileRange> ranges) const {
 }
 
 FileOpener::FileOpener(const SignRequest& sign, const ListObjects& list)
-    : impl_(std::make_shared<OpenerImpl>(sign, list)) {}
+    : impl_(std::make_shared<OpenerState>(sign, list)) {}
 
 FileReader FileOpener::open(const std::string& path) {
   return FileReader(impl_->opener.open(path));

@@ -7,7 +7,6 @@ array of their own, with the key "NAME/values".
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,6 +97,8 @@ def columns(sources: Sources) -> list[tuple[str, Any]]:
 
 
 def _folder_files(folder: bytes, files: Files) -> list[bytes] | None:
+    import json  # not before it is needed: `import lowtide` stays quick
+
     path = _core.path_in(folder, _STATE)
     name = os.fsdecode(_core.shown_address(path))
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -47,6 +46,8 @@ def find_zarr_csr(
     folder: bytes, files: Files, key: str | None
 ) -> tuple[str, tuple[int, int]] | None:
     """The same for a folder of zarr, version 2 or 3, as AnnData writes it."""
+    import json  # not before it is needed: `import lowtide` stays quick
+
     group = "X" if key is None else key
     if group.startswith("/") or ".." in group.split("/"):
         return None
