@@ -20,7 +20,7 @@
 
 namespace lowtide {
 
-class SourceFile;  // internal
+class SourceFile;   // internal
 class OpenerState;  // internal
 
 // Bytes of a file: out.size() of them.
