@@ -13,6 +13,8 @@ HEADS = {
 }
 FIRST = ("resume", "startup")  # scenarios that time one batch
 WORKS = {"hot": "cached", "cold": "on disk"}
+# The page cache of a hot file was there before: what a reader maps of it counts instead.
+HELD = {"hot": "group_mapped", "cold": "group_held"}
 
 
 def tables(result: Result) -> dict[str, str]:
@@ -34,7 +36,7 @@ def _table(result: Result, scenario: str) -> str:
         label = next(result.labels[name] for name in names if name in result.labels)
         bold = "**" if label.startswith("lowtide") else ""
         cells = [f"{bold}{label}{bold}"]
-        for name in names:
-            cells += [f"{{{name}: {quantity}}}", f"{{{name}: group_held}}"]
+        for name, work in zip(names, works):
+            cells += [f"{{{name}: {quantity}}}", f"{{{name}: {HELD[work]}}}"]
         lines.append(f"| {' | '.join(cells)} |")
     return "".join(f"{line}\n" for line in lines)

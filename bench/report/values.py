@@ -91,6 +91,7 @@ QUANTITIES = {
     "mapped": _peak("file_growth"),
     "memory": _peak("memory"),
     "group_held": _peak("group_anon", "group_cache"),
+    "group_mapped": _peak("group_anon", "group_file"),
     "cached": _peak("cached", unit=""),
     "group": _peak("group_peak", unit=""),
     "plain_peak": _peak("plain_peak_mib", scale=1),
