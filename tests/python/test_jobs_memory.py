@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -72,11 +73,13 @@ def shuffle_in_group(folder: Path, size: int) -> None:
 
 @pytest.mark.slow
 def test_a_shuffle_stays_within_its_memory(folder: Path) -> None:
-    shuffle_in_group(folder, 1 << 30)
+    with tempfile.TemporaryDirectory(dir=folder) as inner:  # both tests share the folder
+        shuffle_in_group(Path(inner), 1 << 30)
 
 
 @pytest.mark.slow
 def test_a_shuffle_of_eight_gib_stays_within_its_memory(folder: Path) -> None:
     if os.environ.get("LOWTIDE_BIGFILES") != "1":
         pytest.skip("8 GiB are shuffled only with LOWTIDE_BIGFILES=1")
-    shuffle_in_group(folder, 8 << 30)
+    with tempfile.TemporaryDirectory(dir=folder) as inner:
+        shuffle_in_group(Path(inner), 8 << 30)
