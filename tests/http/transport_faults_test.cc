@@ -52,12 +52,12 @@ TEST_F(TransportFaults, OfTheMomentAreTriedAgain) {
 
 TEST_F(TransportFaults, ThatLastEndAfterTheirTimeWithTheStatus) {
   TransportOptions options = quick();
-  options.retry.patience_ns = 100 * kMs;
+  options.retry.patience_ns = 1000 * kMs;  // a busy machine makes few tries in less
   const HttpResult result = fetch(
       [&](const ServedRequest&) { return ServedAnswer{.status = 503, .body = "no"}; }, options);
   EXPECT_EQ(result.fault, HttpFault::status);
   EXPECT_EQ(result.status, 503);
-  EXPECT_GT(result.tries, 1U);  // a busy machine makes few in that time
+  EXPECT_GT(result.tries, 3U);
   EXPECT_EQ(result.tries, requests_.size());
 }
 
