@@ -20,6 +20,7 @@ def build_all(targets: list[Target]) -> int:
     interpreters = {abi: pythons.provide(abi) for abi in dict.fromkeys(t.abi for t in targets)}
     audit.check_sdist(wheel.sdist())
     wheel.man_page()
+    large = []
     for target in targets:
         if python := interpreters[target.abi]:
             with Step(f"wheel {target.name}") as step:
@@ -28,10 +29,14 @@ def build_all(targets: list[Target]) -> int:
                 audit.check(target, repaired, step)
                 kept = audit.keep(target, repaired)
                 step.note = f"{kept.stat().st_size / 1e6:.2f} MB"
+                if audit.too_large(kept):
+                    large.append(target.name)
     missing = [target.name for target in targets if interpreters[target.abi] is None]
     for name in missing:
         print(f"{name}: not built, no interpreter")
-    return 1 if missing else 0
+    for name in large:
+        print(f"{name}: not smaller than {audit.LARGEST_BYTES / 1e6:.0f} MB")
+    return 1 if missing or large else 0
 
 
 def main(words: list[str]) -> int:
