@@ -40,10 +40,16 @@ std::vector<std::string> from_python(const std::vector<nb::bytes>& paths) {
   return names;
 }
 
-ReadOptions with_tier(ReadOptions options, const nb::bytes& cache_dir, std::uint64_t cache_bytes) {
-  options.cache_dir.assign(cache_dir.c_str(), cache_dir.size());
-  options.cache_bytes = cache_bytes;
-  return options;
+ReadOptions read_options(std::uint64_t memory_bytes, const std::string& engine,
+                         const std::string& cache, std::optional<std::uint64_t> gap_bytes,
+                         unsigned requests, const nb::bytes& cache_dir, std::uint64_t cache_bytes) {
+  return {.memory_bytes = memory_bytes,
+          .engine = parse_engine(engine),
+          .cache = parse_cache(cache),
+          .gap_bytes = gap_bytes,
+          .requests = requests,
+          .cache_dir = {cache_dir.c_str(), cache_dir.size()},
+          .cache_bytes = cache_bytes};
 }
 
 std::vector<nb::bytes> to_python(const std::vector<std::string>& paths) {
@@ -95,12 +101,8 @@ OwnedArray open(const std::vector<nb::bytes>& paths, bool expand, std::optional<
                             .fortran_order = fortran_order,
                             .headerless = headerless,
                             .key = std::move(key),
-                            .read = with_tier({.memory_bytes = memory_bytes,
-                                               .engine = parse_engine(engine),
-                                               .cache = parse_cache(cache),
-                                               .gap_bytes = gap_bytes,
-                                               .requests = requests},
-                                              cache_dir, cache_bytes),
+                            .read = read_options(memory_bytes, engine, cache, gap_bytes, requests,
+                                                 cache_dir, cache_bytes),
                             .sign = sign_request(store),
                             .list = list_objects(lister)};
   const Unlocked unlocked;
@@ -137,12 +139,8 @@ OwnedArray open_chunks(const std::vector<const OwnedFile*>& files, std::string f
                      .files = located(files),
                      .offsets_bytes = copied(offsets_bytes),
                      .fill = {value, value + fill.size()}};
-  const ReadOptions options = with_tier({.memory_bytes = memory_bytes,
-                                         .engine = parse_engine(engine),
-                                         .cache = parse_cache(cache),
-                                         .gap_bytes = gap_bytes,
-                                         .requests = requests},
-                                        cache_dir, cache_bytes);
+  const ReadOptions options =
+      read_options(memory_bytes, engine, cache, gap_bytes, requests, cache_dir, cache_bytes);
   const Unlocked unlocked;
   return Array::open_chunks(std::move(chunks), options);
 }
@@ -162,12 +160,8 @@ OwnedArray open_stretches(const std::vector<const OwnedFile*>& files, std::strin
                            .file_numbers = copied(file_numbers),
                            .offsets_bytes = copied(offsets_bytes),
                            .rows = copied(rows)};
-  const ReadOptions options = with_tier({.memory_bytes = memory_bytes,
-                                         .engine = parse_engine(engine),
-                                         .cache = parse_cache(cache),
-                                         .gap_bytes = gap_bytes,
-                                         .requests = requests},
-                                        cache_dir, cache_bytes);
+  const ReadOptions options =
+      read_options(memory_bytes, engine, cache, gap_bytes, requests, cache_dir, cache_bytes);
   const Unlocked unlocked;
   return Array::open_stretches(std::move(stretches), options);
 }

@@ -6,6 +6,8 @@
 #include <nanobind/ndarray.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,9 +63,11 @@ using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 [[nodiscard]] std::vector<std::string> from_python(const std::vector<nb::bytes>& paths);
 [[nodiscard]] std::vector<nb::bytes> to_python(const std::vector<std::string>& paths);
 
-// `cache_dir` and `cache_bytes` of an object on a server, as options of reading.
-[[nodiscard]] ReadOptions with_tier(ReadOptions options, const nb::bytes& cache_dir,
-                                    std::uint64_t cache_bytes);
+// The options of reading that every opener takes.
+[[nodiscard]] ReadOptions read_options(std::uint64_t memory_bytes, const std::string& engine,
+                                       const std::string& cache,
+                                       std::optional<std::uint64_t> gap_bytes, unsigned requests,
+                                       const nb::bytes& cache_dir, std::uint64_t cache_bytes);
 
 void bind_errors(nb::module_& module);
 void bind_array(nb::module_& module);

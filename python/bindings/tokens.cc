@@ -32,12 +32,8 @@ OwnedTokens open(const std::vector<nb::bytes>& paths, bool expand, std::optional
                               .format = std::move(format),
                               .eot = eot,
                               .key = std::move(key),
-                              .read = with_tier({.memory_bytes = memory_bytes,
-                                                 .engine = parse_engine(engine),
-                                                 .cache = parse_cache(cache),
-                                                 .gap_bytes = gap_bytes,
-                                                 .requests = requests},
-                                                cache_dir, cache_bytes),
+                              .read = read_options(memory_bytes, engine, cache, gap_bytes, requests,
+                                                   cache_dir, cache_bytes),
                               .sign = sign_request(store),
                               .list = list_objects(lister)};
   const Unlocked unlocked;
