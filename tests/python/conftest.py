@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pathlib
 import signal
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+import bench_runs
 import lowtide as lt
 import numpy as np
 import pytest
@@ -131,3 +133,11 @@ def wait_for(child, seconds=120.0):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return "hung"
+
+
+@pytest.fixture
+def bench_module(monkeypatch):
+    """Imports modules of the benchmarks and of their report."""
+    monkeypatch.syspath_prepend(bench_runs.SCENARIOS)
+    monkeypatch.syspath_prepend(bench_runs.REPORT)
+    return importlib.import_module

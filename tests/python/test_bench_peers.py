@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pathlib
 import sys
@@ -16,13 +15,6 @@ ADAPTERS = SCENARIOS.parent / "adapters"
 PATHS = sorted(path for path in ADAPTERS.glob("*.py") if path.stem != "__init__")
 ROOT = pathlib.Path(__file__).parents[2]
 MAPS = ["memmap", "memmap_again", "memmap_dontneed"]
-
-
-@pytest.fixture
-def scenario(monkeypatch):
-    """Imports modules of the benchmarks."""
-    monkeypatch.syspath_prepend(SCENARIOS)
-    return importlib.import_module
 
 
 def run_peers(folder, *words):
@@ -80,21 +72,21 @@ def test_tokens_are_read_by_every_form_of_the_map(tmp_path):
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_an_adapter_is_short_and_names_its_page(path, scenario):
+def test_an_adapter_is_short_and_names_its_page(path, bench_module):
     text = path.read_text()
     assert len(text.splitlines()) <= 60
-    adapter = scenario("peers_data").Adapter.read(path)
+    adapter = bench_module("peers_data").Adapter.read(path)
     assert adapter.page.startswith("https://") and text.count(adapter.page) == 2  # docstring, PAGE
-    assert set(adapter.scenarios) <= set(scenario("peers_bench").KINDS)
-    assert adapter.environment in {"own", *scenario("peers_setup").ENVIRONMENTS}
+    assert set(adapter.scenarios) <= set(bench_module("peers_bench").KINDS)
+    assert adapter.environment in {"own", *bench_module("peers_setup").ENVIRONMENTS}
     assert ("def save(" in text) == ("resume" in adapter.scenarios)
     assert not adapter.form or (ADAPTERS / f"{adapter.form}.py").exists()
 
 
 @pytest.mark.parametrize("kind", ["rows", "tokens"])
 @pytest.mark.parametrize("change", ["value", "order", None])
-def test_a_sample_that_differs_is_found(tmp_path, scenario, kind, change):
-    worker, peers_data = scenario("peers_worker"), scenario("peers_data")
+def test_a_sample_that_differs_is_found(tmp_path, bench_module, kind, change):
+    worker, peers_data = bench_module("peers_worker"), bench_module("peers_data")
     with peers_data.source(kind, 64, str(tmp_path), keep=False) as source:
         view = peers_data.adapters.Data(kind, source.path, "", 64, 8).view()
         numbers = np.array([5, 2, 63, 0])
@@ -111,8 +103,8 @@ def test_a_sample_that_differs_is_found(tmp_path, scenario, kind, change):
             np.testing.assert_array_equal(worker.numbers_of(view, kind, batch), numbers * stride)
 
 
-def test_a_window_may_start_at_any_token(tmp_path, scenario):
-    worker, peers_data = scenario("peers_worker"), scenario("peers_data")
+def test_a_window_may_start_at_any_token(tmp_path, bench_module):
+    worker, peers_data = bench_module("peers_worker"), bench_module("peers_data")
     with peers_data.source("tokens", 64, str(tmp_path), keep=False) as source:
         view = peers_data.adapters.Data("tokens", source.path, "", 64, 8).view()
         starts = [0, 1, 2, 3, 1025, 2050, 30_003]
@@ -121,9 +113,9 @@ def test_a_window_may_start_at_any_token(tmp_path, scenario):
 
 
 def test_what_does_not_install_is_reported_and_the_rest_goes_on(
-    tmp_path, scenario, monkeypatch, capsys
+    tmp_path, bench_module, monkeypatch, capsys
 ):
-    setup = scenario("peers_setup")
+    setup = bench_module("peers_setup")
     info = "lowtide_peer-1.0.dist-info"
     named = "Metadata-Version: 2.1\nName: lowtide-peer\nVersion: 1.0\n"
     tag = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -144,8 +136,8 @@ def test_what_does_not_install_is_reported_and_the_rest_goes_on(
     assert setup.python_of("two", tmp_path / "peers") == sys.executable
 
 
-def test_an_older_python_is_a_reason(tmp_path, scenario, monkeypatch, capsys):
-    setup = scenario("peers_setup")
+def test_an_older_python_is_a_reason(tmp_path, bench_module, monkeypatch, capsys):
+    setup = bench_module("peers_setup")
     monkeypatch.setitem(setup.NEEDS, "next", (99, 0))
     setup.setup({"next": ["numpy==9.9"]}, tmp_path)
     assert "needs Python 99.0" in capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import shutil
 import subprocess
@@ -10,23 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench_runs import REPORT, SCENARIOS
+from bench_runs import REPORT
 
 ROOT = Path(__file__).parents[2]
 TABLE = re.compile(r"<!-- table: \S+ -->\n(.*?)<!-- end -->", re.S)
 
 
 @pytest.fixture
-def module(monkeypatch):
-    """Imports modules of the report."""
-    monkeypatch.syspath_prepend(SCENARIOS)
-    monkeypatch.syspath_prepend(REPORT)
-    return importlib.import_module
-
-
-@pytest.fixture
-def texts(module):
-    pages = module("pages")
+def texts(bench_module):
+    pages = bench_module("pages")
     sources = pages.texts_of(REPORT / "texts")
     return pages.Texts(sources, pages.read_results(ROOT / "bench" / "results"))
 
@@ -74,8 +65,8 @@ def test_every_number_of_a_marked_table_is_made(texts):
     assert seen > 30
 
 
-def test_every_number_of_a_sentence_is_made(module, texts):
-    pages = module("pages")
+def test_every_number_of_a_sentence_is_made(bench_module, texts):
+    pages = bench_module("pages")
     for name, source in pages.texts_of(REPORT / "texts").items():
         measured = (ROOT / "bench" / "results" / f"{name}.json").exists()
         for page, sentence in source.prose if measured else []:
@@ -128,18 +119,18 @@ ROUNDS = {
         ("rounds: most", "3"),
     ],
 )
-def test_a_number_has_one_form(module, name, text):
+def test_a_number_has_one_form(bench_module, name, text):
     facts = {"rows": 3_000_000, "cgroup_bytes": 400 << 20}
-    assert module("values").Result({"facts": facts, "rounds": ROUNDS}).text(name) == text
+    assert bench_module("values").Result({"facts": facts, "rounds": ROUNDS}).text(name) == text
 
 
-def test_a_method_that_no_result_has_is_an_error(module):
+def test_a_method_that_no_result_has_is_an_error(bench_module):
     with pytest.raises(KeyError, match="no rounds of hot-e"):
-        module("values").Result({"rounds": ROUNDS}).text("hot-a & hot-e: krow")
+        bench_module("values").Result({"rounds": ROUNDS}).text("hot-a & hot-e: krow")
 
 
-def test_lines_that_were_not_tried_are_left_out(module):
-    pages, values = module("pages"), module("values")
+def test_lines_that_were_not_tried_are_left_out(bench_module):
+    pages, values = bench_module("pages"), bench_module("values")
     table = "| m | hot | cold |\n|---|---|---|\n| a | {hot-a: krow} | {cold-x: krow} |\n"
     table += "| x | {hot-x: krow} | |\n"
     source = pages.Source({"some": table, "none": table.replace("hot-a", "hot-x")})
@@ -150,7 +141,7 @@ def test_lines_that_were_not_tried_are_left_out(module):
         texts.fill(Path("p.md"), "<!-- table: other -->\n<!-- end -->\n")
 
 
-def test_the_tables_of_peers_follow_from_their_keys(module):
+def test_the_tables_of_peers_follow_from_their_keys(bench_module):
     labels = {
         "rows-hot-memmap": "np.memmap, kept",
         "rows-cold-memmap": "np.memmap, kept",
@@ -163,8 +154,8 @@ def test_the_tables_of_peers_follow_from_their_keys(module):
     rounds = {key: [one] for key in labels} | {
         "rows-cold-fio": [{"error": "no", "residency": "ok"}]
     }
-    result = module("values").Result({"labels": labels, "rounds": rounds})
-    texts = module("pages").Texts({}, {"peers": result})
+    result = bench_module("values").Result({"labels": labels, "rounds": rounds})
+    texts = bench_module("pages").Texts({}, {"peers": result})
     assert texts.table("peers.rows").splitlines() == [
         "| rows: 1,000 samples/s | cached | memory, cached | on disk | memory, on disk |",
         "|---|---|---|---|---|",
@@ -175,8 +166,8 @@ def test_the_tables_of_peers_follow_from_their_keys(module):
     assert texts.table("peers.startup").splitlines()[2] == "| np.memmap, kept | 12 | 8 MiB |"
 
 
-def test_a_sentence_is_filled_wherever_its_lines_break(module):
-    pages, values = module("pages"), module("values")
+def test_a_sentence_is_filled_wherever_its_lines_break(bench_module):
+    pages, values = bench_module("pages"), bench_module("values")
     sentence = "it reads {hot-a: krow} krow/s in {hot-a: grown}, not {hot-d: rows}."
     source = pages.Source(prose=[("p.md", sentence)])
     texts = pages.Texts({"r": source}, {"r": values.Result({"rounds": ROUNDS})})

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from bench_runs import REPORT, SCENARIOS, run_bench
+from bench_runs import run_bench
 
 SVG = "{http://www.w3.org/2000/svg}"
 SIZES = (1024, 2048, 4096, 8192)
 READERS = {"lowtide": 200_000, "memmap": 130, "again": 140, "h5py": 9_000}
 
 
-@pytest.fixture
-def module(monkeypatch):
-    """Imports modules of the benchmarks and of the report."""
-    monkeypatch.syspath_prepend(SCENARIOS)
-    monkeypatch.syspath_prepend(REPORT)
-    return importlib.import_module
-
-
 @pytest.mark.slow
-def test_every_method_is_measured_or_says_why_not(tmp_path, module):
+def test_every_method_is_measured_or_says_why_not(tmp_path, bench_module):
     out = tmp_path / "out.json"
     words = ["--quick", "--data", tmp_path, "--out", out]
     done = run_bench("scale", tmp_path, *words)
     assert done.returncode == 0, done.stderr[-3000:]
     result = json.loads(out.read_text())
-    plan = module("scale").QUICK
+    plan = bench_module("scale").QUICK
     keys = [f"{size}-{reader}" for size in plan.sizes_mib for reader in plan.readers]
     keys += [f"{plan.sizes_mib[-1]}-budget-{budget}" for budget in plan.budgets_mib]
     assert list(result["labels"]) == keys and sorted(result["rounds"]) == sorted(keys)
@@ -67,17 +58,17 @@ def result_of(readers: dict[str, int]) -> dict[str, object]:
     return {"facts": facts, "labels": labels, "rounds": rounds}
 
 
-def drawn(module, readers: dict[str, int]) -> ElementTree.Element:
-    result = module("values").Result(result_of(readers))
-    return ElementTree.fromstring(module("pictures").scale(result))
+def drawn(bench_module, readers: dict[str, int]) -> ElementTree.Element:
+    result = bench_module("values").Result(result_of(readers))
+    return ElementTree.fromstring(bench_module("pictures").scale(result))
 
 
 def texts(root: ElementTree.Element) -> list[str]:
     return [found.text or "" for found in root.iter(f"{SVG}text")]
 
 
-def test_the_picture_has_a_line_per_method_in_both_panels(module):
-    root = drawn(module, READERS)
+def test_the_picture_has_a_line_per_method_in_both_panels(bench_module):
+    root = drawn(bench_module, READERS)
     for look in ("0", "1", "2", "4"):
         lines = [
             path for path in root.iter(f"{SVG}path") if path.get("class") == f"line look-{look}"
@@ -90,8 +81,8 @@ def test_the_picture_has_a_line_per_method_in_both_panels(module):
     assert "memory limit: 1.5 GiB" in found
 
 
-def test_lines_lie_where_their_values_are(module):
-    root = drawn(module, READERS)
+def test_lines_lie_where_their_values_are(bench_module):
+    root = drawn(bench_module, READERS)
     panels = root.findall(f"{SVG}g")
 
     def heights(panel: ElementTree.Element, look: int) -> set[float]:
@@ -109,14 +100,18 @@ def test_lines_lie_where_their_values_are(module):
     }
 
 
-def test_a_size_at_which_a_method_failed_is_left_out(module):
+def test_a_size_at_which_a_method_failed_is_left_out(bench_module):
     result = result_of(READERS)
     result["rounds"]["8192-again"] = [{"error": "killed: it needs more", "residency": "ok"}]
-    root = ElementTree.fromstring(module("pictures").scale(module("values").Result(result)))
+    root = ElementTree.fromstring(
+        bench_module("pictures").scale(bench_module("values").Result(result))
+    )
     lines = [path for path in root.iter(f"{SVG}path") if path.get("class") == "line look-2"]
     assert [line.get("d", "").count("L") for line in lines] == [2, 2, 0]
     result["rounds"]["8192-h5py"] = result["rounds"]["8192-again"]
-    root = ElementTree.fromstring(module("pictures").scale(module("values").Result(result)))
+    root = ElementTree.fromstring(
+        bench_module("pictures").scale(bench_module("values").Result(result))
+    )
     assert "200 k" in texts(root) and "9 k" not in texts(root)  # no value where no line ends
 
 
@@ -136,5 +131,5 @@ def test_a_size_at_which_a_method_failed_is_left_out(module):
         ("rate_ticks", [100], [100, 1000]),
     ],
 )
-def test_axes_have_round_numbers(module, function, value, text):
-    assert getattr(module("chart"), function)(value) == text
+def test_axes_have_round_numbers(bench_module, function, value, text):
+    assert getattr(bench_module("chart"), function)(value) == text

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from bench_runs import REPORT, SCENARIOS, run_bench
+from bench_runs import REPORT, run_bench
 
 OURS = ["h5ad-lowtide", "h5ad-batches", "h5ad-epochs"]
 OURS += ["safetensors-lowtide", "npz-lowtide", "fbin-lowtide"]
@@ -25,16 +25,8 @@ ABSENT = {
 FEW = ["few-dense", "few-sparse", "few-loader", "few-scipy"]
 
 
-@pytest.fixture
-def scenario(monkeypatch):
-    """Imports modules of the benchmarks."""
-    monkeypatch.syspath_prepend(REPORT)
-    monkeypatch.syspath_prepend(SCENARIOS)
-    return importlib.import_module
-
-
 @pytest.mark.slow
-def test_every_method_is_measured_or_says_why_not(tmp_path, scenario):
+def test_every_method_is_measured_or_says_why_not(tmp_path, bench_module):
     pytest.importorskip("h5py")
     pytest.importorskip("torch")
     out = tmp_path / "out.json"
@@ -61,7 +53,7 @@ def test_every_method_is_measured_or_says_why_not(tmp_path, scenario):
     assert {"h5ad, cold", "dense columns, CPU of both", "page cache, drop"} <= {
         bar["work"] for bar in result["bars"]
     }
-    pages, values = scenario("pages"), scenario("values")
+    pages, values = bench_module("pages"), bench_module("values")
     sources = pages.texts_of(REPORT / "texts")
     cells = pages.Texts(sources, {"sparse": values.Result(result)}).table("sparse.cells")
     rate = np.median([one["rows_per_s"] for one in result["rounds"]["hot-h5ad-lowtide"]])
@@ -76,8 +68,8 @@ def test_too_few_rows_are_refused(tmp_path):
     assert "--rows 2048" in done.stderr
 
 
-def test_rows_are_a_function_of_their_number(scenario):
-    rows = scenario("sparse_rows")
+def test_rows_are_a_function_of_their_number(bench_module):
+    rows = bench_module("sparse_rows")
     data, indices, offsets = rows.parts(np.arange(1000))
     assert (np.diff(offsets) >= rows.LEAST).all() and (np.diff(offsets) <= rows.MOST).all()
     for first, end in itertools.pairwise(offsets):
@@ -90,8 +82,8 @@ def test_rows_are_a_function_of_their_number(scenario):
 
 
 @pytest.mark.parametrize("change", ["value", "column", "row", "order", "length"])
-def test_a_wrong_batch_is_found(scenario, change):
-    rows = scenario("sparse_rows")
+def test_a_wrong_batch_is_found(bench_module, change):
+    rows = bench_module("sparse_rows")
     numbers = np.array([5, 2, 8])
     data, indices, offsets = rows.parts(numbers)
     if change == "value":

@@ -3,15 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from bench_runs import SCENARIOS
-
-
-@pytest.fixture
-def token_report(monkeypatch):
-    monkeypatch.syspath_prepend(SCENARIOS)
-    import token_report
-
-    return token_report
 
 
 def busy(wait_us: float, work_us: float) -> dict[str, object]:
@@ -25,8 +16,8 @@ def busy(wait_us: float, work_us: float) -> dict[str, object]:
         ([busy(3, 10), busy(9, 10), busy(8, 10)], 8),
     ],
 )
-def test_only_quiet_rounds_decide_how_long_a_busy_consumer_waits(token_report, rounds, reached_us):
-    bars = token_report.bars({"busy-loader": rounds}, [])
+def test_only_quiet_rounds_decide_how_long_a_busy_consumer_waits(bench_module, rounds, reached_us):
+    bars = bench_module("token_report").bars({"busy-loader": rounds}, [])
     (bar,) = [bar for bar in bars if bar["work"] == "wait per step in quiet rounds, busy-loader"]
     assert bar["reached"] == pytest.approx(reached_us * 1e-6)
     assert (bar["verdict"] == "PASS") == (reached_us < 5)
