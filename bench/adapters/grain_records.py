@@ -5,6 +5,8 @@ https://google-grain.readthedocs.io/en/latest/tutorials/dataset_basic_tutorial.h
 
 from __future__ import annotations
 
+import glob
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,23 +21,24 @@ PAGE = "https://google-grain.readthedocs.io/en/latest/tutorials/dataset_basic_tu
 ENVIRONMENT = "grain"
 PACKAGES = ("grain", "array_record")
 SCENARIOS = {"rows": "", "tokens": "", "scan": "", "resume": "", "startup": ""}
+SHARD = 20_000  # samples
 
 
 def prepare(data: Data) -> None:
-    # group_size:1 is what the documentation asks for if records are read in random order
-    out = array_record_module.ArrayRecordWriter(
-        f"{data.folder}/x.array_record", "group_size:1,uncompressed"
-    )
-    for block in data.blocks():
-        for sample in block:
+    # group_size:1 is what the documentation asks for if records are read in random order. In one
+    # file of 1.6 million such groups, each read takes 20 ms.
+    samples = (sample for block in data.blocks() for sample in block)
+    for number in range(-(-data.samples // SHARD)):
+        path = f"{data.folder}/x-{number:05}.array_record"
+        out = array_record_module.ArrayRecordWriter(path, "group_size:1,uncompressed")
+        for sample in itertools.islice(samples, SHARD):
             out.write(sample.tobytes())
-    out.close()
+        out.close()
 
 
 def _dataset(data: Data) -> Any:
-    stored = grain.MapDataset.source(
-        grain.sources.ArrayRecordDataSource(f"{data.folder}/x.array_record")
-    )
+    shards = sorted(glob.glob(f"{data.folder}/x-*.array_record"))
+    stored = grain.MapDataset.source(grain.sources.ArrayRecordDataSource(shards))
     if data.shuffled:
         stored = stored.shuffle(seed=data.seed)
     stored = stored.map(lambda raw: np.frombuffer(raw, data.dtype).astype(data.out_dtype))
