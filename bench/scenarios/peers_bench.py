@@ -197,7 +197,7 @@ class Bench(rounds.Bench):
         outcome.reason = outcome.reason.replace(folder, "DIR").replace(
             str(self.environments), "ENV"
         )
-        if "No module named" in outcome.reason:
+        if outcome.reason.startswith("ModuleNotFoundError"):
             outcome.reason = peers_setup.why_missing(
                 adapter.environment, adapter.packages[0], self.environments
             )

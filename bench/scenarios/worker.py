@@ -214,9 +214,8 @@ def run(
             late.cancel()
         if not outcome.found and not outcome.reason:
             errors.seek(0)
-            said = errors.read().strip().splitlines()
-            ended = "no answer in time" if overstayed else f"exit code {child.returncode}"
-            outcome.reason = (said or [ended])[-1]
+            said = errors.read().strip().splitlines() or [f"exit code {child.returncode}"]
+            outcome.reason = "no answer in time" if overstayed else said[-1]
     return outcome
 
 
