@@ -7,6 +7,7 @@ line, and the rest goes on; a measurement of such a peer gives the same reason.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -35,7 +36,14 @@ ENVIRONMENTS: dict[str, list[str]] = {
         "hydra-core==1.3.8", "pandas==3.1.1", "psutil==7.2.2", "Pillow==13.0.0",
         "dlio-benchmark==2.0.0",
     ],
-    "sparse": ["anndata==0.13.4", "annbatch==0.3.1", "bionemo-scdl==0.1.3", TORCH],
+    "sparse": [
+        "anndata==0.13.4", "annbatch==0.3.1", "bionemo-scdl==0.1.3", "safetensors==0.8.0",
+        "zarrs==0.2.3", TORCH,
+    ],
+    "shufflers": [
+        "datasets==5.2.0", "ray[data]==2.60.0",
+        "dask[dataframe]==2026.8.0", "distributed==2026.8.0",
+    ],
 }  # fmt: skip
 # DLIO requires nvidia-dali-cuda110, which PyPI does not have, and does not use it here.
 ALONE = ("dlio-benchmark",)
@@ -71,15 +79,25 @@ def _install(python: Path, requirements: list[str], *options: str) -> str:
     return last.removeprefix("ERROR: ")[:200] if done.returncode else ""
 
 
+def _interpreter(needs: tuple[int, int]) -> str | None:
+    """The current interpreter, or one of the version that a peer needs."""
+    if sys.version_info >= needs:
+        return sys.executable
+    name = "python{}.{}".format(*needs)
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    known = sorted(pyenv.glob(f"versions/*/bin/{name}"))
+    return str(known[-1]) if known else shutil.which(name)
+
+
 def _make(environment: str, requirements: list[str], folder: Path) -> dict[str, str]:
     """Makes an environment; returns the packages that do not install, and why."""
-    needs = NEEDS.get(environment, (3, 0))
-    if sys.version_info < needs:
-        reason = f"needs Python {needs[0]}.{needs[1]}, this is {sys.version.split()[0]}"
+    interpreter = _interpreter(NEEDS.get(environment, (3, 0)))
+    if interpreter is None:
+        reason = "needs Python {}.{}, which is not on PATH".format(*NEEDS[environment])
         return {_name(requirement): reason for requirement in requirements}
     if not (folder / "bin" / "python").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([interpreter, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
     if environment in SEE_OWN:
         packages = next(folder.glob("lib/python*/site-packages"))

@@ -20,6 +20,7 @@ from typing import Any
 
 import fio
 import machine
+import peers_setup
 import report
 import rounds
 import sparse_data
@@ -217,7 +218,7 @@ def options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument(
         "--peers",
-        default=os.environ.get("LOWTIDE_SPARSE_PEERS", sys.executable),
+        default=os.environ.get("LOWTIDE_SPARSE_PEERS", peers_setup.python_of("sparse")),
         help="Python with anndata, annbatch, bionemo-scdl, safetensors, torch and zarrs",
     )
     parser.add_argument(

@@ -23,6 +23,7 @@ from typing import Any
 import machine
 import matrix
 import numpy as np
+import peers_setup
 import report
 import residency
 import rounds
@@ -76,7 +77,7 @@ def methods() -> list[Method]:
         ("peers-lowtide", "lowtide: lt.shuffle of 1 GiB, 256 MiB", "lowtide-shuffle", shuffled),
         ("peers-datasets", "datasets: shuffle().flatten_indices()", "datasets", {}),
         ("peers-ray", "Ray: random_shuffle, store of 256 MiB", "ray", {}),
-        ("peers-dask", "Dask: shuffle, 2 workers of 1 GiB", "dask", {}),
+        ("peers-dask", "Dask: shuffle, 2 workers of 2 GiB", "dask", {}),
         ("peers-terashuf", "terashuf, lines of base64, 256 MB", "terashuf", {}),
     ]
     return [Method(key, label, "first", reader, told) for key, label, reader, told in rows]
@@ -209,12 +210,12 @@ def options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=(1 << 30) // matrix.ROW_BYTES)
     parser.add_argument(
         "--readers",
-        default=os.environ.get("LOWTIDE_READERS", sys.executable),
+        default=os.environ.get("LOWTIDE_READERS", peers_setup.python_of("torch")),
         help="Python with megatron-core",
     )
     parser.add_argument(
         "--shufflers",
-        default=os.environ.get("LOWTIDE_SHUFFLERS", sys.executable),
+        default=os.environ.get("LOWTIDE_SHUFFLERS", peers_setup.python_of("shufflers")),
         help="Python with datasets, ray, dask and, beside it, terashuf",
     )
     parser.add_argument(

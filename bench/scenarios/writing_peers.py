@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FILES = 16
 RAY_STORE_BYTES = 256 << 20
 DASK_WORKERS = 2
-DASK_WORKER_BYTES = 1 << 30
+DASK_WORKER_BYTES = 2 << 30  # with 1 GiB, a worker was lost and the other one waited for it
 TERASHUF_GB = 0.25
 _CHECKED = 8192  # rows at a time
 

@@ -144,6 +144,16 @@ def test_an_older_python_is_a_reason(tmp_path, bench_module, monkeypatch, capsys
     assert "needs Python 99.0" in setup.why_missing("next", "numpy", tmp_path)
 
 
+def test_a_newer_python_is_found_among_those_of_pyenv(tmp_path, bench_module, monkeypatch):
+    python = tmp_path / "versions" / "99.0.1" / "bin" / "python99.0"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    setup = bench_module("peers_setup")
+    assert setup._interpreter((99, 0)) == str(python)
+    assert setup._interpreter((3, 0)) == sys.executable
+
+
 def test_the_result_file_has_the_structure_of_the_others():
     path = ROOT / "bench" / "results" / "peers.json"
     if path.exists():
