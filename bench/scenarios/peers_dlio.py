@@ -77,6 +77,7 @@ def scaled(published: dict[str, Any], scale: Scale, seconds: float = SECONDS) ->
     return {
         "framework": "pytorch",
         "workflow.checkpoint": False,
+        "checkpoint.model_size": 1024,  # DLIO makes a model of this size even so
         "dataset.format": "npy",
         "dataset.num_files_train": files,
         "dataset.num_samples_per_file": 1,
