@@ -168,6 +168,7 @@ RULES: list[tuple[str, Probe, str]] = [
     (r"needs cmake, ninja", program("cmake"), "no cmake"),
     # Heavy packages, in an environment of their own.
     (r"in the interpreter of LOWTIDE_READERS", never, "no foreign readers"),
+    (r"in .dev/peers or LOWTIDE_PEERS", never, "no peers"),
     (r"only with LOWTIDE_BIGFILES=1", never, "files of many GiB"),
     # Where the tests stand, and how other packages were built.
     (

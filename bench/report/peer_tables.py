@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from values import Result
 
+# What a scenario measures: the head of its table and the quantity; others have those of "".
 HEADS = {
-    "k": "1,000 samples/s",
-    "first": "first batch, ms",
+    "": ("1,000 samples/s", "k"),
+    "resume": ("first batch, ms", "first"),
+    "startup": ("first batch, ms", "first"),
+    "dlio": ("samples/s", "rate"),
 }
-FIRST = ("resume", "startup")  # scenarios that time one batch
 WORKS = {"hot": "cached", "cold": "on disk"}
-# The page cache of a hot file was there before: what a reader maps of it counts instead.
-HELD = {"hot": "group_mapped", "cold": "group_held"}
+# The second column of each work: memory, but utilisation for DLIO. The page cache of a hot file was
+# there before: what a reader maps of it counts instead.
+BESIDE = {"hot": ("memory", "group_mapped"), "cold": ("memory", "group_held")}
+USED = ("accelerator used", "used")
 
 
 def tables(result: Result) -> dict[str, str]:
@@ -26,17 +30,18 @@ def tables(result: Result) -> dict[str, str]:
 def _table(result: Result, scenario: str) -> str:
     keys = [key.split("-", 2) for key in result.labels if key.startswith(f"{scenario}-")]
     works = [work for work in WORKS if any(key[1] == work for key in keys)]
-    quantity = "first" if scenario in FIRST else "k"
-    heads = [f"{scenario}: {HEADS[quantity]}"]
+    head, quantity = HEADS.get(scenario, HEADS[""])
+    beside = {work: USED if scenario == "dlio" else BESIDE[work] for work in works}
+    heads = [f"{scenario}: {head}"]
     for work in works:
-        heads += [WORKS[work], f"memory, {WORKS[work]}"]
+        heads += [WORKS[work], f"{beside[work][0]}, {WORKS[work]}"]
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     for adapter in dict.fromkeys(key[2] for key in keys):
         names = [f"{scenario}-{work}-{adapter}" for work in works]
         label = next(result.labels[name] for name in names if name in result.labels)
-        bold = "**" if label.startswith("lowtide") else ""
+        bold = "**" if "lowtide" in label else ""
         cells = [f"{bold}{label}{bold}"]
         for name, work in zip(names, works):
-            cells += [f"{{{name}: {quantity}}}", f"{{{name}: {HELD[work]}}}"]
+            cells += [f"{{{name}: {quantity}}}", f"{{{name}: {beside[work][1]}}}"]
         lines.append(f"| {' | '.join(cells)} |")
     return "".join(f"{line}\n" for line in lines)

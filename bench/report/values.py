@@ -70,6 +70,8 @@ QUANTITIES = {
     "mrow": Quantity(("rows_per_s",), 1e-6, tenths),
     "ksample": Quantity(("samples_per_s",), 1e-3),
     "k": Quantity(("rate",), 1e-3),
+    "rate": Quantity(("rate",)),
+    "used": Quantity(("utilisation",), 100, whole, unit=" %"),
     "first": Quantity(("first_batch_s",), 1e3),
     "us": Quantity(("us_a_batch",)),
     "windows": Quantity(("windows_per_s",)),

@@ -7,7 +7,7 @@
     scan     the rows in file order, batches of 4096
     resume   from a state in the middle of an epoch of tokens to the next batch
     startup  import, open and the first batch of rows
-    dlio     the load unet3d of DLIO (MLPerf Storage), scaled: utilisation of the accelerator
+    dlio     published loads of DLIO (MLPerf Storage), scaled: utilisation of the accelerator
 
 Every measurement is a process of its own in the interpreter of its peer, and the peers alternate,
 round by round. Before that, each peer converts the samples once. A whole epoch of a small set and
@@ -103,11 +103,19 @@ def measure(scenario: str, told: argparse.Namespace) -> Measured:
 
 
 def measure_dlio(told: argparse.Namespace) -> Measured:
-    found = peers_dlio.measure(told.rounds, told.data, Path(told.environments))
-    python = peers_setup.python_of("dlio", Path(told.environments))
-    facts = machine.describe(told.data or scratch_folder()) | {"load": peers_dlio.UNET3D}
-    labels = {key: peers_dlio.READERS[key.split("-")[2]] for key in found}
-    return Measured(labels, found, facts, machine.versions(python, ["dlio-benchmark", "mpi4py"]))
+    environments = Path(told.environments)
+    seconds = peers_dlio.SECONDS / (10 if told.quick else 1)
+    folder = told.data or scratch_folder()
+    wanted = tuple(told.only.split(","))
+    chosen = [one for one in peers_dlio.methods() if one.reader.startswith(wanted)]
+    if not chosen:
+        sys.exit(f"--only: no reader of DLIO has a name that begins with {told.only}")
+    bench = peers_dlio.measure(chosen, told.rounds, folder, environments, seconds)
+    facts = machine.describe(folder) | {"loads": bench.facts()}
+    packages = machine.versions(
+        peers_setup.python_of("dlio", environments), ["dlio-benchmark", "mpi4py", "torch"]
+    )
+    return Measured({one.key: one.label for one in chosen}, bench.found, facts, packages)
 
 
 def merged(out: str, scenario: str, new: Measured) -> dict[str, Any]:
@@ -122,7 +130,7 @@ def merged(out: str, scenario: str, new: Measured) -> dict[str, Any]:
     scenarios = old["facts"].get("scenarios", {}) | {scenario: new.facts}
     result = {"facts": {"versions": versions, "scenarios": scenarios}, "bars": []}
     result |= {"labels": kept | new.labels, "rounds": found}
-    ours = {one.key for one in all_adapters() if one.ours} | {peers_dlio.OURS}
+    ours = {one.key for one in all_adapters() if one.ours} | {*peers_dlio.OURS}
     result["bars"] = peers_report.bars(result, ours)
     return result
 

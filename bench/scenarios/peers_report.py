@@ -1,4 +1,7 @@
-"""Tables and bars of bench/results/peers.json, whose keys are scenario-work-adapter."""
+"""Tables and bars of bench/results/peers.json, whose keys are scenario-work-adapter.
+
+Those of DLIO are dlio-work-load-reader: each of its loads is compared by itself.
+"""
 
 from __future__ import annotations
 
@@ -61,16 +64,16 @@ def bars(result: dict[str, Any], ours: set[str]) -> list[dict[str, Any]]:
     found = []
     for scenario in SCENARIOS:
         labels, measured = of_scenario(result, scenario)
-        for work in ("hot", "cold"):
+        for work in dict.fromkeys(key.rpartition("-")[0] for key in labels):
             rates = {
                 key: statistics.median(values)
                 for key in labels
-                if key.startswith(work) and (values := report.good(measured, key, "rate"))
+                if key.rpartition("-")[0] == work and (values := report.good(measured, key, "rate"))
             }
-            mine = [key for key in rates if key.partition("-")[2] in ours]
+            mine = [key for key in rates if key.rpartition("-")[2] in ours]
             theirs = [key for key in rates if key not in mine and not key.endswith("-fio")]
             if mine and theirs:
                 best, peer = max(mine, key=rates.__getitem__), max(theirs, key=rates.__getitem__)
-                bar = (f"{scenario}, {work}", best, peer, 1.0)
+                bar = (f"{scenario}, {work.replace('-', ', ')}", best, peer, 1.0)
                 found.append(report.ratio_bar(measured, bar, "rate"))
     return found

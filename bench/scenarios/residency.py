@@ -61,11 +61,14 @@ def evict(path: str, patience_s: float = 5.0) -> float | None:
     while True:
         fd = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(fd)
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            left = cached_fraction(path)
+            if left is None or left >= COLD_FRACTION:  # fsync of a clean file would wait for a disk
+                os.fsync(fd)
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                left = cached_fraction(path)
         finally:
             os.close(fd)
-        left = cached_fraction(path)
         if left is None or left < COLD_FRACTION or time.monotonic() > until:
             return left
         time.sleep(0.05)

@@ -44,10 +44,10 @@ class Method:
 class Bench:
     """Runs the rounds and keeps the results; a subclass defines how to run one method."""
 
-    def __init__(self, path: str, cgroup_bytes: int) -> None:
+    def __init__(self, path: str, cgroup_bytes: int | None) -> None:
         self.path = path
         self.no_cgroup = why_unavailable()
-        self.cgroup_bytes = cgroup_bytes
+        self.cgroup_bytes = cgroup_bytes  # None: cold methods run without a group
         self.hot_cgroup_bytes: int | None = None  # None: hot methods run without a group
         self.found: report.Rounds = {}
 
@@ -115,7 +115,7 @@ class Bench:
         with ExitStack() as stack:
             group = None
             limit = self.cgroup_bytes if method.work == "cold" else self.hot_cgroup_bytes
-            if method.work == "cold" and self.no_cgroup:
+            if method.work == "cold" and limit is not None and self.no_cgroup:
                 return {"error": f"skipped: {self.no_cgroup}"}
             if limit is not None and not self.no_cgroup:
                 group = stack.enter_context(MemoryGroup(limit))
