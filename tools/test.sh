@@ -18,7 +18,7 @@ test_all() {
   step "C++ build" cmake_build dev
   lane step "C++ tests, consumer" run_ctest dev
   python_package
-  docs build
+  build_docs # beside the C++ tests: ./dev docs would wait for them
   join
   lane step "Python tests" run_pytest
   sanitizer_builds
