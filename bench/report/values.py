@@ -10,6 +10,7 @@ of that method, or the peak where the quantity is memory. There is more:
     {hot-64 / hot-preadv: krow~}     the range of that ratio over the rounds
     {facts: rows}                    a fact of the run; those in bytes are in MiB
     {rounds: most}                   how many rounds it had
+    {rounds: scan}                   how many rounds the methods had whose keys begin with scan-
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ class Result:
         if keys == "facts":
             return self._fact(what)
         if keys == "rounds":
-            return str(max(len(rounds) for rounds in self.rounds.values()))
+            start = "" if what == "most" else f"{what}-"
+            return str(max(len(all) for key, all in self.rounds.items() if key.startswith(start)))
         unknown = [key for key in _keys(keys) if key not in self.rounds]
         if unknown:
             raise KeyError(f"{{{name}}}: no rounds of {unknown[0]}")

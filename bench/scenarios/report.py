@@ -92,9 +92,11 @@ def bars_table(found: list[dict[str, Any]]) -> str:
         if bar["reached"] is None:
             lines.append([bar["work"], bar["bar"], "unknown", "", bar["verdict"]])
             continue
-        low, middle, high = (bar[name] * scale for name in ("least", "reached", "most"))
-        spread = f"{low:.2f}..{high:.2f}"
-        lines.append([bar["work"], bar["bar"], f"{middle:.2f}{unit}", spread, bar["verdict"]])
+        reached = f"{bar['reached'] * scale:.2f}{unit}"
+        spread = ""  # of two methods whose valid rounds are not the same
+        if bar["least"] is not None:
+            spread = f"{bar['least'] * scale:.2f}..{bar['most'] * scale:.2f}"
+        lines.append([bar["work"], bar["bar"], reached, spread, bar["verdict"]])
     return "\n" + aligned(lines, 2)
 
 

@@ -6,7 +6,7 @@ annbatch shuffled for itself. Dense rows are in safetensors, .npz and fbin. Ever
 separate process, sampled from outside, and peers have an interpreter of their own (--peers). The
 methods alternate, round by round: hot (the files are in the page cache) and cold (they are not, and
 a cgroup of a twentieth of the matrix leaves little room for them; it has at least 384 MiB, and 768
-MiB for peers, which hold more). Before that, every method reads some batches, whose rows are
+or 1536 MiB for peers, which hold more). Before that, every method reads some batches, whose rows are
 compared with the source.
 """
 
@@ -40,7 +40,8 @@ DENSE_BATCH = 256
 FEW_EPOCHS = 10  # of a small matrix
 MEMORY_MIB = 256
 LEAST_CGROUP_MIB = 384  # ours may hold 256, and the interpreter is there too
-LEAST_PEER_MIB = 768  # torch and anndata alone hold 300 MiB, and annbatch twice its 8,192 rows
+LEAST_PEER_MIB = 768  # torch and anndata alone hold 300 MiB
+LEAST_ANNBATCH_MIB = 1536  # it holds twice its 8,192 rows; with 768 MiB it was killed
 DENSE_CGROUP_MIB = 384  # of files of 2 GB; torch fits in it
 SAMPLE_S = 0.005
 OURS_S = 20.0  # time limit of a loader
@@ -112,6 +113,8 @@ def cgroup_bytes(method: Method, rows: int) -> int:
     if form_of(method) in sparse_data.DENSE:
         return DENSE_CGROUP_MIB * MIB
     least = LEAST_PEER_MIB if method.reader in PEERS else LEAST_CGROUP_MIB
+    if method.reader == "annbatch":
+        least = LEAST_ANNBATCH_MIB
     return max(least * MIB, sparse_data.form_bytes("h5ad", rows) // 20)
 
 

@@ -176,3 +176,17 @@ def test_a_sentence_is_filled_wherever_its_lines_break(bench_module):
     )
     with pytest.raises(ValueError, match=r"p\.md has this sentence 0 times"):
         texts.fill(Path("p.md"), "Here it reads seven krow/s, not 1,000.\n")
+
+
+def test_methods_that_share_no_valid_round_have_a_ratio_without_spread(bench_module):
+    report = bench_module("report")
+    killed, good = {"error": "killed", "residency": "not asked"}, {"residency": "ok"}
+    rounds = {"a": [good | {"rate": 6.0}, killed], "b": [killed, good | {"rate": 2.0}]}
+    bar = report.ratio_bar(rounds, ("work", "a", "b", 1.0), "rate")
+    line = report.bars_table([bar]).splitlines()[-1]
+    assert line.split() == ["work", ">=", "1", "x", "b", "3.00", "x", "PASS"]
+
+
+def test_rounds_are_counted_for_each_scenario(bench_module):
+    result = bench_module("values").Result({"rounds": {"rows-a": [{}] * 5, "scan-a": [{}] * 3}})
+    assert [result.text(f"rounds: {name}") for name in ("most", "rows", "scan")] == ["5", "5", "3"]
