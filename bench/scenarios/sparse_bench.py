@@ -6,8 +6,8 @@ annbatch shuffled for itself. Dense rows are in safetensors, .npz and fbin. Ever
 separate process, sampled from outside, and peers have an interpreter of their own (--peers). The
 methods alternate, round by round: hot (the files are in the page cache) and cold (they are not, and
 a cgroup of a twentieth of the matrix leaves little room for them; it has at least 384 MiB, and 768
-or 1536 MiB for peers, which hold more). Before that, every method reads some batches, whose rows are
-compared with the source.
+or 1536 MiB for peers, which hold more). Before that, every method reads some batches, whose rows
+are compared with the source.
 """
 
 from __future__ import annotations
