@@ -27,6 +27,18 @@ def command_path() -> str:
     return found
 
 
+def copy_command(prefix: pathlib.Path, *packages: str) -> pathlib.Path:
+    """Copies it to prefix/bin, and the module that contains it into these folders of packages."""
+    import lowtide._core
+
+    module = pathlib.Path(lowtide._core.__file__)
+    for folder in packages:
+        (prefix / folder / "lowtide").mkdir(parents=True)
+        shutil.copy(module, prefix / folder / "lowtide")
+    (prefix / "bin").mkdir(parents=True, exist_ok=True)
+    return pathlib.Path(shutil.copy(command_path(), prefix / "bin"))
+
+
 def environment(**variables: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LC_ALL", "LC_CTYPE")}
     return {**kept, "LANG": "C.UTF-8", **variables}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import command_path, lowtide
+from command import copy_command, lowtide
 
 MACHINE = ["build", "kernel", "io_uring", "cachestat", "memory", "memory_limit"]
 MACHINE += ["default_memory", "open_files", "locked_memory", "huge_pages"]
@@ -102,7 +102,7 @@ def test_doctor_says_what_another_user_cannot_know(matrix: Path, request: pytest
     folder.chmod(0o755)
     shared = Path(shutil.copy(matrix, folder))
     shared.chmod(0o444)
-    command = shutil.copy(command_path(), folder)
+    command = copy_command(folder, ".")
     done = subprocess.run(
         [command, "doctor", "--json", shared],
         capture_output=True,

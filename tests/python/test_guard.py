@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+from command import copy_command
 from guarded import COMMAND, HERE, LIMIT, SIZE, guard, needs_command, peak_of, write_pages
 
 pytestmark = needs_command
@@ -271,11 +272,9 @@ def test_leaves_no_descriptor_and_one_thread_in_the_program(data):
 
 
 def test_a_missing_shim_is_reported(folder):
-    lonely = folder / "bin"
-    lonely.mkdir()
-    shutil.copy(COMMAND, lonely / "lowtide")
+    lonely = copy_command(folder, ".")
     result = subprocess.run(
-        [lonely / "lowtide", "guard", "--limit", "64MiB", "--", "true"],
+        [lonely, "guard", "--limit", "64MiB", "--", "true"],
         capture_output=True,
         text=True,
     )

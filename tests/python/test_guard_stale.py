@@ -13,6 +13,7 @@ import sys
 import time
 
 import pytest
+from command import copy_command
 from guarded import COMMAND, LIMIT, MIB, SHIM, SIZE, guard, needs_command, write_pages
 
 pytestmark = needs_command
@@ -186,9 +187,8 @@ def test_a_process_that_got_guards_id_keeps_its_file(tmp_path, page_bytes):
 def with_a_space(tmp_path):
     """The command under a path that LD_PRELOAD cannot name."""
     root = tmp_path / "My Programs: new"
-    (root / "bin").mkdir(parents=True)
     (root / "lib" / "lowtide").mkdir(parents=True)
-    shutil.copy(COMMAND, root / "bin" / "lowtide")
+    copy_command(root, ".")
     shutil.copy(SHIM, root / "lib" / "lowtide" / SHIM.name)
     return root
 
