@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import fio
+import floor
 import matrix
 import report
 import rounds
@@ -29,6 +30,12 @@ from rounds import Method, say
 CGROUP_BYTES = 400 * MIB
 BIG_BYTES = 1 << 40
 COLD_PIECE = 64
+FLOOR = 1 / 1.3  # of the rate of a program that only reads and copies
+FLOORS = {  # what floor.cc does for a key: window and gap, as far as merging paid there
+    "hot-floor-64": ("rows", matrix.ROW_BYTES, 48 * MIB, 0),
+    "hot-floor-256": ("rows", matrix.ROW_BYTES, 224 * MIB, 32 << 10),
+    "hot-floor-held": ("held", matrix.ROW_BYTES),
+}
 RATIO_BARS: tuple[report.RatioBar, ...] = (
     ("hot, 64MiB", "hot-64", "hot-preadv", 3.0),
     ("hot, 64MiB", "hot-64", "hot-mapped", 0.5),
@@ -36,6 +43,9 @@ RATIO_BARS: tuple[report.RatioBar, ...] = (
     ("cold, 64MiB", "cold-64", "cold-fio", 1.0),
     ("cold, 64MiB", "cold-64", "cold-willneed", 1.5),
     ("cold, 256MiB", "cold-256", "cold-fio", 2.0),
+    ("hot, 64MiB", "hot-64-own", "hot-floor-64", FLOOR),
+    ("hot, 256MiB", "hot-256-own", "hot-floor-256", FLOOR),
+    ("hot, memory >= file", "hot-fits", "hot-floor-held", FLOOR),
     ("in order, hot", "hot-scan", "hot-fromfile", 1.0),
     ("in order, cold", "cold-scan", "cold-readinto", 1.0),
 )
@@ -61,8 +71,12 @@ def methods(slow_s: float) -> list[Method]:
         _lowtide("hot-64", "64MiB", "hot", memory="64MiB"),
         _lowtide("hot-64-own", '64MiB, order="shuffle"', "hot", memory="64MiB", order="own"),
         _lowtide("hot-256", "256MiB", "hot", memory="256MiB"),
+        _lowtide("hot-256-own", '256MiB, order="shuffle"', "hot", memory="256MiB", order="own"),
         _lowtide("hot-fits", "2.5GiB, second epoch", "hot", "lowtide-second", memory="2.5GiB"),
         _lowtide("hot-pool", "64MiB, io_uring forbidden", "hot", memory="64MiB", **no_ring),
+        Method("hot-floor-64", "the floor: sorted reads of 48 MiB of rows", "hot", "floor"),
+        Method("hot-floor-256", "the floor: merged reads of 224 MiB of rows", "hot", "floor"),
+        Method("hot-floor-held", "the floor: copies of rows in memory", "hot", "floor"),
         Method("hot-fromfile", "in order: np.fromfile", "hot", "fromfile", in_order),
         _lowtide("hot-scan", "64MiB, in order", "hot", "lowtide-sequential", **in_order),
         _lowtide("first-big", "64MiB, first batch of 1 TiB (sparse)", "first", order="own"),
@@ -106,6 +120,10 @@ class Bench(rounds.Bench):
     def run(self, method: Method, group: MemoryGroup | None) -> dict[str, Any]:
         if method.reader.startswith("fio-"):
             return self._fio(method.reader.removeprefix("fio-"), group)
+        if method.reader == "floor":
+            kind, *numbers = FLOORS[method.key]
+            found = floor.run(kind, self.path, *numbers, seconds=self._seconds)
+            return found if "error" in found else _per_row(found | {"rows": found["done"]})
         return self._worker(method, group)
 
     def rate(self, found: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from importlib.metadata import version
 from typing import Any
 
 import fio
+import floor
 import numpy as np
 import report
 import rounds
@@ -82,6 +83,7 @@ def methods(seconds: float) -> list[Method]:
         _ours("hot-loader", "Loader, shuffle", "loader", **two),
         _ours("hot-loader-64", "Loader, shuffle, 64MiB", "loader", **small, **two),
         _ours("hot-pool", "Loader, io_uring forbidden", "loader", **no_ring, **limit),
+        Method("hot-floor", "the floor: pread and widen, 1 thread", "hot", "floor"),
         *_plain("busy", seconds, "getbatch preadv dataloader", busy_us=BUSY_US),
         _ours("busy-windows", "windows(t, ix, T)", "windows", **busy),
         _ours("busy-loader", "Loader, shuffle", "loader", **busy),
@@ -124,7 +126,7 @@ class Bench(rounds.Bench):
         done = []
         for method in chosen:
             told = {name: method.options[name] for name in TOLD_ALIKE & method.options.keys()}
-            if method.reader.startswith("fio-") or (method.reader, told) in done:
+            if method.reader.startswith(("fio-", "floor")) or (method.reader, told) in done:
                 continue
             done.append((method.reader, told))
             if method.work == "first":
@@ -145,6 +147,9 @@ class Bench(rounds.Bench):
                 found["steps"] = found["reads"] / BATCH  # one 2k read per window
                 _per_window(found)
             return found
+        if method.reader == "floor":
+            found = floor.run("windows", self.path, BLOCK, seconds=self._seconds)
+            return found if "error" in found else _per_window(found | {"steps": found["done"]})
         path, tokens, state = self.path, self._tokens, None
         if method.work == "first":
             path, tokens = self._sparse[method.key], SPARSE_TOKENS[method.key]

@@ -72,6 +72,23 @@ def _sum(values: list[int | None]) -> int | None:
     return sum(known) if len(known) == len(values) else None
 
 
+PERF_FILE = (
+    "LOWTIDE_BENCH_PERF"  # a variable that names the file of perf's samples; see hotpaths.py
+)
+
+
+def _start_perf() -> subprocess.Popen[bytes] | None:
+    """Has perf sample this process from now on, if the environment names a file for it."""
+    path = os.environ.get(PERF_FILE)
+    if not path:
+        return None
+    argv = ["perf", "record", "--quiet", "-F", "2000", "-p", str(os.getpid()), "-o", path]
+    perf = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+    while perf.poll() is None and not (os.path.exists(path) and os.path.getsize(path)):
+        time.sleep(0.01)
+    return perf
+
+
 class Meter:
     """The worker's reports: `ready`, then `start` and `stop` around the timed part."""
 
@@ -80,6 +97,7 @@ class Meter:
         reset_resident_peak()
         _tell(read_status())
         sys.stdin.readline()
+        self._perf = _start_perf()
         self._told_s = time.monotonic()
         self._disk_bytes = read_io().get("read_bytes")
 
@@ -95,6 +113,9 @@ class Meter:
         cpu = os.times()
         status = read_status()
         before, after = self._disk_bytes, read_io().get("read_bytes")
+        if self._perf is not None:
+            self._perf.send_signal(signal.SIGINT)
+            self._perf.wait()
         return {
             "seconds": seconds,
             "worked_s": worked_s,
