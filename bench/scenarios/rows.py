@@ -30,7 +30,7 @@ from rounds import Method, say
 CGROUP_BYTES = 400 * MIB
 BIG_BYTES = 1 << 40
 COLD_PIECE = 64
-FLOOR = 1 / 1.3  # of the rate of a program that only reads and copies
+FLOOR = 0.77  # of the rate of a program that only reads and copies
 FLOORS = {  # what floor.cc does for a key: window and gap, as far as merging paid there
     "hot-floor-64": ("rows", matrix.ROW_BYTES, 48 * MIB, 0),
     "hot-floor-256": ("rows", matrix.ROW_BYTES, 224 * MIB, 32 << 10),

@@ -11,8 +11,8 @@ from rounds import Method
 RATIO_BARS: tuple[report.RatioBar, ...] = (
     ("hot, windows(t, ix, T)", "hot-windows", "hot-preadv", 1.5),
     ("hot, windows(t, ix, T)", "hot-windows", "hot-getbatch", 10.0),
-    ("hot, windows(t, ix, T)", "hot-windows", "hot-floor", 1 / 1.3),
-    ("hot, Loader, 64MiB", "hot-loader-64", "hot-floor", 1 / 1.3),
+    ("hot, windows(t, ix, T)", "hot-windows", "hot-floor", 0.77),
+    ("hot, Loader, 64MiB", "hot-loader-64", "hot-floor", 0.77),
     ("cold, Loader, 256MiB", "cold-loader", "cold-fio", 0.9),
     ("cold, Loader, 256MiB", "cold-loader", "cold-willneed", 2.0),
     ("cold, Loader, 64MiB", "cold-loader-64", "cold-fio", 0.9),
