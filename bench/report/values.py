@@ -76,9 +76,15 @@ QUANTITIES = {
     "first": Quantity(("first_batch_s",), 1e3),
     "us": Quantity(("us_a_batch",)),
     "windows": Quantity(("windows_per_s",)),
+    "kwindow": Quantity(("windows_per_s",), 1e-3),
     "cpu_tokens": Quantity(("cpu_s_a_billion",)),
     "cpu_gb": Quantity(("cpu_s_per_gb",)),
     "cpu_s": Quantity(("cpu_s",)),
+    "cpu": Quantity(("cpu_us",), show=hundredths),
+    **{
+        f"cpu_{kind}": Quantity((f"cpu_{kind}",), show=hundredths)
+        for kind in ("copy", "lookup", "disk", "fault", "kernel", "lowtide", "python")
+    },
     "wait_us": Quantity(("wait_s",), 1e6),
     "wait_p90_us": Quantity(("wait_p90_s",), 1e6),
     "wait_p99_ms": Quantity(("wait_p99_s",), 1e3),

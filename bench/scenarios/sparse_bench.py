@@ -39,6 +39,7 @@ BLOCK_BATCH = 4096  # where annbatch is compared: the size that its README has
 DENSE_BATCH = 256
 FEW_EPOCHS = 10  # of a small matrix
 MEMORY_MIB = 256
+HELD_MIB = 2560  # holds the dense rows, as maps of them do
 LEAST_CGROUP_MIB = 384  # ours may hold 256, and the interpreter is there too
 LEAST_PEER_MIB = 768  # torch and anndata alone hold 300 MiB
 LEAST_ANNBATCH_MIB = 1536  # it holds twice its 8,192 rows; with 768 MiB it was killed
@@ -82,6 +83,10 @@ def methods(seconds: float, rows: int) -> list[Method]:
     for work in ("hot", "cold"):
         for key, label, reader, more in cells:
             found.append(_method(f"{work}-{key}", label, reader, seconds, more))
+    held = dense | {"memory": f"{HELD_MIB}MiB"}
+    for form in sparse_data.DENSE:
+        label = f"lowtide: {form}, {HELD_MIB} MiB"
+        found.append(_method(f"hot-{form}-held", label, "lowtide-held", seconds, held))
     whole = {"epochs": 2, "seconds": WHOLE_S}
     found += [
         _method("hot-few-dense", "lowtide: dense=True, columns=", "lowtide-dense", seconds, few),

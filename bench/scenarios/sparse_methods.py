@@ -228,6 +228,16 @@ class LowtideRows(Lowtide):
         return _check_rows(batch[0], batch.index)
 
 
+class LowtideHeld(LowtideRows):
+    """The same with memory for the whole file, after an epoch in which it was read."""
+
+    def open(self) -> None:
+        super().open()
+        with self.lt.Loader(self.source, batch_size=self.task.batch_size, epochs=1) as loader:
+            for _ in loader:
+                pass
+
+
 class Rows(Permuted):
     """Dense rows by the reader of the format, which `open` puts into `x`."""
 
@@ -288,6 +298,7 @@ READERS: dict[str, type[Reader]] = {
     "lowtide-dense": LowtideDense,
     "lowtide-scipy": LowtideScipy,
     "lowtide-rows": LowtideRows,
+    "lowtide-held": LowtideHeld,
     "scipy": Scipy,
     "bionemo": Bionemo,
     "annloader": AnnLoader,

@@ -22,6 +22,7 @@ ABSENT = {
     "annbatch-blocks": "No module named 'annbatch'",
     "annbatch-random": "No module named 'annbatch'",
 }
+HELD = ["safetensors-held", "npz-held", "fbin-held"]
 FEW = ["few-dense", "few-sparse", "few-loader", "few-scipy"]
 
 
@@ -36,7 +37,7 @@ def test_every_method_is_measured_or_says_why_not(tmp_path, bench_module):
     result = json.loads(out.read_text())
     names = [*OURS, *THEIRS, *ABSENT]
     keys = {f"{work}-{name}" for work in ("hot", "cold") for name in names}
-    keys |= {f"hot-{name}" for name in FEW} | {"cold-h5ad-fio"}
+    keys |= {f"hot-{name}" for name in [*FEW, *HELD]} | {"cold-h5ad-fio"}
     assert set(result["labels"]) == set(result["rounds"]) == keys
     for key, (one,) in result["rounds"].items():
         work, name = key.split("-", 1)
@@ -49,7 +50,7 @@ def test_every_method_is_measured_or_says_why_not(tmp_path, bench_module):
             assert work == "cold", (key, one["error"])
             assert one["error"].startswith(("skipped:", "fio is not")), (key, one["error"])
     verified = result["facts"]["verified_rows"]
-    assert all(verified[name] > 0 for name in [*OURS, *THEIRS, *FEW])
+    assert all(verified[name] > 0 for name in [*OURS, *THEIRS, *FEW, *HELD])
     assert {"h5ad, cold", "dense columns, CPU of both", "page cache, drop"} <= {
         bar["work"] for bar in result["bars"]
     }
