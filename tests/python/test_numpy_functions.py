@@ -259,6 +259,6 @@ def test_tensors_come_from_one_read(tmp_path, data):
 
 def test_a_tensor_of_more_than_memory_is_refused(large):
     torch = pytest.importorskip("torch")
-    with pytest.raises(ValueError, match="will not be loaded whole by accident"):
+    with pytest.raises(ValueError, match="not loaded implicitly"):
         torch.as_tensor(large)
     assert large.stats()["bytes_asked"] == 0

@@ -151,10 +151,9 @@ def check_result(array: Array, name: str, size_bytes: int) -> None:
     """Raises ValueError if a result of so many bytes is more than the budget of `array`."""
     if size_bytes > array.memory:
         raise ValueError(
-            f"the result of {name} would have {_core.format_bytes(size_bytes)}, more than memory="
-            f"{_core.format_bytes(array.memory)} of this array, and will not be made by accident: "
-            "use it on a[i:j] or on the chunks of a.iter_chunks(rows), pass out=, or open the "
-            "array with a larger memory"
+            f"the result of {name} would take {_core.format_bytes(size_bytes)}, more than this "
+            f"array's memory={_core.format_bytes(array.memory)}: apply it to a[i:j] or to the "
+            "chunks of a.iter_chunks(rows), pass out=, or open the array with a larger memory"
         )
 
 

@@ -274,10 +274,9 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             )
         if self.nbytes > self.memory:
             raise ValueError(
-                f"this array has {_core.format_bytes(self.nbytes)}, more than its memory="
-                f"{_core.format_bytes(self.memory)}, and will not be loaded whole by accident: "
-                "use a[...] to load it anyway, or a.iter_chunks(rows) or a.batches(rows) to "
-                "iterate over it"
+                f"this array takes {_core.format_bytes(self.nbytes)}, more than its memory="
+                f"{_core.format_bytes(self.memory)}, so it is not loaded implicitly: use a[...] to "
+                "load it anyway, or iterate over a.iter_chunks(rows) or a.batches(rows)"
             )
         whole: AnyArray = np.asarray(self[...])
         return whole if dtype is None else whole.astype(dtype, copy=False)

@@ -112,7 +112,7 @@ def _folder_files(folder: bytes, files: Files) -> list[bytes] | None:
         raise _core.FormatError(f"{name}: expected at least one data file, found none")
     for one in found:
         if not isinstance(one, str) or not one or "/" in one or one in (".", ".."):
-            raise _core.FormatError(f"{name}: {one!r} is no name of a file in this folder")
+            raise _core.FormatError(f"{name}: {one!r} is not the name of a file in this folder")
     return [_core.path_in(folder, os.fsencode(one)) for one in found]
 
 

@@ -37,8 +37,8 @@ class Reader:
             import pyarrow
         except ImportError:
             raise _core.FormatError(
-                f"{self._name}: this is an Arrow file, and pyarrow, which says where its data is, "
-                "is not installed: pip install pyarrow"
+                f"{self._name}: this is an Arrow file; to open it, install pyarrow, which locates "
+                "its data: pip install pyarrow"
             ) from None
         self._errors = (pyarrow.ArrowException, EOFError, ValueError, OSError)
         try:

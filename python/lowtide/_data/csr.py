@@ -84,7 +84,7 @@ class Csr(NoOperators, Closing):
         self._shape = (self._core.rows, columns)
         if rows != self._core.rows:
             raise ValueError(
-                f"shape has {rows} rows, but indptr has {self._core.rows + 1} entries: that is "
+                f"shape has {rows} rows, but indptr has {self._core.rows + 1} entries, which means "
                 f"{self._core.rows} rows"
             )
 

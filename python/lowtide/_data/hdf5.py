@@ -85,8 +85,8 @@ def open_core(
     for word, value in wrong.items():
         if value is not None:
             raise _core.FormatError(
-                f"{name}: {chosen!r}: {word} {value!r} was given, but HDF5 says where the data is "
-                f"and that it is in C order; leave {word} out"
+                f"{name}: {chosen!r}: {word} {value!r} was given, but the file itself records "
+                f"where the data is, in C order; leave {word} out"
             )
     if descr is not None and descr != table.descr:
         raise _core.FormatError(
@@ -117,8 +117,8 @@ def opened(path: bytes, source: _core.FileReader) -> Iterator[Any]:
         import h5py
     except ImportError:
         raise _core.FormatError(
-            f"{name}: this is an HDF5 file, and h5py, which says where its data is, is not "
-            "installed: pip install h5py"
+            f"{name}: this is an HDF5 file; to open it, install h5py, which locates its data: "
+            "pip install h5py"
         ) from None
     try:
         with h5py.File(ObjectFile(source) if _core.is_address(path) else name, "r") as file:

@@ -128,7 +128,7 @@ def _plain_dtype(found: Any, what: str) -> np.dtype[Any]:
         same = stored.equal(h5py.h5t.py_create(dtype, logical=True))
     if not same:
         raise _core.FormatError(
-            f"{what}: the file stores these numbers in another way than NumPy stores {dtype}: "
+            f"{what}: the file stores these numbers differently from NumPy's {dtype}: "
             "read it with h5py"
         )
     plain: np.dtype[Any] = dtype

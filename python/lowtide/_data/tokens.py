@@ -308,10 +308,10 @@ class Tokens(NoOperators, NoTruth, Closing):
             )
         if self.nbytes > self.memory:
             raise ValueError(
-                f"these tokens have {_core.format_bytes(self.nbytes)}, more than their memory="
-                f"{_core.format_bytes(self.memory)}, and will not be loaded whole by accident: "
-                "use t[:] to load them anyway, or t.windows(starts, block_size) or a "
-                "lowtide.Loader to read them in parts"
+                f"these tokens take {_core.format_bytes(self.nbytes)}, more than their memory="
+                f"{_core.format_bytes(self.memory)}, so they are not loaded implicitly: use t[:] "
+                "to load them anyway, or t.windows(starts, block_size) or a lowtide.Loader to read "
+                "them in parts"
             )
         whole: AnyArray = self[:]
         return whole if dtype is None else whole.astype(dtype, copy=False)

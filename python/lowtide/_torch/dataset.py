@@ -198,7 +198,7 @@ class _Rows:
         columns = Columns(source)
         if any(isinstance(column, Csr) for column in columns.columns):
             raise TypeError(
-                "a Dataset delivers single samples, and sparse rows come in batches: use "
+                "a Dataset delivers single samples, but sparse rows are delivered in batches: use "
                 "lowtide.torch.Loader"
             )
         for lent in columns.lent():

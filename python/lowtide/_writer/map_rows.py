@@ -100,8 +100,8 @@ def _check_target(array: Array, path: Any) -> None:
             continue
         if same:
             raise ValueError(
-                f"{os.fsdecode(path)} is a file of this array: a map onto itself would lose it if "
-                "fn were wrong; write to another path, and rename it when you have checked it"
+                f"{os.fsdecode(path)} is a file of this array, and an error in fn would destroy "
+                "it: write to another path, and rename the new file once you have checked it"
             )
 
 
@@ -126,11 +126,11 @@ def _result(result: Any, first: int, count: int) -> AnyArray:
     found = np.asarray(result)
     if found.dtype.hasobject:
         kind = f"dtype {found.dtype}" if found.ndim else type(result).__name__
-        raise TypeError(f"fn must return an array of numbers, one row per row, not {kind}")
+        raise TypeError(f"fn must return an array of numbers, one row per input row, not {kind}")
     if not found.ndim or len(found) != count:
         raise ValueError(
-            f"fn must return one row per row: for rows {first}:{first + count} it returned shape "
-            f"{found.shape}, not ({count}, ...)"
+            f"fn must return one row per input row: for rows {first}:{first + count} it returned "
+            f"shape {found.shape}, not ({count}, ...)"
         )
     return found
 
