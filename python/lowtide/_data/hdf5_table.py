@@ -186,7 +186,7 @@ def _chunks(found: Any, what: str, count: int) -> npt.NDArray[np.uint64]:
 def _counts_userblock() -> bool:
     """Returns whether offsets of chunks count from the start of the file, before its user block.
 
-    Versions of the HDF5 library differ in this. A small file in memory tells.
+    Versions of the HDF5 library differ in this, so it is tried on a small file in memory.
     """
     import h5py
 

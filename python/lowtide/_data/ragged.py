@@ -28,8 +28,8 @@ def ragged(values: Values, offsets: Array | npt.ArrayLike) -> Ragged:
     Sample i is `values[offsets[i]:offsets[i + 1]]`, as in a jagged tensor or an Arrow list.
 
     Args:
-        values: An `Array`, or a tuple or dict of arrays of the same length, whose ranges come
-            together.
+        values: An `Array`, or a tuple or dict of arrays of the same length, all cut by the same
+            offsets.
         offsets: One more integer than there are samples, as an `Array` or in memory: from 0, never
             decreasing, at most len(values). They are checked and held in memory, 8 bytes each.
 

@@ -1,4 +1,4 @@
-"""Folders of BioNeMo-SCDL: a sparse matrix in three raw files, whose types a header tells."""
+"""Folders of BioNeMo-SCDL: a sparse matrix in three raw files, described by a header."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def arrays(folder: bytes, files: Files) -> dict[str, tuple[bytes, str, int]]:
 
 
 def columns(folder: bytes, files: Files, shape: Sequence[int] | None) -> int:
-    """Returns the number of genes, which only the table of genes, a Parquet file, tells.
+    """Returns the number of genes, which only a Parquet file, the table of genes, records.
 
     Raises:
         ImportError: pyarrow, which reads it, is not installed.

@@ -42,7 +42,7 @@ def parse_rows(rows: Any, length: int, memory: int) -> Rows:
     """Checks `rows` against a source of `length` samples.
 
     Raises:
-        IndexError: A row does not exist, or a mask has another length.
+        IndexError: A row does not exist, or a mask has the wrong length.
         ValueError: No row is selected, or the list has several axes.
         TypeError: `rows` is not a slice, a range, a mask or integers.
     """

@@ -190,7 +190,7 @@ class _Windows:
 
 
 class _Rows:
-    """The rows of arrays that come together."""
+    """The rows of arrays that are delivered together."""
 
     name = "row"
 

@@ -136,7 +136,7 @@ def _result(result: Any, first: int, count: int) -> AnyArray:
 
 
 class _Calls:
-    """The calls of fn, and what each result must be like."""
+    """The calls of fn, and the dtype and shape that each result must have."""
 
     def __init__(self, function: Function, first: AnyArray) -> None:
         self._function = function
@@ -189,7 +189,7 @@ class _Behind(Closing):
         self._last: Future[None] | None = None
 
     def write(self, first: int, rows: AnyArray) -> None:
-        """Waits for the rows before these. Raises what the writer raised."""
+        """Writes rows once the previous ones are written. Raises what the writer raised."""
         self.wait()
         self._last = self._pool.submit(self._put, first, rows)
 
@@ -197,7 +197,7 @@ class _Behind(Closing):
         self._writer[first : first + len(rows)] = rows
 
     def wait(self) -> None:
-        """Returns when the rows are with the writer. Raises what the writer raised."""
+        """Returns when the writer has taken the rows. Raises what the writer raised."""
         if self._last is not None:
             self._last.result()
             self._last = None
