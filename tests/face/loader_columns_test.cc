@@ -143,8 +143,9 @@ TEST(LoaderColumns, AreRefusedIfTheyDoNotFitTogether) {
   const std::vector<std::int64_t> offsets{0, 3, 10};
   const RaggedArrays both{.values = {other, other}, .offsets = offsets};
   const RaggedArrays single{.values = {other}, .offsets = offsets};
-  EXPECT_EQ(mixed({both}, {single, single}),
-            "source 1 of the mixture has other groups of ragged columns than source 0, at column 1");
+  EXPECT_EQ(
+      mixed({both}, {single, single}),
+      "source 1 of the mixture has other groups of ragged columns than source 0, at column 1");
 }
 
 TEST(LoaderColumns, RefuseOffsetsThatAreWrong) {
