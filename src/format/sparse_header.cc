@@ -32,7 +32,7 @@ class Reader {
     return value;
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    throw FormatError(path_ + ": expected a complete SCDL header: " + why);
+    throw FormatError(path_ + ": SCDL header: " + why);
   }
 
  private:
@@ -67,8 +67,8 @@ Header parse_header(std::span<const std::byte> text, const std::string& path) {
   (void)reader.take(kVersionBytes);
   const std::uint64_t byte_order = reader.number(1), backend = reader.number(4);
   if (byte_order != 1 || backend != 1) {
-    reader.refuse("expected byte order 1 and backend 1, found " + std::to_string(byte_order) +
-                  " and " + std::to_string(backend));
+    reader.refuse("expected byte order 1 and backend 1, found byte order " +
+                  std::to_string(byte_order) + " and backend " + std::to_string(backend));
   }
   Header header;
   for (std::uint64_t left = reader.number(4); left > 0; --left) read_part(&reader, &header);

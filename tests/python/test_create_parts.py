@@ -131,7 +131,7 @@ def test_wrong_parts_are_refused(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="stop"):
             w.part(0, 2.5)  # type: ignore[arg-type]
         part = w.part(2, 6)
-        with pytest.raises(ValueError, match="rows 2:6 belong to another part"):
+        with pytest.raises(ValueError, match="rows 2:6 already belong to another part"):
             w.part(5, 8)
         with pytest.raises(ValueError, match="rows 2:6 belong to a part"):
             w[0:3] = 0

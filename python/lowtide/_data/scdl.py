@@ -45,7 +45,8 @@ def arrays(folder: bytes, files: Files) -> dict[str, tuple[bytes, str, int]]:
         *_, byte_order, backend, count = struct.unpack_from(">4B2I", text, len(_MAGIC))
         if byte_order != 1 or backend != 1:
             raise ValueError(
-                f"expected byte order 1 and backend 1, found {byte_order} and {backend}"
+                "expected byte order 1 and backend 1, "
+                f"found byte order {byte_order} and backend {backend}"
             )
         at = _START_BYTES
         for _ in range(count):
@@ -53,7 +54,7 @@ def arrays(folder: bytes, files: Files) -> dict[str, tuple[bytes, str, int]]:
             if name in _FILES:
                 found[name] = (code, length)
     except (struct.error, ValueError) as error:
-        raise FormatError(f"{path}: expected a complete SCDL header: {error}") from None
+        raise FormatError(f"{path}: SCDL header: {error}") from None
     checked = {}
     for name, file_name in _FILES.items():
         if name not in found:
