@@ -183,7 +183,7 @@ BenchOptions bench_options(const FileWords& file, const BenchWords& words) {
 Action add_bench(CLI::App& app) {
   const auto file = add_file_words(app, false);
   const auto words = std::make_shared<BenchWords>();
-  app.add_option("--memory", words->memory, "The memory budget: 64MiB")->type_name("SIZE");
+  app.add_option("--memory", words->memory, "The memory budget, such as 64MiB")->type_name("SIZE");
   app.add_option("--batch", words->batch, "Rows or windows per batch (default: 4096 or 12)")
       ->type_name("N");
   app.add_option("--row-bytes", words->row_bytes, "Read rows of this size, whatever the format")

@@ -164,7 +164,7 @@ Action add_check(CLI::App& app) {
       ->type_name("N");
   app.add_option("--eot", more->eot, "The token that must end every document")->type_name("N");
   app.add_flag("--nan", more->nan, "Count NaN and infinite values in an array of floats");
-  app.add_option("--memory", more->memory, "The memory budget: 64MiB")->type_name("SIZE");
+  app.add_option("--memory", more->memory, "The memory budget, such as 64MiB")->type_name("SIZE");
   return
       [words, more](const Call&) { return Checking(*words, check_options(*words, *more)).run(); };
 }

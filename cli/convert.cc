@@ -22,7 +22,8 @@ Action add_convert(CLI::App& app) {
   app.add_option("--format", more->format, "Format of OUT: " + either(output_format_words()))
       ->required()
       ->type_name("WORD");
-  app.add_option("--to-dtype", more->dtype, "Integer type of OUT, if not that of IN: uint32")
+  app.add_option("--to-dtype", more->dtype,
+                 "Integer type of OUT, if different from IN, such as uint32")
       ->type_name("TYPE");
   add_job_options(app, words.get(), "--from");
   return [words, more](const Call&) {

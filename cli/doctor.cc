@@ -109,7 +109,8 @@ Action add_doctor(CLI::App& app) {
   app.add_option("PATH", words->path,
                  "A file or a folder: report where it is stored and how it will be read")
       ->type_name("");
-  app.add_option("--memory", words->memory, "The budget you intend to give Lowtide: 64MiB")
+  app.add_option("--memory", words->memory,
+                 "The memory budget you intend to give Lowtide, such as 64MiB")
       ->type_name("SIZE");
   app.add_flag("--json", words->json, "Print one JSON object instead of text");
   CLI::App* const verb = &app;

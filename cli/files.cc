@@ -74,17 +74,19 @@ double parse_seconds(std::string_view text, const std::string& option) {
 }
 
 void add_layout_words(CLI::App& app, FileWords* words, const char* format_option) {
-  app.add_option("--dtype", words->dtype, "Type of a file without a header: float32, uint16")
+  app.add_option("--dtype", words->dtype,
+                 "Element type of a file without a header, such as float32")
       ->type_name("TYPE");
-  app.add_option("--shape", words->shape, "Shape of an array without a header: 1000,162")
+  app.add_option("--shape", words->shape, "Shape of an array without a header, such as 1000,162")
       ->type_name("N,N");
   app.add_option("--offset", words->offset, "Byte at which the data starts")->type_name("BYTES");
   app.add_option("--order", words->order, "Memory order: C (by rows) or F (by columns)")
       ->type_name("C|F");
   app.add_option("--key", words->key,
-                 "Which array of a file that contains several, or which column of MDS")
+                 "Which array of a file that contains several, or which column of an MDS folder")
       ->type_name("NAME");
-  app.add_option(format_option, words->format, either(format_words()))->type_name("WORD");
+  app.add_option(format_option, words->format, "Format of the file: " + either(format_words()))
+      ->type_name("WORD");
   app.add_flag("--tokens", words->tokens, "Read the file as tokens, not as an array");
 }
 

@@ -82,7 +82,7 @@ GuardOptions guard_options(const GuardWords& words, const Call& call) {
 Action add_guard(CLI::App& app) {
   const auto words = std::make_shared<GuardWords>();
   app.add_option("--limit", words->limit,
-                 "How much of mapped files each process may keep resident: 512MiB")
+                 "How much of its mapped files each process may keep resident, such as 512MiB")
       ->required()
       ->type_name("SIZE");
   app.add_option("--cache", words->cache,

@@ -33,15 +33,15 @@ void add_job_options(CLI::App& app, JobWords* words, const char* format_option) 
   app.add_option("--eot", words->eot,
                  "Token between documents, if IN does not store where they end")
       ->type_name("N");
-  app.add_option("--memory", words->memory, "The memory budget: 1GiB")->type_name("SIZE");
+  app.add_option("--memory", words->memory, "The memory budget, such as 1GiB")->type_name("SIZE");
   app.add_flag("--overwrite", words->overwrite, "Replace OUT if it exists");
-  CLI::Option* const plan =
-      app.add_flag("--plan", words->plan, "Show stages and tasks, and what is done; run nothing");
+  CLI::Option* const plan = app.add_flag(
+      "--plan", words->plan, "Show the stages, their tasks and which are done; run nothing");
   app.add_option("--stage", words->stage, "With --task: the stage, by name or number")
       ->type_name("STAGE")
       ->excludes(plan);
   app.add_option("--task", words->task,
-                 "Run only task K of the N tasks of a stage, counted from 0: 3/64")
+                 "Run only task K of the N tasks of a stage, counted from 0, such as 3/64")
       ->type_name("K/N")
       ->excludes(plan);
   app.add_flag("--json", words->source.json, "Print one JSON object instead of text");

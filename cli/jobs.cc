@@ -152,7 +152,7 @@ int run_all(const Plan& plan, const JobWords& words) {
     return kDone;
   }
   Fields fields;
-  fields.add("data", format_bytes(bytes) + (was_done ? ", was done already: this job made it before"
+  fields.add("data", format_bytes(bytes) + (was_done ? ", already done: this job wrote it before"
                                                      : speed_text(bytes, seconds)));
   fields.add("memory", format_bytes(plan.memory_bytes()));
   fields.add("tasks", stages_text(plan));
@@ -182,7 +182,7 @@ std::size_t task_of(const Plan& plan, std::size_t stage, const std::string& word
     throw std::invalid_argument("--task " + word + ": N must be the number of tasks of the stage " +
                                 std::string(plan.stage_name(stage)) + ", which is " +
                                 grouped(plan.tasks(stage)) +
-                                ". Give every task the same options, also --memory");
+                                ". Give every task the same options, including --memory");
   }
   if (task < tasks) return task;
   throw std::invalid_argument("--task " + word + ": K counts from 0, so the last one is " +
@@ -237,16 +237,16 @@ int run_one(const Plan& plan, const JobWords& words) {
     print(json.text() + "\n");
     return kDone;
   }
-  const std::string about =
-      made       ? "was done already: the result is there, " + shown(plan.destination())
-      : was_done ? "was done already"
-                 : format_bytes(bytes) + speed_text(bytes, seconds);
+  const std::string about = made       ? "already done: the result is " + shown(plan.destination())
+                            : was_done ? "already done"
+                                       : format_bytes(bytes) + speed_text(bytes, seconds);
   print(name + " " + std::to_string(task) + "/" + std::to_string(plan.tasks(stage)) + "  " + about +
         "\n");
   return kDone;
 }
 
-// A missing folder of OUT is no missing file: the message says what to do.
+// If the folder of OUT is missing, the message of the error names the remedy; "no such file" would
+// not.
 Plan planned(const JobWords& words, const std::function<Plan()>& make_plan) {
   try {
     return make_plan();
@@ -254,8 +254,9 @@ Plan planned(const JobWords& words, const std::function<Plan()>& make_plan) {
     const bool of_output = error.path.ends_with(words.output);
     if (of_output && error.err == ENOENT) throw std::invalid_argument(error.what());
     if (error.err == EEXIST && !words.task.empty()) {
-      throw std::runtime_error(std::string(error.what()) +
-                               "; if another task of this job has made it, nothing is left to do");
+      throw std::runtime_error(
+          std::string(error.what()) +
+          "; if another task of this job wrote it, there is nothing left to do");
     }
     throw;
   }

@@ -281,8 +281,9 @@ Action add_profile(CLI::App& app) {
   app.add_option(
          "TRACE", words->trace,
          "A recording to report on, if the first word ends in .trace, .dat (mprof) or .json. Any "
-         "other word begins the program, and all words after it are the program's; write -- before "
-         "a program whose own name ends like that")
+         "other first word is the program, and all words after it are its arguments; write -- "
+         "before "
+         "a program whose name has one of these suffixes")
       ->type_name("");
   app.add_option("-o,--output", words->outputs,
                  "Write the report as .html, .svg, .json, .dat (mprof) or .trace; may be repeated")
@@ -296,8 +297,9 @@ Action add_profile(CLI::App& app) {
                  "be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  app.add_option("--fail-above", words->fail_above,
-                 "Exit with 1 if the peak RSS, summed over the processes, exceeds this: 2GiB")
+  app.add_option(
+         "--fail-above", words->fail_above,
+         "Exit with 1 if the peak RSS, summed over the processes, exceeds this size, such as 2GiB")
       ->type_name("SIZE");
   app.add_option("--interval", words->interval_s,
                  "Seconds between readings; chosen automatically if not given")

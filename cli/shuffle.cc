@@ -31,9 +31,10 @@ Action add_shuffle(CLI::App& app) {
   const auto more = std::make_shared<ShuffleWords>();
   app.add_option("--unit", more->unit, "What is shuffled: row (the default), document or window")
       ->type_name("UNIT");
-  app.add_option("--block-size", more->block_size, "Tokens of a window: 1024")->type_name("N");
-  app.add_option("--seed", more->seed, "Seed of the order: 0")->type_name("N");
-  app.add_option("--shards", more->shards, "Number of files; above 1, OUT is a folder: 1")
+  app.add_option("--block-size", more->block_size, "Tokens per window, such as 1024")
+      ->type_name("N");
+  app.add_option("--seed", more->seed, "Seed of the order (default: 0)")->type_name("N");
+  app.add_option("--shards", more->shards, "Number of files (default: 1); above 1, OUT is a folder")
       ->type_name("N");
   add_job_options(app, words.get(), "--format");
   return [words, more](const Call&) {

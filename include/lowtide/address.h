@@ -14,14 +14,14 @@
 
 namespace lowtide {
 
-// Whether a text names an object and not a local file: it begins with one of the three schemes.
+// Whether a text names an object rather than a local file: whether it begins with one of the three
+// schemes.
 [[nodiscard]] bool is_address(std::string_view text);
 
-// The address without user:password, query and fragment. Any text may be given; one that is no
-// address stays as it is.
+// The address without user:password, query and fragment. Any other text is returned unchanged.
 [[nodiscard]] std::string shown_address(std::string_view text);
 
-// Whether shown_address() leaves something out, so that the shown one would not work.
+// Whether shown_address() leaves something out, so that its result cannot be opened.
 [[nodiscard]] bool has_secret(std::string_view text);
 
 // What requests for an object are sent with. All of it may be secret; none of it is ever shown.
@@ -30,18 +30,19 @@ struct SignedRequest {
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::int64_t expires_unix = 0;  // seconds since 1970; 0: never
 };
-// Called with the address of an object: by the thread that opens it, then again from a thread of
-// its own, a minute before the answer expires and once after a server has answered 401 or 403. It
-// may take long, and throw.
+// Called with the address of an object: first on the thread that opens it, then on a separate
+// thread, a minute before the result expires and once after a server has answered 401 or 403. It
+// may take long, and it may throw.
 using SignRequest = std::function<SignedRequest(const std::string& address)>;
 
-// Which objects there are, for addresses with a pattern and for folders. Called with the beginning
-// of addresses, such as "s3://bucket/train/": returns those that begin with it, in any order. If
-// not `deep`, those with a '/' behind the beginning may be left out. May take long, and throw.
+// Lists objects, for addresses with a pattern and for folders. Called with a prefix such as
+// "s3://bucket/train/"; returns the addresses that begin with it, in any order. Unless `deep` is
+// set, addresses with a further '/' after the prefix may be left out. It may take long, and it may
+// throw.
 using ListObjects =
     std::function<std::vector<std::string>(const std::string& beginning, bool deep)>;
 
-// Why objects cannot be read here, in one line; empty if they can. Found out by trying.
+// Why objects cannot be read here, in one line; empty if they can. Determined by trying.
 [[nodiscard]] std::string why_no_http();
 
 }  // namespace lowtide

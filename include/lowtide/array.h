@@ -33,8 +33,10 @@ namespace lowtide {
 
 // How to open an array.
 struct OpenOptions {
-  // The first four describe a file without a header. If the file has a .npy header, each one that
-  // is given must agree with it. NumPy's descr: "<f4", "float32", "[('x', '<f4')]". Required
+  // The first four options describe a file without a header. If the file has a .npy header, those
+  // that are given must agree with it.
+  //
+  // The element type, as NumPy's descr or name: "<f4", "float32", "[('x', '<f4')]". Required
   // without a header.
   std::optional<std::string> dtype = std::nullopt;
   // Default: one axis that holds all elements of the file.
@@ -45,16 +47,17 @@ struct OpenOptions {
   std::optional<bool> fortran_order = std::nullopt;
   // Reads the bytes as raw data even if they begin like a header. Requires dtype.
   bool headerless = false;
-  // Which array of a file that contains several: a tensor of a safetensors file, a member of an
-  // .npz. A file with one array needs none. In these files, and in those of vectors (.fbin,
-  // .fvecs), a dtype without a key means that the bytes are raw data.
+  // Selects one array of a file that contains several: a tensor of a safetensors file, or a member
+  // of an .npz. Not needed if the file contains only one. In these files, and in files of vectors
+  // (.fbin, .fvecs), a dtype without a key means that the bytes are raw data.
   std::optional<std::string> key = std::nullopt;
 
   ReadOptions read = {};
-  // Signs the requests for objects. Default: s3:// with the keys of the environment, others not.
+  // Signs the requests for objects. Default: requests for s3:// are signed with the keys of the
+  // environment; others are not signed.
   SignRequest sign = nullptr;
-  // Lists objects, for addresses with a pattern and for folders. Default: s3:// asks the server of
-  // the bucket, unless something else signs; other addresses cannot be listed.
+  // Lists objects, for addresses with a pattern and for folders. Default: for s3://, the server of
+  // the bucket is asked, unless `sign` is set; other addresses cannot be listed.
   ListObjects list = nullptr;
 };
 
@@ -63,13 +66,13 @@ struct BatchOptions {
   std::uint64_t batch_size = 4096;  // rows per batch, at least 1
   OrderKind order = OrderKind::shuffle;
   // Your own order, which replaces `order`; duplicates are allowed. Every entry is checked when the
-  // Batches is made. The list is borrowed and must not change while the Batches exists; an entry
-  // that is out of range when it is read is an error.
+  // Batches is made. The list is borrowed and must not change while the Batches exists; if an entry
+  // is out of range by the time it is used, next() throws.
   std::optional<RowList> rows = std::nullopt;
   // True if the memory of `rows` is held only for these batches. It then counts towards the budget.
   bool claim_rows = false;
-  // What you hold beside these batches under the same budget, such as the memory_bytes of an
-  // ArrayWriter that writes what you make of them. It is claimed while the Batches exists.
+  // Memory that you hold under the same budget while you use these batches, such as the
+  // memory_bytes of an ArrayWriter for the results. It is claimed while the Batches exists.
   std::uint64_t beside_bytes = 0;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
@@ -77,7 +80,7 @@ struct BatchOptions {
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   // Leaves out a short last batch, and any batches that would give some ranks one step more than
-  // others. If nothing of the epoch is left, `batches` throws std::invalid_argument.
+  // others. If no batch is left, `batches` throws std::invalid_argument.
   bool drop_last = false;
 };
 
@@ -102,25 +105,26 @@ class Batches {
   // As next(), but returns nullopt after `timeout`, so that the caller can check for Ctrl-C.
   [[nodiscard]] std::optional<Batch> next_for(std::chrono::milliseconds timeout);
 
-  // For range-for: the batches that are left.
+  // For range-for: the remaining batches.
   [[nodiscard]] BatchIterator<Batches> begin() { return {*this, 0}; }
   [[nodiscard]] static std::default_sentinel_t end() { return {}; }
 
   // How many batches this rank has in the epoch.
   [[nodiscard]] std::uint64_t steps() const;
   [[nodiscard]] std::uint64_t epoch() const;
-  // How many of them came before the next one, in batches of the current size. A new Batches can
-  // seek to it.
+  // How many of them precede the next one, in batches of the current size. A new Batches can seek
+  // to this number.
   [[nodiscard]] std::uint64_t position() const;
   // Continues at `step`, from 0 to steps(). O(1): nothing is replayed. Throws std::out_of_range.
   void seek(std::uint64_t step);
 
   // The state after the last delivered batch. Reads the fingerprint of the data once.
   [[nodiscard]] State state() const;
-  // Continues from a state, in the epoch that it names, under any batch size and world size. Throws
-  // std::invalid_argument, which names what differs: data, rows, order or seed.
+  // Continues from a state, in the epoch that it names, with any batch size and world size. Throws
+  // std::invalid_argument if data, rows, order or seed differ; the message names which.
   void restore(const State& state);
-  // Ends the batches: a next() that waits returns an empty batch, and so does every later one.
+  // Ends the iteration: a next() that is waiting returns an empty batch, and so does every later
+  // call.
   void cancel() noexcept;
 
  private:
@@ -147,17 +151,17 @@ class Array {
   [[nodiscard]] static Array open(std::span<const std::string> paths,
                                   const OpenOptions& options = {});
 
-  // Opens an array in chunks whose places are known. Throws as above. The table of chunks counts
-  // towards the budget: 8 bytes per chunk, 12 if there are several files.
+  // Opens an array in chunks whose locations are known. Throws as above. The table of chunks counts
+  // towards the budget: 8 bytes per chunk, or 12 if there are several files.
   [[nodiscard]] static Array open_chunks(ArrayChunks chunks, const ReadOptions& options = {});
-  // Opens an array whose rows are in places that are known. Throws as above. The table of places
-  // counts towards the budget: 48 bytes each.
+  // Opens an array whose rows are in stretches whose locations are known. Throws as above. The
+  // table of stretches counts towards the budget: 48 bytes per stretch.
   [[nodiscard]] static Array open_stretches(ArrayStretches stretches,
                                             const ReadOptions& options = {});
 
   [[nodiscard]] const DType& dtype() const;
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const;
-  // "npy", "safetensors", "raw": a word of the table in docs/formats.md.
+  // "npy", "safetensors", "raw", or another word of the table in docs/formats.md.
   [[nodiscard]] const std::string& format() const;
   [[nodiscard]] bool fortran_order() const;
   // shape()[0], or 1 for a 0-d array.
@@ -166,22 +170,23 @@ class Array {
   // The files after expansion of patterns, without empty ones. An array whose chunks are files has
   // one path, that of their folder.
   [[nodiscard]] std::vector<std::string> paths() const;
-  // How many rows each of paths() has.
+  // The number of rows in each of paths().
   [[nodiscard]] std::vector<std::uint64_t> file_rows() const;
   // The budget in force.
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
-  // Reads rows first .. first + count - 1 into `out`, which must have count * row_bytes() bytes.
-  // Throws std::out_of_range, IoError, FormatError (the file was truncated), and
-  // std::invalid_argument if the array is closed or `out` has another size. After an exception the
-  // contents of `out` are undefined.
+  // Reads rows first .. first + count - 1 into `out`, which must hold exactly count * row_bytes()
+  // bytes. Throws std::out_of_range, IoError, FormatError (the file was truncated), and
+  // std::invalid_argument if the array is closed or `out` has the wrong size. After an exception
+  // the contents of `out` are unspecified.
   void read(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
   // Reads any rows in any order into `out`; duplicates are allowed. Entries are 0 .. rows() - 1.
   // Throws as read().
   void take(RowList rows, std::span<std::byte> out) const;
 
   // Reads bytes [offset_bytes, offset_bytes + size_bytes) of each of these rows, as a[:, 10:20]
-  // needs of long rows. In Fortran order: std::invalid_argument. Throws as read().
+  // does for long rows. Throws as read(), and std::invalid_argument if the array is in Fortran
+  // order.
   void take_part(RowList rows, std::uint64_t offset_bytes, std::uint64_t size_bytes,
                  std::span<std::byte> out) const;
 
@@ -192,8 +197,8 @@ class Array {
   [[nodiscard]] Batches batches(const BatchOptions& options) const;
 
   // All elements on one axis, in file order (in C order, if they are in chunks), as a separate
-  // Array with a budget of `memory_bytes` (0: the default). A slice along the columns of a
-  // Fortran-order array needs this.
+  // Array with a budget of `memory_bytes` (0: the default). Use it to read columns of an array in
+  // Fortran order.
   [[nodiscard]] Array flat(std::uint64_t memory_bytes) const;
 
   // A hash of the layout, the rows of each file and samples of the contents, read with at most 64

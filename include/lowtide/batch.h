@@ -2,9 +2,8 @@
 //
 //   while (lowtide::Batch batch = batches.next()) use(batch.index(), batch.as<float>());
 //
-// Rows of an array are one column, and rows of several arrays that come together are one each.
-// Windows of tokens are two, x and y; where documents are separated, positions and cu_seqlens
-// follow.
+// Rows of one array make one column; rows of several arrays make one column per array. Windows of
+// tokens make two columns, x and y; if documents are separated, positions and cu_seqlens follow.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@
 
 namespace lowtide {
 
-// A lease of one buffer of a pool. Copies are cheap and share the buffer. Its bytes stay valid and
+// A buffer leased from a pool. Copies are cheap and share the buffer. Its bytes stay valid and
 // unchanged while any copy exists, even after the object that delivered it is gone; then the buffer
 // is reused. You may write to the bytes. Copies may be used and destroyed on any thread.
 class Batch {
@@ -37,7 +36,7 @@ class Batch {
 
   [[nodiscard]] explicit operator bool() const noexcept { return buffer_ != nullptr; }
 
-  // How many samples.
+  // The number of samples.
   [[nodiscard]] std::uint64_t rows() const noexcept;
   [[nodiscard]] std::size_t columns() const noexcept;
   // All bytes of a column, sample after sample. Throws std::out_of_range.
@@ -52,14 +51,16 @@ class Batch {
     return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
 
-  // The number of each sample: row, or window; in random order, the first token of each window. In
-  // a mixture, that of its own source. Empty if the caller chose the samples (Tokens::windows).
+  // The index of each sample: of its row or window, or in random order, of the first token of its
+  // window. In a mixture, the index within its own source. Empty if the caller chose the samples
+  // (Tokens::windows).
   [[nodiscard]] std::span<const std::uint64_t> index() const noexcept;
-  // Which source of a mixture each sample is from: its place among the sources, from 0. Empty if
-  // there is only one source.
+  // Which source of a mixture each sample comes from, counted from 0. Empty if there is only one
+  // source.
   [[nodiscard]] std::span<const std::uint64_t> sources() const noexcept;
-  // Where each sample starts if samples differ in length, and the end: rows() + 1 elements, from 0.
-  // Otherwise empty. Columns with lengths of their own have a table each, in the order of columns.
+  // If samples differ in length: where each one starts, from 0, and where the last one ends; rows()
+  // + 1 elements. Otherwise empty. If columns differ in their lengths, each has a table of its own,
+  // in the order of the columns.
   [[nodiscard]] std::span<const std::uint64_t> offsets(std::size_t table = 0) const noexcept;
   // The step of this rank in its epoch, from 0.
   [[nodiscard]] std::uint64_t step() const noexcept;
@@ -82,7 +83,7 @@ class Batch {
   Buffer* buffer_ = nullptr;
 };
 
-// Lets a range-for loop go over the batches of a Reader, up to the end of an epoch.
+// Lets a range-for loop iterate over the batches of a Reader, up to the end of an epoch.
 template <class Reader>
 class BatchIterator {
  public:

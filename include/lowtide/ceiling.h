@@ -26,8 +26,8 @@ struct CeilingOptions {
   // less. Values below 8 MiB count as 8 MiB, because one touched byte can map 2 MiB.
   std::uint64_t memory_bytes = 0;
   std::uint64_t file_offset_bytes = 0;  // of the map's first byte
-  // The mapped file, if each trim is to drop it from the page cache too; empty: the cache is kept.
-  // Pages that were cached before the Ceiling was made stay, if the kernel reports them
+  // The mapped file, if each trim should also drop it from the page cache; empty: the cache is
+  // kept. Pages that were cached before the Ceiling was made stay, if the kernel can report them
   // (cachestat).
   std::string drop_path = {};
 };
@@ -36,8 +36,8 @@ struct CeilingStats {
   std::uint64_t memory_bytes = 0;                             // the limit in force
   std::optional<std::uint64_t> entered_bytes = std::nullopt;  // resident now, exactly
   std::uint64_t trims = 0;
-  int refused =
-      0;  // errno of the last trim that the kernel refused (EINVAL: locked pages); 0: none
+  // The errno of the last trim that the kernel refused (EINVAL: locked pages); 0: none.
+  int refused = 0;
 };
 
 // One map under its limit. The owner of the map owns the Ceiling too and must close it before the
@@ -59,7 +59,7 @@ class Ceiling {
   void close() noexcept;
 
   // Announces that this part is about to be read or written, and trims first if that would exceed
-  // the limit. A part larger than the limit is left to the thread.
+  // the limit. A part larger than the limit is left to the trimming thread.
   void touch(const void* at, std::uint64_t size_bytes) noexcept;
   // The same for this many accesses at unknown addresses.
   void touch_anywhere(std::uint64_t touches) noexcept;

@@ -1,4 +1,4 @@
-// chunks.h - an array in chunks whose places in its files somebody else has found, such as a
+// chunks.h - an array in chunks whose locations in its files are already known, for example from a
 // library that reads HDF5. Array::open_chunks takes it.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace lowtide {
 
 struct Remote;  // internal
 
-// A file as it was when its chunks were looked up. Take it before that: if the file is changed
-// afterwards, opening it is an error and never gives other bytes.
+// A file as it was when its chunks were looked up. Make it before you look them up: if the file is
+// changed afterwards, opening the array fails instead of reading the wrong bytes.
 struct LocatedFile {
   std::string path;
   std::uint64_t size_bytes = 0;
@@ -24,8 +24,8 @@ struct LocatedFile {
   [[nodiscard]] static LocatedFile of(const std::string& path);
 };
 
-// All chunks have the same shape and hold their elements in C order, uncompressed. Those at the
-// edges of the array are stored whole, as HDF5 and zarr do. The chunks make a grid; they are listed
+// All chunks have the same shape and hold their elements in C order, uncompressed. Chunks at the
+// edges of the array are stored whole, as in HDF5 and zarr. The chunks form a grid and are listed
 // in its C order. A contiguous array is one chunk.
 struct ArrayChunks {
   static constexpr std::uint64_t kAbsent = UINT64_MAX;
@@ -38,20 +38,20 @@ struct ArrayChunks {
   std::vector<LocatedFile> files = {};  // at least one
   // Where each chunk is. kAbsent: it was never written, and all of it is the fill value.
   std::vector<std::uint64_t> offsets_bytes = {};
-  // The file of each chunk, an index of `files`. Empty: all are in the first one.
+  // The file of each chunk, as an index into `files`. Empty: all are in the first one.
   std::vector<std::uint32_t> file_numbers = {};
   std::vector<std::byte> fill = {};  // the bytes of one element; empty: zeros
   std::string path = {};             // what Array::paths() returns; empty: the files
 };
 
-// An array whose rows are in several places, such as the record batches of an Arrow file.
+// An array whose rows are stored in several places, such as the record batches of an Arrow file.
 struct ArrayStretches {
   std::string format = {};
   std::string dtype = {};                     // as in ArrayChunks
   std::vector<std::uint64_t> row_shape = {};  // without the first axis
   std::vector<LocatedFile> files = {};
-  // Of each stretch, in the order of rows: its file, an index of `files` that never decreases,
-  // where it starts, and how many rows it has.
+  // For each stretch, in the order of the rows: its file, as an index into `files` that never
+  // decreases; where it starts; and how many rows it contains.
   std::vector<std::uint32_t> file_numbers = {};
   std::vector<std::uint64_t> offsets_bytes = {};
   std::vector<std::uint64_t> rows = {};

@@ -4,8 +4,9 @@
 //   lowtide::Loader loader({matrix}, {.batch_size = 256, .dense = lowtide::DenseOptions{}});
 //   for (const lowtide::Batch& batch : loader) train(batch.as<float>());
 //
-// Row i has the values data[indptr[i]] to data[indptr[i + 1] - 1], in the columns that `indices`
-// has at the same places. They need not be sorted, and a column may come more than once.
+// Row i consists of the values data[indptr[i]] to data[indptr[i + 1] - 1]; the same elements of
+// `indices` are their columns. Columns need not be sorted, and one may occur more than once in a
+// row.
 #pragma once
 
 #include <cstddef>
@@ -20,33 +21,33 @@
 
 namespace lowtide {
 
-// Copies share one matrix. It shares the budget of `data`, of which up to a quarter goes to where
-// rows start: 2 bytes per row. If that is not enough, they are read when they are needed. Any
-// number of threads may call const members at the same time.
+// Copies share one matrix, which shares the budget of `data`. The table of row starts takes 2 bytes
+// per row, up to a quarter of that budget; if that is not enough, row starts are read on demand.
+// Any number of threads may call const members at the same time.
 class Csr {
  public:
   class Impl;
 
-  // Reads all of `indptr` once. The arrays have one axis and stay open. Throws FormatError if
-  // `indptr` decreases, does not begin with 0 or exceeds the values, or if `data` and `indices`
-  // differ in length; std::invalid_argument for other types than integers in `indices` and
-  // `indptr`; and as Array::read().
+  // Reads all of `indptr` once. The arrays must have one axis; they stay open. Throws FormatError
+  // if `indptr` decreases, does not begin with 0 or exceeds the values, or if `data` and `indices`
+  // differ in length; std::invalid_argument if `indices` or `indptr` are not integers; and as
+  // Array::read().
   [[nodiscard]] static Csr open(const Array& data, const Array& indices, const Array& indptr,
                                 std::uint64_t columns);
 
   [[nodiscard]] std::uint64_t rows() const;
   [[nodiscard]] std::uint64_t columns() const;
-  [[nodiscard]] std::uint64_t values() const;  // that are stored, in all rows
+  [[nodiscard]] std::uint64_t values() const;  // stored ones, in all rows
   [[nodiscard]] const DType& dtype() const;
   [[nodiscard]] const DType& index_dtype() const;
   // The budget in force.
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
-  // Writes where each of these rows starts in what take() writes, in values, and the end: one entry
-  // more than rows, from 0. Throws as Array::take().
+  // Writes where each of these rows starts in the output of take(), counted in values from 0, and
+  // where the last one ends: one entry more than rows. Throws as Array::take().
   void offsets(RowList rows, std::span<std::int64_t> out) const;
   // Reads any rows in any order; duplicates are allowed. `data` and `indices` must have room for
-  // exactly as many values as offsets() says. Throws FormatError for an index that is not below
+  // exactly as many values as offsets() reports. Throws FormatError for an index that is not below
   // columns(), and as Array::take().
   void take(RowList rows, std::span<std::byte> data, std::span<std::byte> indices) const;
 
@@ -54,7 +55,7 @@ class Csr {
   [[nodiscard]] std::uint64_t fingerprint() const;
   // Throws std::invalid_argument if the matrix is closed.
   [[nodiscard]] Stats stats() const;
-  // Closes all copies, and none of the arrays. Later reads throw std::invalid_argument; loaders
+  // Closes all copies, but not the arrays. Later reads throw std::invalid_argument; loaders
   // continue.
   void close();
   [[nodiscard]] bool closed() const;

@@ -1,8 +1,8 @@
 // dtype.h - the type of one array element, as NumPy names it.
 //
-// A DType is a value type without any tie to Python. It is a plain kind, a tree of fields
-// (structured), or one element type with a shape (sub-array). Object dtypes do not exist here:
-// every way to make a DType refuses them, so nothing is ever unpickled.
+// A DType is a value type, independent of Python. It is a plain kind, a tree of fields
+// (structured), or one element type with a shape (sub-array). There are no object dtypes: every way
+// to make a DType refuses them, so nothing is ever unpickled.
 #pragma once
 
 #include <cstdint>

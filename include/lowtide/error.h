@@ -27,8 +27,8 @@ class IoError : public std::runtime_error {
   std::string reason;
 };
 
-// The operating system has no more memory for this process. `what()` says how much was requested
-// and for what.
+// The operating system has no more memory for this process. `what()` names the amount that was
+// requested and its purpose.
 class NoMemory : public std::bad_alloc {
  public:
   NoMemory(std::uint64_t size_bytes, const std::string& what_for);
@@ -38,7 +38,7 @@ class NoMemory : public std::bad_alloc {
   std::runtime_error text_;  // unlike a string, copied without throwing
 };
 
-// The bytes of a file contradict its header, its index or what the caller said about it. `what()`
+// The bytes of a file contradict its header, its index or the caller's description of it. `what()`
 // names the path, the offset if it is known, what was expected and what was found.
 class FormatError : public std::runtime_error {
  public:

@@ -10,8 +10,8 @@
 
 namespace lowtide {
 
-// A file is read as an array (lowtide/array.h) or as tokens (lowtide/tokens.h). Only info() tells
-// of sparse matrices.
+// A file is read as an array (lowtide/array.h) or as tokens (lowtide/tokens.h). Only info() reports
+// sparse matrices.
 enum class FileKind { array, tokens, sparse };
 // The enumerator's name.
 [[nodiscard]] const char* file_kind_word(FileKind kind) noexcept;
@@ -20,11 +20,10 @@ enum class FileKind { array, tokens, sparse };
 struct InfoOptions {
   // Default: determined by these rules, in this order.
   // - A token format (nanogpt, llmc, megatron, olmo), the prefix of a Megatron pair or an
-  //   index.json, alone or in a folder, means tokens.
-  //   So does a folder, unless its .npy files have NumPy's magic and are not one axis of integers.
-  // - A shape, an offset, an order or a key means an array; with an index.json, a key names a
-  // column
-  //   of tokens.
+  //   index.json, alone or in a folder, means tokens. So does a folder, unless its .npy files have
+  //   NumPy's magic and are not one axis of integers.
+  // - A shape, an offset, an order or a key means an array. With an index.json, a key names a
+  //   column of tokens.
   // - The header or the name of an array format means an array, even if it has one axis of integers
   //   and could be tokens.
   // - The magic of Megatron or llm.c, or the table of MDS or LitData, means tokens.
@@ -48,7 +47,7 @@ struct ArrayInfo {
   std::vector<std::uint64_t> shape;  // likewise
   bool fortran_order = false;
   std::uint64_t bytes = 0;  // of its elements
-  std::string fault;        // why Lowtide cannot read it: then the rest, except the key, is empty
+  std::string fault;        // why Lowtide cannot read it; then only `key` is set as well
 };
 
 // One file of an array or a stream.
@@ -63,15 +62,15 @@ struct Info {
   std::string path;  // as given; with several, the first
   FileKind kind = FileKind::array;
   std::string format;
-  // "float32", ">i2", "bfloat16", or NumPy's descr. Empty, as the shape, if there are several
-  // arrays and no key.
+  // "float32", ">i2", "bfloat16", or NumPy's descr. Empty, like the shape, if there are several
+  // arrays and no key was given.
   std::string dtype;
-  // Of tokens: how many there are. Of a sparse matrix: its rows; the files that are read here do
-  // not tell its columns.
+  // For tokens, their number. For a sparse matrix, only the number of rows: the files that are read
+  // here do not record the number of columns.
   std::vector<std::uint64_t> shape;
   bool fortran_order = false;                 // of an array
   std::optional<std::uint64_t> documents;     // if the format records them
-  std::uint64_t values = 0;                   // that a sparse matrix stores
+  std::uint64_t values = 0;                   // stored in a sparse matrix
   std::uint64_t bytes = 0;                    // of all files
   std::uint64_t shards = 0;                   // files with data
   std::optional<std::uint64_t> cached_bytes;  // of all files; nullopt: unknown for at least one
@@ -81,14 +80,14 @@ struct Info {
   std::vector<ArrayInfo> arrays;
 };
 
-// Whether it describes several arrays, of which none was chosen by a key.
+// Whether this describes several arrays, none of which was selected by a key.
 [[nodiscard]] inline bool has_several_arrays(const Info& found) {
   return found.arrays.size() > 1 && found.dtype.empty();
 }
 
-// Describes the files that a path stands for; Array::open and Tokens::open say which. Reads only
-// headers, and a Megatron index once. Throws IoError, FormatError, and std::invalid_argument for a
-// wrong option. Any thread.
+// Describes the files that a path stands for; Array::open and Tokens::open document which these
+// are. Reads only headers, and a Megatron index once. Throws IoError, FormatError, and
+// std::invalid_argument for a wrong option. Any thread.
 [[nodiscard]] Info info(const std::string& path, const InfoOptions& options = {});
 // The same for several files that form one array or one stream.
 [[nodiscard]] Info info(std::span<const std::string> paths, const InfoOptions& options = {});
@@ -97,8 +96,8 @@ struct CheckOptions {
   InfoOptions file = {};
   // Tokens: each must be at least 0 and below this.
   std::optional<std::uint64_t> vocab = std::nullopt;
-  // Tokens: the token with which every document of the index must end. Without an index, the last
-  // token of the file (llm.c: the first).
+  // Tokens: every document of the index must end with this token. Without an index, the last token
+  // of each file must be this one (llm.c: the first).
   std::optional<std::uint64_t> eot = std::nullopt;
   // Arrays of floating-point numbers: counts NaN and infinities.
   bool count_nan = false;
@@ -115,7 +114,7 @@ struct CheckResult {
   // Elements, if they were counted; for complex numbers, parts of elements.
   std::optional<std::uint64_t> nan, infinite;
   std::optional<std::uint64_t> highest_token;  // of tokens
-  std::vector<std::string> notes;              // oddities that are allowed
+  std::vector<std::string> notes;              // unusual, but not faults
 };
 
 // Reads everything that can be wrong, in file order, and leaves the page cache as it was. It checks

@@ -12,9 +12,9 @@ class Interrupted : public std::exception {
   [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }
 };
 
-// While it exists, every wait of the calling thread for reads asks stop() about 20 times per
-// second. If that returns true, the reads are cancelled and the call throws Interrupted. Batches
-// and loaders have waits with a limit instead: next_for().
+// While a WaitHook exists, every wait for reads on its thread calls stop() about 20 times per
+// second. If stop() returns true, the reads are cancelled and the waiting call throws Interrupted.
+// Batches and loaders offer waits with a timeout instead: next_for().
 class WaitHook {
  public:
   WaitHook() : outer_(current_) { current_ = this; }
@@ -23,7 +23,7 @@ class WaitHook {
   WaitHook& operator=(const WaitHook&) = delete;
 
   [[nodiscard]] virtual bool stop() noexcept = 0;
-  // Of the calling thread; nullptr: nobody wants to stop.
+  // The hook of the calling thread; nullptr: none.
   [[nodiscard]] static WaitHook* current() noexcept { return current_; }
 
  private:

@@ -1,5 +1,5 @@
 // loader.h - batches for training, epoch after epoch, read ahead within a memory budget. Samples
-// are windows of tokens, or rows of one or several arrays that come together.
+// are windows of tokens, or rows of one or several arrays that are delivered together.
 //
 //   auto tokens = lowtide::Tokens::open("train.bin");
 //   lowtide::Loader loader(tokens, {.batch_size = 12, .block_size = 1024, .seed = 1337});
@@ -35,8 +35,9 @@
 
 namespace lowtide {
 
-// Samples of different lengths: sample i has rows offsets[i] to offsets[i + 1] - 1 of each array. A
-// batch has one column per array, with the samples one after the other, and Batch::offsets().
+// Samples of different lengths: sample i consists of rows offsets[i] to offsets[i + 1] - 1 of each
+// array. A batch has one column per array, which holds the samples one after the other, and
+// Batch::offsets().
 struct RaggedArrays {
   std::vector<Array> values;  // in C order, of equal length
   // Non-decreasing, from 0 to at most that length. Borrowed: it must outlive the Loader.
@@ -46,23 +47,23 @@ struct RaggedArrays {
   bool claim_offsets = false;
 };
 
-// Throws FormatError, which names the entry, unless the offsets are as RaggedArrays requires them
-// for so many values. A Loader calls it.
+// Throws FormatError, which names the entry, unless the offsets are valid in a RaggedArrays of this
+// many values. A Loader calls it.
 void check_offsets(std::span<const std::int64_t> offsets, std::uint64_t values);
 
-// The documents of a token stream, each one sample, in the type in which tokens are stored. The
-// format must record them.
+// The documents of a token stream: each document is one sample, in the stored dtype. The format
+// must record documents.
 struct TokenDocuments {
   Tokens tokens;
 };
 
-// What row i of a sample comes from: each column has its own. A sparse matrix alone is delivered as
-// it is stored: its values, then their indices, and Batch::offsets(). See LoaderOptions::dense.
+// The source of one column. A sparse matrix on its own is delivered as it is stored: its values,
+// then their indices, and Batch::offsets(). See LoaderOptions::dense.
 using LoaderColumn = std::variant<Array, RaggedArrays, TokenDocuments, Csr>;
 using LoaderColumns = std::vector<LoaderColumn>;
 
-// How the rows of sparse matrices are delivered as dense ones: zeros, and the values that are
-// stored. Several values in the same column are added.
+// How the rows of sparse matrices are expanded into dense ones. If a row stores several values for
+// the same column, they are added.
 struct DenseOptions {
   std::string dtype = "float32";  // or "float16", "float64"
   // Only these columns, in this order, of the only sparse matrix; duplicates are allowed.
@@ -77,14 +78,14 @@ struct LoaderOptions {
   // of at multiples of block_size.
   OrderKind order = OrderKind::shuffle;
   std::uint64_t seed = 0;
-  // Some of the samples, in any order; duplicates are allowed. An epoch permutes these. Not for a
-  // mixture.
+  // A selection of the samples, in any order; duplicates are allowed. An epoch permutes this
+  // selection. Not for a mixture.
   std::optional<RowSelection> rows = std::nullopt;
   // True if the memory of `rows` is held only for this loader. It then counts towards the budget.
   bool claim_rows = false;
-  // Draws with replacement, by weight: one weight per sample, or per entry of `rows`, finite and
-  // not below 0. It takes the place of `order`. Not for a mixture. Borrowed by the constructor
-  // only.
+  // Draws samples with replacement, by weight: one weight per sample, or per entry of `rows`,
+  // finite and not negative. Replaces `order`. Not for a mixture. Borrowed only during the
+  // constructor.
   std::optional<std::span<const double>> weights = std::nullopt;
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
@@ -93,20 +94,21 @@ struct LoaderOptions {
   // The most batches to read ahead. Default: as many as pay off.
   std::optional<std::uint64_t> prefetch = std::nullopt;
   std::string dtype = "int64";  // of x and y; for windows only
-  // For sparse matrices, and required if other columns come beside one.
+  // For sparse matrices. Required if there are other columns beside a sparse matrix.
   std::optional<DenseOptions> dense = std::nullopt;
   // A separate budget for this loader, in bytes. 0: the loader shares the budget of its tokens or
   // of its first column; a mixture gets a separate one, as large as the largest of its sources.
   std::uint64_t memory_bytes = 0;
   bool separate_documents = false;  // adds the columns kPositions and kCuSeqlens; for windows only
-  // Pins the memory of batches, within the budget, so that a CUDA device can copy from it while the
-  // program goes on. It is the current device of the thread that makes the loader. After the last
-  // copy of a batch is gone, its memory is reused when the device has done what was started before,
-  // so a batch may be released right after its copy was started. Needs CUDA's runtime library to be
-  // loaded (why_no_pinning()). A child of a fork gets plain memory.
+  // Pins the memory of batches, within the budget, so that a CUDA device can copy from it
+  // asynchronously. The device is the current one of the thread that makes the loader. Once a batch
+  // is released, its memory is reused only after the device has finished all work that was started
+  // before, so you may release a batch right after starting its copy. CUDA's runtime library must
+  // be loaded (why_no_pinning()). A child of a fork gets plain memory.
   bool pin_memory = false;
-  // With pin_memory. That device waits for the default stream and for blocking streams. If you copy
-  // on non-blocking ones, set this to false and keep each batch until its copy has ended.
+  // With pin_memory: memory is reused only after the work on the default stream and on blocking
+  // streams has finished. If you copy on non-blocking streams, set this to false and keep each
+  // batch until its copy has ended.
   bool fenced = true;
 };
 
@@ -123,10 +125,10 @@ struct LoaderData;    // internal
 class Loader {
  public:
   // Reading starts with the first next(). Throws std::invalid_argument for a wrong option, for
-  // fewer samples than one step of all ranks needs and for a budget that is too small; for columns
-  // of different lengths, and std::out_of_range for a wrong entry of `rows`. If a file has changed
-  // since it was opened, throws FormatError (truncated) or IoError (rewritten). FormatError also
-  // for offsets that decrease or exceed their values.
+  // columns of different lengths, for fewer samples than one step of all ranks needs, and for a
+  // budget that is too small; std::out_of_range for a wrong entry of `rows`; and FormatError for
+  // offsets that decrease or exceed their values. If a file has changed since it was opened, throws
+  // FormatError (truncated) or IoError (rewritten).
   Loader(const Tokens& tokens, const LoaderOptions& options);
   // A batch has one column per array. Small columns are held in memory, within the budget.
   Loader(const LoaderColumns& columns, const LoaderOptions& options);
@@ -153,7 +155,7 @@ class Loader {
   // For range-for: the rest of the current epoch. The next loop covers the next epoch.
   [[nodiscard]] BatchIterator<Loader> begin() { return {*this, epoch()}; }
   [[nodiscard]] static std::default_sentinel_t end() { return {}; }
-  // Ends the loader: a next() that waits returns an empty batch, and so does every later one.
+  // Ends the loader: a next() that is waiting returns an empty batch, and so does every later call.
   void cancel() noexcept;
 
   // The steps of a whole epoch.
@@ -178,17 +180,18 @@ class Loader {
   struct When {
     std::uint64_t step, rank, row;
   };
-  // Where in an epoch a row of a source comes. For windows: where a token is an input, or for the
-  // last token of the last window, where it is a target. nullopt if that epoch leaves it out. If
-  // `rows` repeats a row, its first place. Throws std::invalid_argument for samples that are drawn
-  // with replacement, std::out_of_range for a row, a token or a source that does not exist.
+  // When an epoch delivers a row of a source. For windows, `row` is the number of a token, and the
+  // result is where that token is an input, or for the last token of the last window, where it is a
+  // target. nullopt if that epoch leaves it out. If `rows` repeats a row, the first occurrence.
+  // Throws std::invalid_argument for samples that are drawn with replacement, and std::out_of_range
+  // for a row, a token or a source that does not exist.
   [[nodiscard]] std::optional<When> when(std::uint64_t row, std::uint64_t epoch,
                                          std::size_t source = 0) const;
 
   // The state after the last delivered batch. Reads the fingerprint of the data once.
   [[nodiscard]] State state() const;
-  // Continues from a state. Throws std::invalid_argument, which names what differs: data, rows,
-  // weights, block_size, order or seed.
+  // Continues from a state. Throws std::invalid_argument if data, rows, weights, block_size, order
+  // or seed differ; the message names which.
   void restore(const State& state);
 
   [[nodiscard]] Stats stats() const;

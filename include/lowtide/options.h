@@ -1,5 +1,5 @@
-// options.h - how data is read and in which order it comes: the options that arrays and tokens
-// share, and their words.
+// options.h - how data is read, and in which order: the options that arrays and tokens share, and
+// their words.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lowtide {
 
-// How bytes are fetched. Each value has a word, which is its name ("auto" for automatic).
+// How bytes are fetched. The word of each value is its name ("auto" for automatic).
 //   automatic: `memory` if the data fits the budget; otherwise threads with pread for cached bytes
 //              and io_uring for bytes on the disk, or pread for both where io_uring is unavailable.
 //   pread:     a pool of threads.
@@ -19,13 +19,13 @@ namespace lowtide {
 //   memory:    all data is read once and then served from the budget; std::invalid_argument if it
 //              does not fit.
 enum class EngineKind { automatic, pread, uring, memory };
-// What reading does to the page cache. Each value has a word, as above.
+// What reading does to the page cache. Words as above.
 //   automatic: keep if the data takes less than half of the available memory, otherwise drop.
 //   keep:      the pages that are read stay in the page cache.
 //   drop:      reads from the disk leave nothing in the page cache; pages that were cached before
 //              stay.
 enum class CacheMode { automatic, keep, drop };
-// The order of an epoch. Each value has a word, as above.
+// The order of an epoch. Words as above.
 //   shuffle:    each sample once, in a permutation that depends only on the number of samples, the
 //               seed and the epoch.
 //   random:     samples drawn with replacement; windows start at any token. For a Loader only.
@@ -53,8 +53,8 @@ struct ReadOptions {
   std::optional<std::uint64_t> gap_bytes = std::nullopt;
   // The most requests that are in flight at a time, for objects on servers.
   unsigned requests = 128;
-  // A folder on a local disk in which objects on servers are kept, block by block, as they are
-  // read. Later epochs and other processes read them there. Empty: nothing is kept.
+  // A folder on a local disk that keeps the blocks of objects as they are read from servers. Later
+  // epochs and other processes read them there. Empty: nothing is kept.
   std::string cache_dir = {};
   // The most that all processes keep in cache_dir. 0: a tenth of its file system stays free.
   std::uint64_t cache_bytes = 0;
@@ -81,7 +81,7 @@ struct RowRange {
 };
 using RowSelection = std::variant<RowRange, RowList>;
 
-// Why io_uring cannot be used here, in one line; empty if it works. Found out by trying.
+// Why io_uring cannot be used here, in one line; empty if it works. Determined by trying.
 [[nodiscard]] std::string why_no_uring();
 // The budget that memory_bytes = 0 stands for in this process.
 [[nodiscard]] std::uint64_t default_memory_bytes();

@@ -14,7 +14,7 @@ namespace lowtide {
 
 // What the memory of a run did.
 enum class VerdictKind {
-  flat,          // nothing grew that matters
+  flat,          // nothing grew noticeably
   heap_leak,     // private memory grows steadily and does not level off
   mapped_files,  // pages of mapped files grew; the kernel reclaims them when it needs them
   page_cache,    // only the page cache grew; no process holds it
@@ -105,7 +105,7 @@ class Recording {
   [[nodiscard]] std::size_t readings() const;
   // CPU seconds of sampling per second of the run.
   [[nodiscard]] double cost() const;
-  // Whether this is a trace whose profiler was killed.
+  // Whether the trace ends early because its profiler was killed.
   [[nodiscard]] bool cut() const;
   // The report as one HTML file that needs no network.
   [[nodiscard]] std::string html() const;

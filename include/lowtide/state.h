@@ -1,4 +1,4 @@
-// state.h - how far a run has come: what a checkpoint of Batches or a Loader contains.
+// state.h - the position of a run: what a checkpoint of Batches or a Loader contains.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,19 @@
 
 namespace lowtide {
 
-// Plain values, which take less than 1 KB as JSON. It counts delivered batches, not batches that
-// were read ahead. A run resumes from it under any batch size and world size; nothing is replayed.
+// Plain values, which take less than 1 KB as JSON. A state counts delivered batches, not batches
+// that were read ahead. A run can resume from it with any batch size and world size; nothing is
+// replayed.
 struct State {
-  // Positions first .. last - 1 of an epoch that are left out.
+  // Positions first .. last - 1 of an epoch are left out.
   struct Skipped {
     std::uint64_t epoch, first, last;
   };
   static constexpr std::uint32_t kFormat = 1;
 
   std::uint32_t format = kFormat;
-  // Of the data, of the rows that you listed, and of the weights of a mixture. nullopt: unknown, as
-  // in the states of arrays that version 0.1.0 saved; then the data is not compared.
+  // Covers the data, the rows that you listed, and the weights of a mixture. nullopt: unknown, as
+  // in the states of arrays that version 0.1.0 saved; the data is then not compared.
   std::optional<std::uint64_t> fingerprint = std::nullopt;
   std::uint64_t block_size = 0;  // of windows; 0 for rows of an array
   std::string order = {};        // a word of OrderKind, or "rows" if you listed them

@@ -1,4 +1,4 @@
-// stats.h - what was read so far, how, and what it holds.
+// stats.h - what was read so far and how, and the memory that is held.
 #pragma once
 
 #include <cstdint>

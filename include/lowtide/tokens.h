@@ -31,8 +31,8 @@ namespace lowtide {
 
 // How to open token files.
 struct TokensOptions {
-  // The type of tokens without a header: NumPy's descr or name, such as "uint16" (the default). It
-  // must agree with a header. Samples of MDS that are plain bytes need it.
+  // The type of tokens without a header: NumPy's descr or name, such as "uint16" (the default). If
+  // there is a header, it must agree. Required for MDS samples that are plain bytes.
   std::optional<std::string> dtype = std::nullopt;
   // "nanogpt", "llmc", "megatron", "olmo", "datatrove", "mds", "litdata" or "npy". Default:
   // recognised by the bytes and the name.
@@ -46,10 +46,11 @@ struct TokensOptions {
   std::optional<std::string> key = std::nullopt;
 
   ReadOptions read = {};
-  // Signs the requests for objects. Default: s3:// with the keys of the environment, others not.
+  // Signs the requests for objects. Default: requests for s3:// are signed with the keys of the
+  // environment; others are not signed.
   SignRequest sign = nullptr;
-  // Lists objects, for addresses with a pattern and for folders. Default: s3:// asks the server of
-  // the bucket, unless something else signs; other addresses cannot be listed.
+  // Lists objects, for addresses with a pattern and for folders. Default: for s3://, the server of
+  // the bucket is asked, unless `sign` is set; other addresses cannot be listed.
   ListObjects list = nullptr;
 };
 
@@ -61,10 +62,10 @@ struct TokensOptions {
 // std::int32_t.
 inline constexpr std::size_t kX = 0;
 inline constexpr std::size_t kY = 1;
-// For each token of x its position in its document, counted from 0 at each document start and each
+// The position of each token of x in its document, counted from 0 at each document start and each
 // window start.
 inline constexpr std::size_t kPositions = 2;
-// Where documents start in the tokens of x, over all windows in turn, from 0 to rows() *
+// Where documents start in the tokens of x, all windows taken as one sequence: from 0 to rows() *
 // block_size.
 inline constexpr std::size_t kCuSeqlens = 3;
 
@@ -86,7 +87,7 @@ class Tokens {
   [[nodiscard]] static Tokens open(std::span<const std::string> paths,
                                    const TokensOptions& options = {});
 
-  // How many tokens.
+  // The number of tokens.
   [[nodiscard]] std::uint64_t size() const;
   // As stored.
   [[nodiscard]] const DType& dtype() const;
@@ -100,8 +101,8 @@ class Tokens {
   [[nodiscard]] std::optional<std::uint64_t> eot() const;
 
   // Reads tokens first .. first + count - 1, as stored, into `out`, which must have exactly their
-  // bytes. Throws std::out_of_range, IoError, FormatError (the file was truncated), and
-  // std::invalid_argument if the stream is closed or `out` has another size.
+  // size. Throws std::out_of_range, IoError, FormatError (the file was truncated), and
+  // std::invalid_argument if the stream is closed or `out` has the wrong size.
   void read(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
 
   // Reads any tokens, as stored, in the order given into `out`; duplicates are allowed. Neighbours
@@ -122,11 +123,11 @@ class Tokens {
                             std::string_view dtype = "int64",
                             const std::function<void()>& between = {}) const;
 
-  // How many documents; nullopt if the format does not record them.
+  // The number of documents; nullopt if the format does not record them.
   [[nodiscard]] std::optional<std::uint64_t> documents() const;
-  // Writes the first tokens of documents first, first + 1, ... to `out`; for the number
-  // documents() that is size(). Throws std::out_of_range, and std::invalid_argument if the format
-  // does not record documents.
+  // Writes the number of the first token of documents first, first + 1, ... to `out`. Document
+  // documents(), the one after the last, starts at size(). Throws std::out_of_range, and
+  // std::invalid_argument if the format does not record documents.
   void document_offsets(std::uint64_t first, std::span<std::int64_t> out) const;
 
   // A hash of the layout, the sizes of the shards and samples of the contents, read with at most 64

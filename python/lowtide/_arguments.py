@@ -162,7 +162,7 @@ def require_local(path: Any) -> None:
 
 
 def check_picklable(paths: str | Sequence[str]) -> None:
-    """Raises TypeError for an address with a secret, which no pickle may contain."""
+    """Raises TypeError for an address with a secret, because a pickle must not contain one."""
     for path in [paths] if isinstance(paths, str) else paths:
         if _core.has_secret(os.fsencode(path)):
             raise TypeError(
@@ -239,7 +239,7 @@ def dtype_of(text: str) -> np.dtype[Any]:
 def stored_dtype(text: str, extension: str) -> np.dtype[Any]:
     """Returns the dtype of elements in a file.
 
-    NumPy lacks a type with an `extension` name such as "bfloat16": ml_dtypes has it. Without
+    NumPy lacks types with an `extension` name such as "bfloat16", which ml_dtypes provides. Without
     ml_dtypes the elements are unsigned integers with the same bits.
     """
     found = dtype_of(text)

@@ -17,7 +17,7 @@ class Closing:
     __slots__ = ()
 
     def close(self) -> None:
-        """Ends the files or threads; the end of a `with` block calls it."""
+        """Closes the files or stops the threads; the end of a `with` block calls it."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -15,7 +15,7 @@ def scripts_folder() -> str:
 
 
 def _folders() -> list[str]:
-    """Of this installation only: a command on PATH may belong to another one."""
+    """The folders of this installation only: a command on PATH may belong to another one."""
     import sysconfig
 
     found = _recorded()
@@ -27,7 +27,7 @@ def _folders() -> list[str]:
 
 
 def _recorded() -> list[str]:
-    """What the installer wrote down."""
+    """The folders in the installer's own record."""
     from importlib import metadata
 
     try:

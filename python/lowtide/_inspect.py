@@ -95,10 +95,10 @@ def check(
     """Reads everything in a file that can be wrong, and raises at the first fault.
 
     It compares sizes with headers, checks indexes, reads every byte, and checks that booleans are
-    0 or 1. In a file that contains several arrays, it checks all of them. Of sparse matrices it
-    checks that rows are in order and that every column exists. Of MDS folders it compares the
-    hashes in the index, as far as Python's hashlib has them. It leaves the page cache as it was.
-    Ctrl-C stops it.
+    0 or 1. If a file contains several arrays, it checks all of them. For sparse matrices it checks
+    that rows are in order and that every column exists. For MDS folders it compares the hashes in
+    the index, if Python's hashlib supports them. It leaves the page cache as it was. Ctrl-C stops
+    it.
 
     Args:
         path: A file, a list of files, a glob or a folder, as for `lowtide.info`.
@@ -115,7 +115,7 @@ def check(
         memory: Most memory to hold, in bytes or as text such as "64MiB".
 
     Returns:
-        The dict of `lowtide.info` with `notes` (a list of oddities that are allowed), for tokens
+        The dict of `lowtide.info` with `notes` (a list of findings that are not faults), for tokens
         `highest_token`, and with `nan=True` the counts `nan` and `infinite`.
 
     Raises:
@@ -219,7 +219,7 @@ def _told(
     core: Callable[[], dict[str, Any]],
     other: Callable[[Any, Subject], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Returns what the core says, or `other` about a file that the core does not read."""
+    """Returns the result of the core, or of `other` for a file that the core cannot read."""
     from lowtide._data import subject
 
     names, _, tokens, dtype, shape, offset, fortran, word = asked

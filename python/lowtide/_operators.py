@@ -19,7 +19,7 @@ _UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs()"}
 
 
 class NoOperators:
-    """Refuses comparison and arithmetic with a TypeError that says what to write instead.
+    """Refuses comparison and arithmetic with a TypeError that shows what to write instead.
 
     An ndarray's own operators defer to these (`__array_priority__`), so `np.arange(3) + a` is
     refused just as `a + 1` is. NumPy functions such as `np.sum(a)` and `np.add(a, 1)` load the

@@ -1,4 +1,4 @@
-"""How far a job has come: a bar on a terminal, one line per task elsewhere."""
+"""The progress of a job: a bar on a terminal, one line per task elsewhere."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Shown(Protocol):
 
 
 def shown(progress: Any, title: str, tasks: bool = True) -> Shown:
-    """Returns what shows the progress of a job, made of tasks or of rows. Raises TypeError."""
+    """Returns an object that shows the progress of a job, in tasks or in rows. Raises TypeError."""
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         kind = type(progress).__name__
         raise TypeError(f"progress must be None, a bool or a callable (done, total), not {kind}")

@@ -8,8 +8,8 @@ plan.run(client)  # as futures of a dask.distributed.Client
 ```
 
 A plan consists of stages of tasks. The tasks of a stage are independent of each other, and a stage
-may begin when the one before it is done. A task can be run again after any failure; one that is
-done is recognised and skipped. `lowtide.shuffle`, `convert` and `merge` plan and run in one call.
+may begin when the one before it is done. A task can be run again after any failure; a finished task
+is recognised and skipped. `lowtide.shuffle`, `convert` and `merge` plan and run in one call.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def shuffle(
             or `lowtide.ragged` returned, or `t.documents`. Open objects keep their dtype, shape and
             format.
         dst: The new file; with `shards` above 1, a new folder with files such as
-            `part-00000-of-00064.npy`, which are one array together. For ragged data, a new folder
+            `part-00000-of-00064.npy`, which together form one array. For ragged data, a new folder
             with `values.npy` and `offsets.npy`; with shards, `values` and `offsets` are folders.
         unit: What is shuffled: "row" (of an array, or a sample of ragged data), "document" (of
             token files that store them) or "window" (of tokens, which become rows of
             block_size + 1).
         seed: Seed of the order, 0 to 2**64 - 1.
-        memory: Most memory of all that runs at the same time here, or of each task elsewhere.
+        memory: Most memory for all tasks that run here together, or for each task elsewhere.
             Default: 256 MiB, or an eighth of the memory that this process may use if that is less.
         shards: Number of files.
         overwrite: Replaces `dst` if it exists, when the new one is complete.

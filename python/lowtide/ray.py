@@ -68,7 +68,7 @@ def read(source: Source, block_size: int | None = None, **options: Any) -> Datas
 
 
 class _Columns:
-    """Arrays whose rows come together."""
+    """Arrays whose rows are delivered together."""
 
     def __init__(self, arrays: dict[str, Array]) -> None:
         self._arrays = arrays
@@ -178,5 +178,5 @@ def _columns(source: Any, block_size: int | None) -> _Columns | _Windows:
 
 
 def _native(rows: Any) -> Any:
-    """Arrow, which holds the blocks, knows the machine's byte order only."""
+    """Returns rows in the machine's byte order, the only one that Arrow's blocks support."""
     return rows.astype(rows.dtype.newbyteorder("="), copy=False)

@@ -1,9 +1,9 @@
 // mutex.h - a mutex, its lock and a condition variable whose use the clang build checks.
 //
-// A member that a Mutex guards says so: `int count_ LOWTIDE_GUARDED_BY(mutex_)`. A function that
-// needs the lock says LOWTIDE_REQUIRES(mutex_), and one that takes it LOWTIDE_EXCLUDES(mutex_).
-// Clang then reports every use without the lock (-Wthread-safety). For other compilers the words
-// mean nothing. No function takes a lock as an argument.
+// A member that a Mutex guards is annotated: `int count_ LOWTIDE_GUARDED_BY(mutex_)`. A function
+// that needs the lock is annotated with LOWTIDE_REQUIRES(mutex_), and one that takes it with
+// LOWTIDE_EXCLUDES(mutex_). Clang then reports every use without the lock (-Wthread-safety). For
+// other compilers the annotations mean nothing. No function takes a lock as an argument.
 #pragma once
 
 #include <chrono>

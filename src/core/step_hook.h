@@ -1,4 +1,5 @@
-// step_hook.h - how a loader's steps reach whoever watches this process, without knowing them.
+// step_hook.h - reports a loader's steps to a profile of this process, if there is one, without
+// depending on it.
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
 constexpr std::uint64_t kMostWords = 8192;  // of an index array that are looked up together
-// If at least one in so many words is wanted, one long read is cheaper than a read per word.
+// If at least one in this many words is wanted, one long read is cheaper than a read per word.
 constexpr std::uint64_t kSparseWords = 8;
 // A search ends here, because reading a page costs no more than reading a word.
 constexpr std::uint64_t kPageWords = 4096 / kWordBytes;

@@ -186,8 +186,7 @@ PickedColumns::PickedColumns(std::uint64_t columns, const std::vector<std::uint6
   if (picked.size() > std::numeric_limits<std::int32_t>::max() ||
       columns > std::numeric_limits<std::int32_t>::max()) {
     throw std::invalid_argument(
-        "columns: of a matrix with 2**31 columns or more none can be "
-        "picked");
+        "columns: cannot select columns of a matrix with 2**31 columns or more");
   }
   wanted_.assign(columns / kWordBits + 1 + kMostWindowWords, 0);
   first_place_.assign(columns, -1);

@@ -121,7 +121,7 @@ void StoredOffsets::bounds(std::span<const std::uint64_t> samples, std::span<std
       widen_entries(type_, bytes.data() + i * pair_bytes, both);
       // The file was checked when it was opened; if it has changed since, nothing may be overrun.
       if (both[0] > both[1] || both[1] > end_ || both[1] - both[0] > longest_) {
-        refuse(samples[first + i] + 1, both[1], "but was another number when it was opened");
+        refuse(samples[first + i] + 1, both[1], "but was different when the file was opened");
       }
       starts[first + i] = both[0];
       ends[first + i] = both[1];

@@ -26,7 +26,7 @@ class StoredOffsets final : public Offsets {
   // `read` throws. `held`: they take table_bytes().
   StoredOffsets(std::shared_ptr<const Rows> stored, ReadRows read, std::uint64_t values, bool held);
 
-  // For so many samples.
+  // For this many samples.
   [[nodiscard]] static std::uint64_t table_bytes(std::uint64_t samples);
 
   [[nodiscard]] std::uint64_t size() const noexcept override { return samples_; }

@@ -26,7 +26,8 @@ std::uint64_t Windows::count(std::uint64_t tokens, const WindowsOptions& options
 Windows::Windows(std::vector<WindowsSource> sources, const WindowsOptions& options)
     : sources_(std::move(sources)), options_(options), first_{0} {
   const std::uint64_t tokens = options_.block_size + 1;
-  // Samples of all sources have one size, because slots and buffers do: that of the widest type.
+  // Samples of all sources have the same size, that of the widest type, because slots and buffers
+  // must.
   for (const WindowsSource& source : sources_) {
     const TokenStream& stream = *source.stream;
     first_.push_back(first_.back() + count(stream.size(), options_));
@@ -136,7 +137,7 @@ void Windows::starts_in(const Window& window, const std::byte* staged,
   if (source.documents) {
     source.documents->starts_between(window.first_token, end, starts);
   } else if (source.eot) {
-    // A token that begins a document at the window's own start adds nothing: that is a start
+    // A token that begins a document at the start of the window adds nothing: that is a start
     // anyway.
     const bool begins = source.stream->eot_begins();
     const std::uint64_t item = source.stream->item_bytes();

@@ -182,8 +182,8 @@ void BlockFetcher::finish(Slot& slot) {
   deliver(slot, slot.outcome);
 }
 
-// Serves who wants the block, and releases the slot. Whoever wants the block from now on asks
-// again.
+// Serves all sets that wait for the block, and releases the slot. A set that comes later requests
+// the block again.
 void BlockFetcher::deliver(Slot& slot, const Outcome& outcome) {
   Wants wants, others;
   {

@@ -12,8 +12,8 @@
 namespace lowtide {
 namespace {
 
-// Pages come and go within seconds. A disk of 2 GB/s brings in half a gigabyte in this time, and
-// asking about a file of 2 GB takes 55 us.
+// Pages come and go within seconds: in this time, a disk of 2 GB/s brings in half a gigabyte.
+// Asking is cheap: 55 us for a file of 2 GB.
 constexpr std::uint64_t kMaxAgeNs = 250'000'000;
 constexpr std::uint64_t kAgeByCost = 64;  // asking takes at most 1/64 of the time
 // Bounds one call to a few milliseconds, however many shards there are.
@@ -118,7 +118,7 @@ void CacheMap::update(ShardMap& map, std::uint32_t shard) noexcept try {
   for (auto& zone : map.hot) zone.store(0, std::memory_order_relaxed);
 }
 
-// Asks about halves, so that a file of which little is cached, or little is not, costs few calls
+// Asks about halves, so that a file that is mostly cached or mostly uncached costs few calls,
 // however long it is. Stores 1 in `hot` for each of the zones first .. last - 1 that is cached
 // completely; `cached_bytes` of them are cached.
 void CacheMap::find_whole_zones(ShardMap& map, const File& file, std::uint64_t first,
@@ -135,8 +135,8 @@ void CacheMap::find_whole_zones(ShardMap& map, const File& file, std::uint64_t f
     return part ? part->cached_bytes : 0;
   };
   const std::uint64_t left = cached(begin, middle);
-  // What the first half lacks is in the second, unless pages went while we asked. So only a second
-  // half that seems to be complete is asked about.
+  // The rest of the cached bytes is in the second half, unless pages were evicted meanwhile. So the
+  // kernel is asked about the second half only if it seems to be complete.
   std::uint64_t right = cached_bytes - std::min(cached_bytes, left);
   if (right >= end - middle) right = cached(middle, end);
   find_whole_zones(map, file, first, half, left);
@@ -147,9 +147,10 @@ void CacheMap::update_zones(ShardMap& map, const File& file, std::uint64_t cache
   map.cached_bytes = cached_bytes;
   find_whole_zones(map, file, 0, map.zones, cached_bytes);
   if (cached_bytes == 0 || cached_bytes >= map.size_bytes) return;
-  // From the end, so that each zone knows how much of what follows it is cached.
-  std::uint64_t cached_behind =
-      kReadAheadBytes;  // read-ahead never goes beyond the end of the file
+  // A buffered read of a cached zone can trigger read-ahead into an uncached one behind it. So a
+  // zone counts as cached only if enough of what follows is cached too; hence from the end.
+  // Read-ahead never goes beyond the end of the file.
+  std::uint64_t cached_behind = kReadAheadBytes;
   for (std::uint64_t i = map.zones; i-- > 0;) {
     const bool whole = map.hot[i].load(std::memory_order_relaxed) != 0;
     if (cached_behind < kReadAheadBytes) map.hot[i].store(0, std::memory_order_relaxed);

@@ -36,7 +36,7 @@ class Copiers {
   void submit(ReadSet& set) noexcept {
     try {
       const MutexLock lock(mutex_);
-      threads_.reserve(kThreads);  // a thread that runs must not be lost for want of room
+      threads_.reserve(kThreads);  // push_back must not throw once a thread is running
       while (threads_.size() < kThreads) {
         threads_.push_back(start_thread("a thread that copies", [this] { run(); }));
       }

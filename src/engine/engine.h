@@ -115,7 +115,8 @@ class Waiter final : public ReadSet {
     finished_ = true;
     changed_.notify_one();
   }
-  // Call it once per submission. Cancels the set if the calling thread has a WaitHook that says so.
+  // Call it once per submission. Cancels the set if the WaitHook of the calling thread asks to
+  // stop.
   [[nodiscard]] Outcome wait() {
     MutexLock lock(mutex_);
     WaitHook* const hook = WaitHook::current();

@@ -27,12 +27,12 @@
 namespace lowtide {
 namespace {
 
-// After an eighth was read, the rest will probably be needed too. Fresh memory costs more than the
-// reads that it saves, so a program that looks at a few rows must not pay for all of them.
+// Once an eighth has been read, the rest will probably be needed too. Fresh memory costs more than
+// a few reads save, so a program that looks at a few rows must not pay for all of them.
 constexpr std::uint64_t kWorthShare = 8;
 constexpr std::uint64_t kReadCostBytes = 1024;  // filling with this much costs less than a read
-// Filling is mostly the kernel's work on fresh pages, which several threads share well. More would
-// take the processors from the consumer, whose batches come from the source meanwhile.
+// Filling is mostly the kernel's work on fresh pages, which two threads share well. More would take
+// processors from the consumer, whose batches come from the source meanwhile.
 constexpr std::uint64_t kFillers = 2;
 
 // Ends a filler's wait for a server that is silent.
@@ -70,7 +70,7 @@ class MemoryEngine final : public Engine {
     }
   }
 
-  // Never waits for the filling: somebody wants these few rows now.
+  // Never waits for the filling: the caller needs these few rows now.
   Outcome read(std::span<const Read> reads) noexcept override {
     count_asked(reads);
     if (count_here(reads) < reads.size()) return source_->read(reads);
@@ -87,7 +87,7 @@ class MemoryEngine final : public Engine {
         filling_ = wanted;
       }
       try {
-        fillers_.reserve(wanted);  // a thread that runs must not be lost for want of room
+        fillers_.reserve(wanted);  // push_back must not throw once a thread is running
         while (fillers_.size() < wanted) {
           fillers_.push_back(start_thread("a thread that fills the memory", [this] { fill(); }));
         }
@@ -98,15 +98,15 @@ class MemoryEngine final : public Engine {
     });
   }
 
-  // Until all of the data is here, reads of the rest cost what they cost without this engine. So
-  // the source says whether it pays to sort them and to look far ahead, unless they wait for the
+  // Until all of the data is held, reads of the rest cost as much as without this engine. So the
+  // source decides whether it pays to sort them and to look far ahead, unless they wait for the
   // filling anyway.
   Prospect prospect() noexcept override {
     Prospect prospect = source_->prospect();
     if (data_.whole() || waits(prospect.resident)) {
       prospect.resident = prospect.held = true;
     } else if (prospect.resident && started()) {
-      prospect.cached_distance_bytes = 0;  // the rest is here soon, which no look-ahead could repay
+      prospect.cached_distance_bytes = 0;  // the rest will be held soon: sorting no longer pays off
     }
     return prospect;
   }
@@ -204,7 +204,7 @@ class MemoryEngine final : public Engine {
     }
   }
 
-  // A set that need not wait any longer, or that nobody needs any more; nullptr: there is none.
+  // A set that need not wait any longer, or that was cancelled; nullptr: there is none.
   [[nodiscard]] ReadSet* next_woken() noexcept LOWTIDE_EXCLUDES(mutex_) {
     const bool cached = source_->prospect().resident;
     const MutexLock lock(mutex_);

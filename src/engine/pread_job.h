@@ -33,7 +33,7 @@ struct PreadJob {
   Outcome outcome;
   Tally tally;
 
-  // At most so many.
+  // At most this many.
   [[nodiscard]] std::size_t pieces() const {
     return planned ? set->reads.size() : set->reads.size() / PreadPiece::kMostReads + 1;
   }

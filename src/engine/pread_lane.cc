@@ -28,10 +28,10 @@ namespace lowtide {
 namespace {
 
 constexpr std::size_t kMostSpareJobs = 8;
-constexpr std::size_t kReadAlone = 128;   // up to this many, sharing costs more than reading
+constexpr std::size_t kReadAlone = 128;   // up to this many, waking others costs more than reading
 constexpr std::size_t kReadShared = 512;  // up to this many, the caller reads too
 // Cached neighbours that are read together pass through a buffer that stays in the processor's
-// second cache: measured, 128 to 512 KiB are equally fast.
+// second-level cache. As measured, 128 to 512 KiB are equally fast.
 constexpr std::uint32_t kHotSpanBytes = 256 * 1024;
 constexpr std::uint32_t kHotGapBytes = 64 * 1024;
 
@@ -92,7 +92,7 @@ class PreadLane final : public Lane {
     bool ended = false;
   };
 
-  // The calling thread takes pieces too: it would have most of the work done before the others are
+  // The calling thread takes pieces too, because it can do most of the work before the others are
   // awake.
   Outcome read_with_threads(std::span<const Read> reads) noexcept {
     Waiter waiter;
@@ -114,7 +114,7 @@ class PreadLane final : public Lane {
     std::unique_ptr<PreadJob> job = take_job();
     start(*job, set);
     const MutexLock lock(mutex_);
-    threads_.reserve(options_.width);  // a thread that runs must not be lost for want of room
+    threads_.reserve(options_.width);  // push_back must not throw once a thread is running
     while (threads_.size() < options_.width) {
       try {
         threads_.push_back(start_thread("a reader thread", [this] { run(); }));

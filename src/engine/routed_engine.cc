@@ -9,8 +9,8 @@ namespace lowtide {
 RoutedEngine::RoutedEngine(std::shared_ptr<Files> files, RoutedEngineOptions options)
     : map_(std::move(files)), options_(std::move(options)) {}
 
-// Counting first costs one look at the map per read. It saves the copies of a split for sets that
-// hit or miss as a whole, which most do.
+// Counting first costs one lookup in the map per read. It saves splitting the set, which copies its
+// reads, if all of them hit or all miss, as in most sets.
 std::size_t RoutedEngine::count_hits(std::span<const Read> reads) noexcept {
   if (options_.past_cache) return 0;
   map_.refresh();
@@ -66,7 +66,7 @@ Traffic RoutedEngine::traffic() const noexcept {
           .merged = hot.merged + cold.merged};
 }
 
-// Names the lanes that currently work, by what is cached, not by what was read.
+// Names the lanes that would serve reads now, judging by what is cached rather than by past reads.
 std::string RoutedEngine::name() const {
   if (options_.past_cache) return options_.cold_name;
   const double share = map_.share();

@@ -24,8 +24,8 @@
 namespace lowtide {
 namespace {
 
-// Waits for a sixteenth of the reads in flight: to wait for one would cost a system call per read,
-// to wait for all would let the disk run idle.
+// Each wait is for a sixteenth of the reads in flight. Waiting for one would cost a system call per
+// read; waiting for all would let the disk run idle.
 constexpr unsigned kReapShare = 16;
 constexpr int kMostRetries = 100;  // then a read that the kernel keeps refusing becomes an error
 
@@ -169,7 +169,7 @@ class UringLane final : public Lane {
     flight.into = shard->direct ? nullptr : job.plan.target(span_);
     if (flight.into == nullptr) {
       flight.bounce = flight.into = arena_->allocate(flight.size_bytes);
-      if (flight.bounce == nullptr) {
+      if (flight.bounce == nullptr) {  // the arena is full until other reads land
         flight = {};
         return false;
       }
@@ -248,8 +248,8 @@ class UringLane final : public Lane {
     if (flight.bounce != nullptr) arena_->free(flight.bounce, flight.size_bytes);
   }
 
-  // Calls done() for finished sets, oldest first. A job leaves the list before, because the owner
-  // may then destroy the set.
+  // Calls done() for finished sets, oldest first. A job leaves the list before that call, because
+  // the owner may destroy the set in it.
   void retire() {
     for (auto it = jobs_.begin(); it != jobs_.end();) {
       UringJob& job = **it;

@@ -17,7 +17,7 @@ namespace {
 Schedule schedule_of(const BatchOptions& options, std::uint64_t rows) {
   if (options.order == OrderKind::random) {
     throw std::invalid_argument(
-        "order: rows come in the order \"shuffle\" or \"sequential\", not \"random\"");
+        "order of rows must be \"shuffle\" or \"sequential\", not \"random\"");
   }
   const auto listed = [](const auto& list) { return std::uint64_t{list.size()}; };
   Schedule schedule{.size = options.rows ? std::visit(listed, *options.rows) : rows,

@@ -119,8 +119,8 @@ void check_mixture(const std::vector<SourceReader>& sources) {
                                     first[column].type);
       }
       if (here[column].part.table == first[column].part.table) continue;
-      throw std::invalid_argument(source + "offsets for other columns than source 0, in column " +
-                                  count_text(column));
+      throw std::invalid_argument(
+          source + "other groups of ragged columns than source 0, at column " + count_text(column));
     }
   }
 }
@@ -140,18 +140,20 @@ void check_dense(const std::vector<SourceColumn>& columns, const LoaderOptions& 
   if (!options.dense) {
     if (sparse == 0 || columns.size() == 2) return;
     throw std::invalid_argument(
-        "sparse rows beside other columns are delivered as dense ones only; give dense");
+        "dense is required: sparse rows beside other columns can only be delivered as dense rows");
   }
-  if (sparse == 0) throw std::invalid_argument("dense is for sparse rows only; there are none");
+  if (sparse == 0)
+    throw std::invalid_argument("dense is for sparse rows, but there are none; leave it out");
   if (sparse > 1 && options.dense->columns) {
     throw std::invalid_argument("columns: there are " + count_text(sparse) +
-                                " sparse matrices, so it is not clear which one is meant");
+                                " sparse matrices, so columns is ambiguous; leave it out");
   }
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].sparse)
       ++i;  // its indices
     else if (columns[i].part.table) {
-      throw std::invalid_argument("dense: ragged data cannot come beside dense rows");
+      throw std::invalid_argument(
+          "dense: ragged data and dense rows cannot be combined in one loader");
     }
   }
 }

@@ -39,7 +39,8 @@ void check_options(const LoaderOptions& options, bool mixture) {
   }
   if (options.weights && options.order == OrderKind::sequential) {
     throw std::invalid_argument(
-        "order: weights draw with replacement, so it must be left alone or \"random\", not "
+        "order: with weights, samples are drawn with replacement, so order must be \"random\" or "
+        "left out, not "
         "\"sequential\"");
   }
 }

@@ -129,7 +129,7 @@ void SourceReader::add_ragged(std::shared_ptr<const Dataset> data, std::string t
 }
 
 void check_offsets(std::span<const std::int64_t> offsets, std::uint64_t values) {
-  if (offsets.empty()) throw FormatError("offsets: the list is empty; it begins with 0");
+  if (offsets.empty()) throw FormatError("offsets: the list is empty; it must begin with 0");
   if (offsets[0] != 0) {
     throw FormatError("offsets: entry 0 is " + std::to_string(offsets[0]) + ", but must be 0");
   }

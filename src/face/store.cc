@@ -30,7 +30,8 @@ Store::Store(std::shared_ptr<const Shards> shards, const ReadOptions& options, B
       lender_(std::move(lender)),
       budget_(lender_ ? lender_->budget() : own_budget_.emplace(options.memory_bytes)) {
   if (!options_.cache_dir.empty() && files_->shards()->remote_count() == 0)
-    throw std::invalid_argument("cache_dir keeps objects on servers; these files are local");
+    throw std::invalid_argument(
+        "cache_dir is for objects on servers, but these files are local; leave it out");
   if (lender_) lender_->release_idle_data();
   const std::size_t count = files_->shards()->size();
   if (count > 1 || !held.what.empty()) {

@@ -12,7 +12,9 @@
 #include "lowtide/error.h"
 
 // Every array format with a header, one word per file of this room. The first one that matches
-// opens the file, so those with a magic come before those with only a name. Any other file is raw.
+// opens the file, so formats with a magic come before those that are recognised only by name. Any
+// other file is raw. The list is a macro because it is used twice: to declare each file's kFormats,
+// and to collect them.
 #define LOWTIDE_ARRAY_FORMATS(format) \
   format(npy) format(safetensors) format(npz) format(bins) format(vecs)
 
@@ -40,7 +42,8 @@ constexpr std::size_t kShownKeys = 8;
   throw FormatError(path + ": " + what + " " + given + " was given, but the header says " + header);
 }
 
-// NumPy has only plain void for a type from outside of it.
+// A caller who uses NumPy can only pass plain void for a type that NumPy lacks, such as bfloat16.
+// So an extension name is compared only if one was given.
 bool same_dtype(const DType& given, DType stored) {
   if (given.extension.empty()) stored.extension.clear();
   return given == stored;
@@ -148,6 +151,7 @@ std::string read_text(const ArraySource& source, std::uint64_t offset_bytes,
                       std::uint64_t size_bytes) {
   std::string text(size_bytes, '\0');
   for (std::uint64_t done = 0; done < size_bytes;) {
+    // In pieces: one read is at most as long as a header may be.
     const std::uint64_t now = std::min(size_bytes - done, npy::kMaxHeaderBytes);
     source.read(offset_bytes + done, std::as_writable_bytes(std::span(text).subspan(done, now)));
     done += now;
@@ -167,6 +171,8 @@ Layout open_layout(const std::string& path, std::uint64_t file_bytes, const Read
                    const raw::Description& given) {
   const Opened opened(path, file_bytes, read);
   const ArrayFormat* format = given.headerless ? nullptr : recognise(opened.source);
+  // A file can look like one of these formats by accident, so a dtype overrides those that are not
+  // binding. A key shows that the caller means an array inside the file.
   const bool raw_bytes = format != nullptr && !format->binding && given.dtype && !given.key;
   if (format == nullptr || raw_bytes) return open_raw(opened.source, given);
   Layout layout;
@@ -179,7 +185,7 @@ Layout open_layout(const std::string& path, std::uint64_t file_bytes, const Read
     if (!member.fault.empty()) throw FormatError(member.fault);
     layout = member.layout;
   }
-  // Not by the format itself, so that no layout can differ from the entry in the list.
+  // Set here and not by the format itself, so that it always equals the word in the list.
   layout.format = format->word;
   check_agrees(layout, given, path);
   return layout;

@@ -32,7 +32,7 @@ class Reader {
     return value;
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    throw FormatError(path_ + ": this is no whole header of SCDL: " + why);
+    throw FormatError(path_ + ": SCDL header: " + why);
   }
 
  private:
@@ -47,8 +47,7 @@ void read_part(Reader* reader, Header* header) {
   for (Part* const part : header->parts()) {
     if (!std::ranges::equal(name, std::as_bytes(std::span(part->name)))) continue;
     if (code == 0 || code > kTypes.size()) {
-      reader->refuse(std::string(part->name) + " has the type " + std::to_string(code) +
-                     ", which is unknown");
+      reader->refuse(std::string(part->name) + " has the unknown type " + std::to_string(code));
     }
     part->dtype = kTypes[code - 1];
     part->length = length;
@@ -68,15 +67,15 @@ Header parse_header(std::span<const std::byte> text, const std::string& path) {
   (void)reader.take(kVersionBytes);
   const std::uint64_t byte_order = reader.number(1), backend = reader.number(4);
   if (byte_order != 1 || backend != 1) {
-    reader.refuse("byte order " + std::to_string(byte_order) + " and backend " +
-                  std::to_string(backend) + ", not 1 and 1");
+    reader.refuse("expected byte order 1 and backend 1, found byte order " +
+                  std::to_string(byte_order) + " and backend " + std::to_string(backend));
   }
   Header header;
   for (std::uint64_t left = reader.number(4); left > 0; --left) read_part(&reader, &header);
   for (const Part* const part : header.parts()) {
     if (part->dtype.empty()) reader.refuse("it lacks " + std::string(part->name));
   }
-  if (header.rows.length == 0) reader.refuse("the rows have no ends");
+  if (header.rows.length == 0) reader.refuse("its list of row ends is empty");
   return header;
 }
 

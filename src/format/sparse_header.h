@@ -1,5 +1,5 @@
-// sparse_header.h - folders of BioNeMo-SCDL: a sparse matrix in three raw files, whose types and
-// lengths a header tells. The number of columns is in none of them. Pure.
+// sparse_header.h - folders of BioNeMo-SCDL: a sparse matrix in three raw files, and a header with
+// their types and lengths. None of them records the number of columns. Pure.
 #pragma once
 
 #include <array>

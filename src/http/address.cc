@@ -76,7 +76,7 @@ void check_host(std::string_view text, std::string_view host) {
     return brackets ? is_hex(c) || c == ':' || c == '.'
                     : is_letter_or_digit(c) || c == '-' || c == '.' || c == '_';
   });
-  if (!fine) refuse(text, "the host of the address has a character that a host must not have");
+  if (!fine) refuse(text, "the host of the address contains an invalid character");
 }
 
 void split_authority(std::string_view text, std::string_view authority, Address* out) {
@@ -178,10 +178,11 @@ Address parse_http(std::string_view text) {
   Address out;
   out.scheme = lower(text.substr(0, scheme < 3 ? 0 : scheme - 3));
   if (out.scheme != "http" && out.scheme != "https") {
-    refuse(text, "the address begins neither with http:// nor with https://");
+    refuse(text, "the address must begin with http:// or https://");
   }
   if (std::ranges::any_of(text, is_control)) {
-    throw std::invalid_argument("an address contains a control character; encode it as %0A or so");
+    throw std::invalid_argument(
+        "the address contains a control character; percent-encode it, for example as %0A");
   }
   std::string_view rest = text.substr(scheme);
   rest = rest.substr(0, rest.find('#'));
@@ -199,8 +200,7 @@ Address parse_http(std::string_view text) {
 
 S3Name parse_s3(std::string_view text) {
   const std::size_t scheme = scheme_length(text);
-  if (lower(text.substr(0, scheme)) != "s3://")
-    refuse(text, "the address does not begin with s3://");
+  if (lower(text.substr(0, scheme)) != "s3://") refuse(text, "the address must begin with s3://");
   const std::string_view rest = text.substr(scheme);
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   S3Name name{.bucket = std::string(rest.substr(0, slash)), .key = {}};
@@ -208,10 +208,11 @@ S3Name parse_s3(std::string_view text) {
     return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_';
   });
   if (name.bucket.empty() || !fine || name.bucket.starts_with('.')) {
-    refuse(text, "the name of the bucket is not valid; an object is s3://bucket/key");
+    refuse(text, "the name of the bucket is not valid; expected s3://bucket/key");
   }
   name.key = slash < rest.size() ? rest.substr(slash + 1) : "";
-  if (name.key.empty()) refuse(text, "the address names a bucket and no object: s3://bucket/key");
+  if (name.key.empty())
+    refuse(text, "the address names a bucket but no object; expected s3://bucket/key");
   return name;
 }
 

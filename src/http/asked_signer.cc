@@ -28,7 +28,7 @@ SignedUrl checked(const SignedRequest& answer) {
   out.url = parse_http(answer.url).url();
   for (const auto& [name, value] : answer.headers) {
     if (name.empty() || has_line_end(name) || has_line_end(value)) {
-      throw std::invalid_argument("store: a header is empty or contains a line end");
+      throw std::invalid_argument("store: a header is empty or contains a line break");
     }
     out.headers.push_back(name + ": " + value);
   }

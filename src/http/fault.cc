@@ -10,9 +10,9 @@ std::string status_text(int status) {
     case 400:
       return "400 (bad request)";
     case 401:
-      return "401 (unauthorized): it wants a token or a password";
+      return "401 (unauthorized): it requires a token or a password";
     case 403:
-      return "403 (forbidden): the credentials lack the right to read it, or there are none";
+      return "403 (forbidden): the credentials do not allow reading it, or there are none";
     case 404:
       return "404 (not found)";
     case 416:
@@ -38,32 +38,34 @@ std::string words(const HttpResult& result) {
       return "the object now ends at byte " + std::to_string(result.found_bytes);
     case HttpFault::no_range:
       return "the server ignores ranges: it answered " + std::to_string(result.status) +
-             " where 206 and a part of the object is due";
+             " instead of 206 and a part of the object";
     case HttpFault::wrong_range:
-      return "the server answered another range than it was asked for";
+      return "the server returned a different range from the one requested";
     case HttpFault::encoded:
-      return "the server compresses the object on the way, so its bytes cannot be addressed";
+      return "the server compresses the object in transit, so ranges of it cannot be read";
     case HttpFault::no_host:
       return "no such host";
     case HttpFault::refused:
-      return "no server listens there";
+      return "no server is listening there";
     case HttpFault::cut:
-      return "the connection broke";
+      return "the connection was lost";
     case HttpFault::stalled:
-      return "the server sent no byte";
+      return "the server stopped sending data";
     case HttpFault::tls:
-      return "the server's certificate is not valid here; SSL_CERT_FILE names other authorities";
+      return "the server's certificate is not trusted here; to trust another authority, set "
+             "SSL_CERT_FILE";
     case HttpFault::authorities:
-      return "the certificates of the authorities cannot be read (Debian: apt-get install "
-             "ca-certificates); SSL_CERT_FILE names their file";
+      return "the CA certificates cannot be read; install them (Debian: apt-get install "
+             "ca-certificates), or set SSL_CERT_FILE to their path";
     case HttpFault::handshake:
       return "no TLS connection could be made; perhaps the server speaks plain http";
     case HttpFault::redirect:
-      return "the server redirects to an address that it must not lead to";
+      return "the server redirects to an address that is not allowed";
     case HttpFault::proxy:
-      return "the proxy cannot be reached or wants a password";
+      return "the proxy cannot be reached or requires a password";
     case HttpFault::clock_skew:
-      return "the server refused the time of the signature: a clock is wrong, here or there";
+      return "the server rejected the time of the signature: the clock of this machine or of the "
+             "server is wrong";
     case HttpFault::expired:
       return "the signature or the token has expired";
     case HttpFault::signer:

@@ -62,7 +62,7 @@ std::string plain(std::string_view text, std::string_view shown) {
     } else if (const std::optional<std::uint32_t> code = numbered(name)) {
       append_utf8(&out, *code);
     } else {
-      refuse_listing(shown, "it has a character that is not known");
+      refuse_listing(shown, "it contains an unknown character reference");
     }
     text.remove_prefix(end + 1);
   }
@@ -109,7 +109,7 @@ std::string listing_query(std::string_view prefix, bool deep, std::string_view n
 
 ListingPage parse_listing(std::string_view xml, std::string_view shown) {
   if (xml.find("<ListBucketResult") == xml.npos) {
-    refuse_listing(shown, "the server answered something else");
+    refuse_listing(shown, "the server returned something else");
   }
   if (xml.find("</ListBucketResult>") == xml.npos) refuse_listing(shown, "it ends early");
   ListingPage page;
@@ -122,7 +122,8 @@ ListingPage parse_listing(std::string_view xml, std::string_view shown) {
   }
   if (first_element(xml, "IsTruncated") != "true") return page;
   const std::optional<std::string_view> next = first_element(xml, "NextContinuationToken");
-  if (!next || next->empty()) refuse_listing(shown, "there is more, but not how to ask for it");
+  if (!next || next->empty())
+    refuse_listing(shown, "it is truncated, but lacks the token that continues it");
   page.next = plain(*next, shown);
   return page;
 }

@@ -53,7 +53,8 @@ std::shared_ptr<Remote> remote_of(const std::string& address, const std::string&
     // Where it leads first; later requests ask the signer.
     const std::optional<SignedUrl> first = remote->signer->sign("", /*again=*/false);
     if (!first)
-      throw IoError(EACCES, "open", shown, std::nullopt, "what store returned has expired");
+      throw IoError(EACCES, "open", shown, std::nullopt,
+                    "the signature that store returned has already expired");
     remote->url = first->url;
   } else if (parse_scheme(address) == "s3") {
     const S3Name name = parse_s3(address);

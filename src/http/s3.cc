@@ -141,14 +141,14 @@ S3Place find_s3_place(const std::string& shown) {
   if (!region && !place.endpoint) {
     throw IoError(EINVAL, "open", shown, std::nullopt,
                   "the region of the bucket is not known; set AWS_REGION, or AWS_ENDPOINT_URL for "
-                  "another server than AWS");
+                  "a server other than AWS");
   }
   place.region = region.value_or("us-east-1");
   // It becomes part of a host and of a signature.
   if (place.region.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") !=
       std::string::npos) {
     throw IoError(EINVAL, "open", shown, std::nullopt,
-                  "the region of AWS_REGION has a character that a region must not have");
+                  "AWS_REGION contains a character that is not allowed in a region");
   }
   return place;
 }
@@ -177,7 +177,7 @@ std::vector<std::string> list_bucket(const std::string& beginning, bool deep) {
     for (const std::string& key : listed.keys) found.push_back(bucket + key);
     if (listed.next.empty()) return found;
     if (listed.next == next)
-      throw FormatError(shown + ": the server lists the same objects again and again");
+      throw FormatError(shown + ": the server keeps returning the same page of its list");
     next = std::move(listed.next);
   }
 }

@@ -9,7 +9,7 @@ namespace lowtide {
 namespace {
 
 constexpr const char* kWithout =
-    "this build of lowtide is without http: LOWTIDE_HTTP was OFF when it was configured";
+    "this build of Lowtide has no HTTP support: it was configured with LOWTIDE_HTTP=OFF";
 
 }  // namespace
 

@@ -23,7 +23,7 @@ class WaitedRequest : public HttpRequest {
     started_ = true;
     transport.submit(*this);
   }
-  // Throws Interrupted if the hook of this thread says so.
+  // Throws Interrupted if the hook of this thread asks to stop.
   [[nodiscard]] HttpResult wait() {
     MutexLock lock(mutex_);
     WaitHook* const hook = WaitHook::current();

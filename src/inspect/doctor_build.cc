@@ -16,7 +16,7 @@ std::string listed(const std::vector<std::string>& words) {
 
 std::string vector_text(const Build& found) {
   if (found.vector_used) return *found.vector_used + " code, which this processor runs";
-  if (found.vector_paths.empty()) return "no vector code of its own";
+  if (found.vector_paths.empty()) return "no vector code";
   return listed(found.vector_paths) + " code, which this processor cannot run";
 }
 
@@ -29,7 +29,7 @@ Fact build_fact(const DoctorOptions& options) {
   (found.io_uring ? with : without).emplace_back("io_uring");
   (found.http ? with : without).emplace_back("http");
   (found.command ? with : without).emplace_back("the command");
-  (found.guard ? with : without).emplace_back("the library of guard");
+  (found.guard ? with : without).emplace_back("the guard library");
   Fact fact{"build", without.empty() ? FactState::good : FactState::note,
             "Lowtide " + found.version, "", ""};
   if (!with.empty()) fact.value += " with " + listed(with);

@@ -12,7 +12,7 @@ Fact kernel_fact(const SystemRoot& root) {
   const std::optional<std::string> release = kernel_release(root);
   if (!release) return unknown_fact("kernel", "/proc does not report it");
   return {"kernel", FactState::good, *release,
-          "features are tested by use, never guessed from the release", ""};
+          "features are detected by trying them, never guessed from the release", ""};
 }
 
 // What forbids it, as far as that can be seen.
@@ -65,7 +65,7 @@ Fact cachestat_fact() {
                   "unnoticed",
               "use Linux 6.5 or later, which reports what is cached"};
     }
-    return {kName, FactState::note, "not for every file", why,
+    return {kName, FactState::note, "not usable for every file", why,
             "name a file to see whether it works for that one"};
   } catch (const IoError& error) {
     return unknown_fact(kName, error.what());

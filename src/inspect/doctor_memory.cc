@@ -31,7 +31,7 @@ Fact limit_fact(const SystemRoot& root) {
   Fact fact{"memory_limit", FactState::note, format_bytes(limit->bytes), limit->source, ""};
   if (physical && limit->bytes >= *physical) {
     fact.state = FactState::good;
-    fact.detail += "; not below physical memory";
+    fact.detail += "; it is not below physical memory";
     return fact;
   }
   fact.detail += "; the page cache that this group fills counts towards it";
@@ -54,7 +54,7 @@ Fact default_fact(const DoctorOptions& options, const SystemRoot& root) {
     fact.state = FactState::note;
     fact.detail = "an eighth of physical memory";
   } else {
-    fact.detail = "the largest default; smaller if an eighth of the memory is less";
+    fact.detail = "the usual default; it is lower if an eighth of the memory is less";
   }
   fact.advice =
       "give Lowtide more memory: it then fetches more upcoming reads together, and holds data that "

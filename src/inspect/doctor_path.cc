@@ -125,7 +125,7 @@ Fact folio_fact() {
   return unknown_fact(
       "large_folios",
       "the kernel does not report them. With large folios in the page cache (recent kernels), one "
-      "touched byte of a mapped file can count as 2 MiB of RSS, whatever advice is set",
+      "touched byte of a mapped file can count as 2 MiB of RSS, whatever madvise was called with",
       "judge np.memmap by RssFile, or read with Lowtide, which maps no data files");
 }
 

@@ -44,7 +44,7 @@ inline const ReadOptions kNoReads{.memory_bytes = std::uint64_t{1} << 62,
 
 // Whether the path is a folder with a sparse matrix, and the options do not call it something else.
 [[nodiscard]] bool is_sparse_folder(std::span<const std::string> paths, const InfoOptions& options);
-// What the header of such a folder tells; nullopt for anything else. Throws IoError, FormatError.
+// What the header of such a folder records; nullopt for anything else. Throws IoError, FormatError.
 [[nodiscard]] std::optional<Info> info_of_sparse(std::span<const std::string> paths,
                                                  const InfoOptions& options);
 

@@ -113,7 +113,7 @@ class CopyPlanner {
   void open_all(std::span<const JobSource> sources, Look look) {
     for (const JobSource& source : sources) {
       if (!source.offsets.empty())
-        throw std::invalid_argument(verb_ + ": ragged rows cannot be taken; give their values");
+        throw std::invalid_argument(verb_ + ": ragged data is not supported; pass its values");
       const OpenSource opened = open_source(source, std::max(memory_bytes_, kLeastSourceBytes));
       for (std::string& file : opened.files()) files_.push_back(std::move(file));
       copy.stamps.push_back(opened.stamp());
@@ -218,8 +218,8 @@ Plan plan_convert(const JobSource& source, const std::string& path, const Conver
     }
     if (to_array && !integers && copy.dtype != from) {
       throw std::invalid_argument(
-          "dtype: only integers on one axis can get another type; this is " + from.descr() +
-          " on " + std::to_string(copy.shape.size()) + " axes");
+          "dtype: only integers on one axis can be converted to another type; this is " +
+          from.descr() + " on " + std::to_string(copy.shape.size()) + " axes");
     }
     if (copy.shape.empty()) throw std::invalid_argument("convert: the array has no axes");
     copy.kind = !to_array                                         ? CopyKind::tokens
@@ -243,8 +243,8 @@ Plan plan_merge(std::span<const JobSource> sources, const std::string& path,
   bool first = true;
   const auto expect = [&](bool same, const std::string& what, const OpenSource& opened) {
     if (first || same) return;
-    throw std::invalid_argument("merge: " + opened.files().front() + " has another " + what +
-                                " than the first source");
+    throw std::invalid_argument("merge: " + opened.files().front() +
+                                " differs from the first source in its " + what);
   };
   planner.open_all(sources, [&](const OpenSource& opened) {
     if (opened.tokens) {
@@ -257,7 +257,7 @@ Plan plan_merge(std::span<const JobSource> sources, const std::string& path,
       const CopyKind kind = can_write_arrays(copy.format) ? CopyKind::integers
                             : recorded                    ? CopyKind::sequences
                                                           : CopyKind::tokens;
-      expect(copy.kind == kind, "way to record documents", opened);
+      expect(copy.kind == kind, "way of recording documents", opened);
       copy.kind = kind;
       tokens += opened.tokens->size();
       copy.shape = {tokens};

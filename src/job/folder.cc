@@ -55,15 +55,16 @@ void check_replaceable(const Destination& destination, const PathStamp& there) {
   check_kind(destination, there);
   if (!there.folder) return;
   if (const auto stranger = stranger_in(destination.path)) {
-    throw IoError(ENOTEMPTY, "replace", destination.path, std::nullopt,
-                  "it contains " + *stranger + ", which no job made; remove it yourself");
+    throw IoError(
+        ENOTEMPTY, "replace", destination.path, std::nullopt,
+        "it contains " + *stranger + ", which is not the result of a job; remove it yourself");
   }
 }
 
 }  // namespace
 
 void refuse_existing(const std::string& path) {
-  throw IoError(EEXIST, "create", path, std::nullopt, "overwrite replaces it");
+  throw IoError(EEXIST, "create", path, std::nullopt, "set overwrite to replace it");
 }
 
 Destination Destination::plan(const std::string& path, bool folder, bool overwrite,
@@ -163,8 +164,9 @@ void JobFolder::publish() const {
   const bool replaces = stamp_of(target).has_value();
   const int err = replaces ? exchange_names(mine, target) : move_new(mine, target);
   if (err == EINVAL && replaces) {
-    throw IoError(err, "replace", destination_.path, std::nullopt,
-                  "this file system cannot exchange two folders at one moment; remove the old one");
+    throw IoError(
+        err, "replace", destination_.path, std::nullopt,
+        "this file system cannot exchange two folders atomically; remove the old one first");
   }
   if (err != 0) throw IoError(err, "rename", destination_.path);
   sync_folder_of(target, destination_.path);

@@ -27,7 +27,7 @@ Units::Units(const OpenSource& source, Unit unit, std::uint64_t block_size, cons
   if (!source.tokens) {
     if (unit != Unit::row) {
       throw std::invalid_argument("unit: an array has rows, not " + std::string(unit_word(unit)) +
-                                  "s; those are parts of token files");
+                                  "s; only token files have those");
     }
     const Array& array = *source.array;
     if (array.shape().empty()) throw std::invalid_argument("an array without axes has no rows");
@@ -121,7 +121,8 @@ void Units::read_starts(std::uint64_t first, std::span<std::uint64_t> out) const
   std::vector<std::byte> stored(out.size() * token_bytes(*type));
   offsets.read(first, out.size(), stored);
   if (const auto wrong = first_unfit(*type, stored.data(), out.size(), TokenType::i64))
-    refuse_offset(first + *wrong, "above 2^63", "there are not so many values");
+    refuse_offset(first + *wrong, "2^63 or more",
+                  "there are only " + std::to_string(values_) + " values");
   store_tokens(*type, stored.data(), out.size(), TokenType::i64,
                reinterpret_cast<std::byte*>(out.data()));
 }

@@ -1,7 +1,7 @@
-// batch_queue.h - finished batches on their way from the planner thread to the consumer, and what
-// the two tell each other. The only state of a Lookahead that several threads touch.
+// batch_queue.h - passes finished batches from the planner thread to the consumer, and messages in
+// both directions. The only state of a Lookahead that several threads touch.
 //
-// Batches are pushed in the order of their turns. An error is told after all batches that were
+// Batches are pushed in the order of their turns. An error is delivered after all batches that were
 // pushed before it.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace lowtide {
 
 class BatchQueue final : public LandingPlace {
  public:
-  // Of so many batches in total.
+  // For this many batches in total.
   explicit BatchQueue(std::uint64_t batches) : left_(batches) {}
 
   // For the consumer. The next batch; an empty one at the end and after cancel(); nullopt after

@@ -25,7 +25,7 @@ Lookahead::~Lookahead() {
   if (in_.spare != nullptr) {
     in_.spare->give(pool_);
   } else {
-    pool_->keep(0);  // batches that the user keeps must not keep the spare buffers
+    pool_->keep(0);  // batches that the user still holds must not keep the spare buffers alive
   }
 }
 
@@ -36,6 +36,7 @@ std::shared_ptr<Pool> Lookahead::make_pool() const {
 }
 
 std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {
+  // Started late, so that an iterator that is made and never used costs no thread and no reads.
   if (!planner_.joinable() && !queue_.over()) start();
   std::optional<Batch> batch = queue_.next(timeout);
   if (batch && *batch) {
@@ -60,7 +61,7 @@ void Lookahead::start() {
                                        *share_);
     planner_ = start_thread("the thread that reads ahead", [this] { loop_->run(); });
   } catch (...) {
-    queue_.end();  // lets out a claim on another thread that waits for an answer
+    queue_.end();  // a claim on another thread may be waiting for this queue to give memory back
     share_.reset();
     loop_.reset();
     throw;

@@ -40,7 +40,7 @@ void PlanLoop::run() noexcept {
     } catch (...) {
       error = std::current_exception();
     }
-    if (error) {  // told outside the handler, so that this thread does not hold it any longer
+    if (error) {  // passed on outside the handler, so that this thread no longer refers to it
       context_.queue.fail(std::move(error));
       failed_ = true;
     }
@@ -53,12 +53,14 @@ void PlanLoop::run() noexcept {
 // Does one piece of work. False: there is nothing to do until there is news.
 bool PlanLoop::work(const BatchQueue::News& news) {
   if (news.start_over) {
+    // The kernel may still be writing into the buffers, so nothing is dropped before all sets land.
     context_.sets.cancel_all();
     if (context_.sets.flying() > 0) return false;
     start_over();
     return true;
   }
-  if (failed_) return false;
+  if (failed_) return false;  // until the consumer's next call starts it over
+  // Asked again each time, because data moves into and out of the page cache during an epoch.
   context_.prospect = in_.engine.prospect();
   grow();
   choose_planner();
@@ -85,8 +87,8 @@ void PlanLoop::choose_planner() {
   may_plan_ = planner_ == better;
 }
 
-// If memory is so short that even this fails, it keeps only the least room and returns the share
-// anyway, because a claim waits for it.
+// If memory is so short that even this fails, it keeps only the least room. It returns the share in
+// any case, because a claim on another thread is waiting for it.
 void PlanLoop::start_over() {
   const BatchQueue::Restart restart = context_.queue.start_over();
   failed_ = false;
@@ -143,7 +145,8 @@ bool PlanLoop::fit(std::uint64_t most_bytes) {
   return true;
 }
 
-// Other loaders may have ended. Less than a third more is not worth a new set of slots.
+// Other loaders may have ended and left memory. Growing by less than a third is not worth making
+// new slots.
 void PlanLoop::grow() {
   const std::uint64_t least_bytes = std::max<std::uint64_t>(1, share_bytes_ / 3 * 4);
   const std::uint64_t most_bytes = share_.most_bytes();

@@ -59,7 +59,7 @@ class PlanLoop {
   std::optional<SweepPlanner> sweep_;
   Planner* planner_ = nullptr;  // the one in use
   bool may_plan_ = true;        // false: the other one is better, once this one is idle
-  bool failed_ = false;         // the consumer must hear of an error first
+  bool failed_ = false;         // the consumer must get an error first
 };
 
 }  // namespace lowtide

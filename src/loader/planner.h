@@ -48,7 +48,7 @@ struct PlanContext {
   void deliver(const Batch& batch, std::uint64_t turn, const ReadSamples& read) const;
   // Checks a batch that is delivered as it was read. Throws FormatError.
   void check(const Batch& batch, std::uint64_t turn) const;
-  // What the user is told about a set that failed; `turn` is that of the sample.
+  // The exception that the user gets for a set that failed; `turn` is that of the sample.
   [[nodiscard]] std::exception_ptr failure(const LoaderSet& set, std::uint64_t turn) const noexcept;
 
   // The samples that are read into a batch of make_batch().
@@ -66,8 +66,8 @@ class Planner {
 
   // Does one piece of work: first what the consumer may be waiting for, then what keeps the engine
   // busy. Plans further turns only if `may_plan`. False: there is nothing to do until a set lands
-  // or the consumer wants something. Throws an error when it is the next thing that the consumer
-  // must hear of; after that the planner is of no more use.
+  // or the consumer wants something. Throws an error when all batches before it have been pushed;
+  // after that the planner cannot be used any more.
   [[nodiscard]] virtual bool work(const BatchQueue::News& news, bool may_plan) = 0;
   // After work() returned false: the consumer's next batch matters once fewer than this many are
   // ready.

@@ -70,7 +70,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   // A batch without samples and columns, of any contents. Its buffer returns when the last copy
   // goes, or is freed if the pool has enough. Waits for the device if it may still read all buffers
   // that are not in use and there are `keep` buffers. Throws NoMemory.
-  // `prefault`: the pages of a new buffer are made here; otherwise by whoever writes to them.
+  // `prefault`: the pages of a new buffer are faulted in here; otherwise by the first write to
+  // them.
   [[nodiscard]] Batch take(bool prefault = true);
   // Gives a batch that is not delivered yet new memory of another size. Its buffer is not reused.
   // Throws NoMemory.
@@ -134,9 +135,9 @@ class Pool : public std::enable_shared_from_this<Pool> {
   PerProcess<Shelf> shelf_;
 };
 
-// The buffers of a run that has ended, for the next one: the pages of new ones would cost as much
-// as a good part of its reads. They are a share of the budget, which is given back when somebody
-// needs the room. Any thread.
+// Keeps the buffers of a run that has ended for the next one: the pages of new buffers would cost
+// as much as a good part of its reads. They are a share of the budget, which is given back when a
+// claim needs the memory. Any thread.
 class SpareBuffers {
  public:
   explicit SpareBuffers(Budget& budget) : budget_(budget) {}

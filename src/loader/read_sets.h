@@ -13,7 +13,7 @@ namespace lowtide {
 
 class LoaderSet;
 
-// Who is told that a set has landed. Any thread.
+// Receives the sets that have landed. Any thread.
 class LandingPlace {
  public:
   virtual void landed(LoaderSet& set) noexcept = 0;
@@ -48,7 +48,7 @@ class ReadSets {
  public:
   ReadSets(Engine& engine, LandingPlace& place) : engine_(engine), place_(place) {}
 
-  // Has at least so many.
+  // Makes sure that there are at least this many sets.
   void keep(std::size_t sets);
   // Requires that none is in flight. Frees all of them.
   void clear() { sets_.clear(); }

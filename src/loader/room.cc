@@ -13,7 +13,7 @@
 namespace lowtide {
 namespace {
 
-// In all batches ahead together: enough to keep a disk busy, with many short or few long reads.
+// For all batches ahead together: enough to keep a disk busy, with many short or few long reads.
 constexpr std::uint64_t kReadsAhead = 512;
 constexpr std::uint64_t kBytesAhead = 16 * 1024 * 1024;
 constexpr std::uint64_t kFarBytesAhead = 64 * 1024 * 1024;
@@ -33,7 +33,8 @@ constexpr std::uint64_t kPartSamples = 512;      // enough reads to be worth han
 constexpr std::uint64_t kSetSampleBytes = 3 * sizeof(std::uint64_t);  // bookkeeping, in one set
 constexpr std::uint64_t kMostSweep = std::uint64_t{1} << 20;          // batches
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
-// A buffer for ragged data has room for so many times the mean of its samples, and the longest one.
+// A buffer for ragged data has room for this many times the mean length of its samples, plus the
+// longest one.
 constexpr std::uint64_t kRaggedShare = 2;
 constexpr std::uint64_t kAlignBytes = 64;  // between the arrays in a buffer
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 62;
@@ -44,7 +45,8 @@ constexpr std::uint64_t kPageBytes = 4096;
                               " rows exceed the address space; use a smaller batch_size");
 }
 
-// A set with few rows of many parts takes several parts together.
+// If a batch has few rows of many parts, a set covers several parts, so that it is worth handing
+// over.
 std::uint64_t set_samples(const Dataset& dataset, const Schedule& schedule) {
   const std::uint64_t rows = std::min(batch_rows(schedule), kSetSamples);
   return std::max(rows, std::min(kPartSamples, rows * std::min(dataset.parts(), kPartSamples)));
@@ -67,7 +69,7 @@ bool stages_ragged(const Dataset& dataset) {
 }
 
 std::uint64_t batch_bytes(const Dataset& dataset, const Schedule& schedule) {
-  const std::uint64_t numbers = dataset.sources() > 1 ? 2 : 1;  // a mixture also tells the source
+  const std::uint64_t numbers = dataset.sources() > 1 ? 2 : 1;  // a mixture also records the source
   return buffer_bytes(dataset, schedule) + batch_rows(schedule) * numbers * sizeof(std::uint64_t);
 }
 
@@ -76,7 +78,8 @@ std::uint64_t steps_ahead(const Schedule& schedule) {
   return std::clamp<std::uint64_t>(schedule.turns(), 1, kMostSteps);
 }
 
-// How many of the batches that there is room for fly in one sweep; 0 if sorting is useless.
+// How many batches are in flight in one sweep, of as many as there is room for; 0 if sorting is
+// useless.
 std::uint64_t plan_sweep(const Dataset& dataset, const Order& order, std::uint64_t rows,
                          std::uint64_t batches) {
   const bool sorts = !order.sequential() || dataset.parts() > 1;
@@ -161,7 +164,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   const std::uint64_t each = batch + room.set_samples * read_bytes(dataset);
   const std::uint64_t affordable = std::max(elastic / (order.sequential() ? 2 : 4) / each,
                                             std::min<std::uint64_t>(elastic / each, 2));
-  // No more than the steps that are left: room that a short run cannot use is for other loaders.
+  // No more than the remaining steps: memory that a short run cannot use is left to other loaders.
   const std::uint64_t cap = most_ahead == 0 ? kMostSteps : most_ahead;
   const std::uint64_t steps = std::min(steps_ahead(schedule), cap);
   room.ahead = std::min({wanted, affordable, steps});
@@ -171,12 +174,12 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
   const std::uint64_t flight =
       (dataset.as_read() ? batch : staged_bytes(dataset, schedule)) + rows * Bins::kSampleBytes;
   std::uint64_t sweep_samples = std::min(kSetSamples, steps * rows);
-  // Many sets per sweep of long samples: most of them must wait for neighbours.
+  // Servers get many small sets per sweep, most of which wait until more samples can join them.
   if (far) {
     sweep_samples =
         std::min(sweep_samples, std::max(kLeastFarSet, elastic / flight * rows / kFarSets));
   }
-  // In a small budget, long plans would take the room of a batch that is longer than usual.
+  // In a small budget, long plans would take the memory that an unusually long batch needs.
   if (dataset.ragged()) {
     sweep_samples = std::min(sweep_samples, elastic / 4 / (sweep_read_bytes + kSetSampleBytes));
   }
@@ -185,7 +188,7 @@ Room plan_room(const Dataset& dataset, const Order& order, const Schedule& sched
       sweep_samples * sweep_read_bytes + (sweep_samples - room.set_samples) * kSetSampleBytes;
   const std::uint64_t beside = plans + (dataset.as_read() ? 0 : room.elastic_bytes);
   const std::uint64_t fit = (elastic - std::min(elastic, beside)) / flight;
-  // One that is ready goes to the consumer, who then has two for a moment.
+  // One fewer than fit: when a batch is delivered, the consumer briefly holds two.
   room.sweep =
       plan_sweep(dataset, order, rows, std::min(fit - std::min<std::uint64_t>(fit, 1), steps));
   room.most_batch_bytes = staged_bytes(dataset, schedule) + fit * flight;

@@ -48,8 +48,8 @@ struct Room {
 
 // Spends most of `free_bytes`, which are left after least_room, on looking ahead. Enough batches to
 // keep an engine busy come first. The rest goes to a sweep. A part stays free for other loaders of
-// the same array. Looks at most `most_ahead` batches ahead, if that is not 0. Data that is `far`,
-// on a server, needs more on its way.
+// the same array. Looks at most `most_ahead` batches ahead, if that is not 0. If the data is `far`,
+// on a server, more must be in flight.
 [[nodiscard]] Room plan_room(const Dataset& dataset, const Order& order, const Schedule& schedule,
                              std::uint64_t free_bytes, std::uint64_t most_ahead = 0,
                              bool far = false);

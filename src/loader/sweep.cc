@@ -6,10 +6,11 @@
 namespace lowtide {
 namespace {
 
-// Of the gap to the average spacing of samples; below this so few reads merge that sweeping is
-// useless.
+// The ratio of the gap to the average distance between samples. Below this, so few reads merge that
+// sweeping is useless.
 constexpr double kLeastMergeShare = 0.1;
-// From servers: samples that are on their way meet no more neighbours.
+// For servers: once samples are requested, later ones cannot be merged with them, so most must
+// wait.
 constexpr std::uint64_t kMostFarSets = 8;
 
 }  // namespace
@@ -30,6 +31,8 @@ bool SweepPlanner::can_sort(const Dataset& dataset, std::uint64_t rows, std::uin
 
 bool SweepPlanner::pays() const {
   if (c_.room.sweep == 0) return false;
+  // Only this planner reads ragged samples. The parts of many samples are close together in the
+  // file, so sorting them always pays off.
   if (parts_ > 1 || c_.dataset.ragged()) return true;
   if (c_.prospect.held) return false;
   return c_.prospect.resident || c_.merge_share() > kLeastMergeShare;
@@ -45,6 +48,7 @@ bool SweepPlanner::work(const BatchQueue::News& news, bool may_plan) {
 void SweepPlanner::landed(const LoaderSet& set) noexcept {
   if (!set.outcome.ok()) {
     if (set.outcome.cancelled || failed_) return;
+    // The set has samples of many batches. The target of the failed read identifies its batch.
     const std::byte* const into = set.storage[set.outcome.read].into;
     error_turn_ = first_turn_;
     const auto contains = [&](const Flight& flight) {
@@ -60,14 +64,15 @@ void SweepPlanner::landed(const LoaderSet& set) noexcept {
   }
 }
 
-// Passes on what is complete, in the order of turns. Batches that are not delivered as they were
-// read are made one at a time, so that the consumer gets the first one early.
+// Passes on complete batches, in the order of turns. Batches that must still be converted (windows,
+// dense rows) are made one at a time, so that the consumer gets the first one early.
 bool SweepPlanner::hand_over(const BatchQueue::News& news) {
   if (flying_ == 0 || front().left > 0) return false;
   if (front().error) std::rethrow_exception(front().error);
   if (!c_.dataset.as_read()) {
     const std::size_t most = std::max<std::size_t>(c_.room.ahead > 1 ? c_.room.ahead - 1 : 1, 1);
-    // Each wake-up costs both threads, so several are made per wake-up.
+    // A wake-up costs time on both threads, so this rests until the queue is half empty and then
+    // makes several.
     resting_ = news.ready >= most || (resting_ && 2 * news.ready >= most);
     if (resting_) {
       wake_below_ = most - most / 2;
@@ -88,8 +93,8 @@ bool SweepPlanner::hand_over(const BatchQueue::News& news) {
   return true;
 }
 
-// Whether the first flight, of which everything has landed, has bytes that can be. If not, the
-// consumer hears of it when it has had the batches before.
+// Checks the bytes of the first flight, all of which has landed. If they are not valid, the error
+// stays with the flight, so that the consumer first gets the batches before it.
 bool SweepPlanner::passes() {
   try {
     c_.check(front().batch, first_turn_);
@@ -111,7 +116,7 @@ Batch SweepPlanner::delivered() {
 }
 
 // A set failed, so some batches cannot be completed. The consumer must first get all batches before
-// the one with the failed read: they are read again, one at a time to begin with.
+// the one with the failed read. These are read again, beginning with a single batch.
 bool SweepPlanner::gives_up() {
   if (c_.sets.flying() > 0) return false;
   if (first_turn_ == error_turn_) std::rethrow_exception(error_);
@@ -136,7 +141,8 @@ bool SweepPlanner::submit() {
   return true;
 }
 
-// Takes the next samples of the sweep. A set is in file order, so it ends with the sweep.
+// Takes the next samples of the sweep. The reads of a set must be in file order, so a set never
+// continues from the last bin to the first.
 void SweepPlanner::cut(LoaderSet* set) {
   set->storage.clear();
   set->slots.clear();

@@ -1,10 +1,10 @@
 // sweep.h - upcoming batches in file order: one sweep over the data after the other.
 //
-// Many batches are in flight. Their samples are in bins by where they are in the data, and the
-// sweep takes the bins one after the other, again and again. A batch joins at any time and is
-// complete when the sweep has come round once. So at every moment all of the room is used for
-// samples that the sweep is about to meet, which are as close together as the room allows: a disk
-// reads them faster, neighbours can be read together, and the kernel finds cached pages faster.
+// Many batches are in flight. Their samples are sorted into bins by their offset in the data, and
+// the sweep visits the bins in order, over and over. A batch may join at any time, and is complete
+// once the sweep has come full circle. So at every moment, all available memory is used for samples
+// that the sweep is about to reach, which are as close together as the memory allows: a disk reads
+// them faster, neighbours can be read together, and the kernel finds cached pages faster.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class SweepPlanner final : public Planner {
  public:
   explicit SweepPlanner(PlanContext& context);
 
-  // Whether so many batches in flight can be told apart: a sample and its place share 64 bits.
+  // Whether this many batches can be in flight: a sample and its place must fit into 64 bits.
   [[nodiscard]] static bool can_sort(const Dataset& dataset, std::uint64_t rows,
                                      std::uint64_t batches);
 

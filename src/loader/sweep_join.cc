@@ -9,21 +9,21 @@
 namespace lowtide {
 namespace {
 
-// Of the gap to the spacing of cached samples, where all of a set merges or nothing. A little gain
-// does not repay the pages of so many new buffers: with 256 MiB for rows of 648 bytes in 1.9 GB, a
-// share of 1.2, an epoch was a seventh slower; with 512 MiB, a share of 2.4, it was faster from the
-// start.
+// The ratio of the gap to the distance between cached samples, where either a whole set is merged
+// or nothing. Below this, merging gains less than the page faults of so many new buffers cost.
+// Measured with rows of 648 bytes in 1.9 GB: with 256 MiB (a ratio of 1.2) an epoch was a seventh
+// slower; with 512 MiB (2.4) it was faster from the start.
 constexpr double kCachedMergeShare = 1.5;
-// The first batch flies alone, because somebody waits for it. The next sweep has this many times as
-// many, and so on. A sweep of few batches meets no neighbours, so cached ones should be few; from a
-// disk, the second batch should not take long either.
+// The first batch flies alone, because the consumer is waiting for it. Each further sweep has this
+// many times as many batches as the one before. Sweeps of few batches merge little, so cached data
+// grows fast; from a disk, the second batch should not take long either.
 constexpr std::uint64_t kHotGrowth = 16;
 constexpr std::uint64_t kGrowth = 4;
 
 }  // namespace
 
-// How many batches may fly. Cached samples that are too far apart to be read together gain little
-// from more than a few.
+// How many batches may be in flight. If cached samples are too far apart to be merged, more than a
+// few batches gain little.
 std::uint64_t SweepPlanner::most_flying() const {
   const bool few = c_.prospect.resident && parts_ == 1 && c_.merge_share() < kCachedMergeShare;
   return few ? c_.room.hot_sweep : c_.room.sweep;
@@ -38,11 +38,13 @@ bool SweepPlanner::plan(const BatchQueue::News& news) {
     if (flying_ > 0) return false;
     make_ring(limit);
   }
-  // With several parts a batch can join only at the start: each bin is cut once per part.
+  // With several parts, a batch can join only at the start: the sweep visits each bin once per
+  // part, and a batch that came later would miss parts.
   if (parts_ > 1 && !bins_.at_start()) return false;
   if (flying_ == 0) {
     most_ = std::min(limit, most_ * (c_.prospect.resident ? kHotGrowth : kGrowth) + (most_ == 0));
-    // Where all neighbours merge, a sweep fetches everything, however many batches fly.
+    // If all neighbours merge, a sweep fetches all of the data, however many batches are in flight.
+    // So there is no reason to grow slowly.
     if (c_.prospect.far && most_ > 1 &&
         c_.merge_share() * static_cast<double>(most_) >= static_cast<double>(c_.room.sweep))
       most_ = limit;
@@ -53,8 +55,9 @@ bool SweepPlanner::plan(const BatchQueue::News& news) {
   const std::uint64_t held = flying_ + (c_.dataset.as_read() ? news.ready : 0);
   const std::uint64_t room = most - std::min(most, held);
   const std::uint64_t reading = flying_ - complete_;
-  // A batch that flies alone meets no neighbours. So batches join a sweep that is well filled,
-  // small ones in numbers that are worth a set of reads, or they start one together.
+  // A batch that flies alone has no neighbours to merge with. So batches join a sweep that is at
+  // least half full, small ones in numbers that are worth a set of reads; otherwise half a sweep
+  // starts together.
   const std::uint64_t together = most - most / 2;
   const std::uint64_t worth = std::max<std::uint64_t>(1, kSetReads / batch_rows_);
   const std::uint64_t least = 2 * reading >= most ? std::min(worth, together) : together;
@@ -72,7 +75,8 @@ bool SweepPlanner::plan(const BatchQueue::News& news) {
   return true;
 }
 
-// Makes the batch that joins next. False: it is so long that all others must have been taken first.
+// Makes the batch that joins next. False: it is longer than a usual buffer, and must wait until the
+// consumer has taken all others, whose memory it then uses.
 bool SweepPlanner::prepare(std::uint64_t held) {
   if (!c_.dataset.ragged()) return true;
   Pool& pool = staging_ ? *staging_ : c_.pool;
@@ -110,7 +114,7 @@ void SweepPlanner::join(std::uint64_t turn) {
   try {
     if (prepare_error_) std::rethrow_exception(std::exchange(prepare_error_, nullptr));
     if (c_.dataset.as_read() || staging_) {
-      // The threads that read make the pages of many new buffers faster than this one.
+      // Not prefaulted: the reading threads fault in many new buffers faster than this one thread.
       flight.batch =
           prepared_ ? std::exchange(prepared_, {}) : c_.make_batch(turn, /*prefault=*/false);
       const Buffer& buffer = Buffer::of(flight.batch);
@@ -131,14 +135,14 @@ void SweepPlanner::join(std::uint64_t turn) {
     for (const std::uint64_t sample : samples_) bins_.add(sample, place++);
     flight.left = samples_.size() * parts_;
   } catch (...) {
-    // The consumer hears of it when it has had the batches before.
+    // The error stays with the flight, so that the consumer first gets the batches before it.
     flight.error = std::current_exception();
     bins_.remove(slot << row_bits_, (slot + 1) << row_bits_);
   }
   if (flight.left == 0) ++complete_;
 }
 
-// No longer than what flies: the memory of a short ring stays in the processor's cache.
+// No longer than necessary, because the memory of a short ring stays in the processor's cache.
 void SweepPlanner::make_ring(std::uint64_t batches) {
   if (!c_.dataset.as_read() && !staging_) {
     raw_ = {};

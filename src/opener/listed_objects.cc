@@ -17,14 +17,15 @@ std::vector<std::string> ListedObjects::list(const std::string& beginning, bool 
   if (list_) {
     found = list_(beginning, deep);
   } else if (sign_) {
-    throw std::invalid_argument(shown_address(beginning) +
-                                ": store cannot list; name each object, or give it a method list");
+    throw std::invalid_argument(
+        shown_address(beginning) +
+        ": this store cannot list objects; name each object, or give the store a method list");
   } else if (parse_scheme(beginning) == "s3") {
     found = list_bucket(beginning, deep);
   } else {
     throw std::invalid_argument(
         shown_address(beginning) +
-        ": a server of http:// and https:// does not list its objects; name each object in a list, "
+        ": a server at http:// or https:// does not list its objects; pass a list of all objects, "
         "or use s3:// or a store that lists");
   }
   std::erase_if(found, [&](const std::string& address) {

@@ -1,8 +1,8 @@
 // per_process.h - the one rule for forks: what belongs to one process is in a PerProcess.
 //
 // The child of a fork has only the thread that forked. Another thread may have held a lock or been
-// in the middle of a change, and nobody in the child will release the one or finish the other. So a
-// child neither uses nor destroys what the parent made. It abandons it on purpose and makes its
+// in the middle of a change; in the child, nothing will release that lock or finish that change. So
+// a child neither uses nor destroys what the parent made. It deliberately abandons it and makes its
 // own.
 #pragma once
 

@@ -54,7 +54,7 @@ const Form& form_of(const std::string& path) {
   std::string known;
   for (const Form& form : kForms) known += (known.empty() ? "" : ", ") + std::string(form.suffix);
   throw std::invalid_argument("the name " + shown(path) +
-                              " does not say what to write; end it with one of " + known);
+                              " has no known suffix; end it with one of " + known);
 }
 
 }  // namespace

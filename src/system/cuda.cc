@@ -143,7 +143,7 @@ std::shared_ptr<Accelerator> find_cuda(bool fenced, std::string* reason) {
     CudaCalls calls;
     if (library == nullptr) continue;  // else it stays open, because the device uses it
     if (!find_calls(library, &calls)) {
-      *reason = std::string(name) + " lacks a function that is needed";
+      *reason = std::string(name) + " lacks a required function";
       continue;
     }
     int device = 0;

@@ -50,9 +50,10 @@ Samples::Samples(const TokenFile& file, TokenColumn column, const TokenGiven& gi
   if (column_.dtype) check_given_dtype(given, *column_.dtype, file.path);
   if (column_.dtype || column_.encoding != Encoding::plain) return;
   if (!given.dtype) {
-    throw FormatError(file.path + ": column " + excerpt(column_.name) +
-                      " has the encoding 'bytes', which does not say the type of the tokens; give "
-                      "the dtype (llm-foundry wrote int64)");
+    throw FormatError(
+        file.path + ": column " + excerpt(column_.name) +
+        " has the encoding 'bytes', which does not record the type of the tokens; give "
+        "the dtype (llm-foundry wrote int64)");
   }
   column_.dtype = given.dtype;
 }

@@ -50,8 +50,9 @@ const TokenFormat& format_of_list(std::string_view text) {
     keys += (keys.empty() ? "" : " or ") + excerpt(format->list_key) + " (" +
             std::string(format->word) + ")";
   }
-  throw FormatError("expected the key " + keys +
-                    ", found neither; if it does not list the token files, name those themselves");
+  throw FormatError(
+      "expected the key " + keys +
+      ", found neither; if it does not list the token files, pass their paths instead");
 }
 
 // What turns the packed file into the raw one.

@@ -141,7 +141,7 @@ void make_columns(const IndexOutput& index, const TokenTotals& totals, std::span
     if (tokens == totals.tokens) continue;
     throw FormatError("the index that is being written: expected " + std::to_string(totals.tokens) +
                       " tokens in all documents, found " + std::to_string(tokens) +
-                      "; does another program write to it?");
+                      "; is another program writing to it?");
   }
 }
 

@@ -73,7 +73,7 @@ std::vector<std::string> unknowns_of(const Trace& trace) {
   for (const auto& [key, names] : unknowns) {
     sentences.push_back(sentence(key.first, key.second, names));
   }
-  // With only a few readings next to nothing was seen; the verdict already says so.
+  // A short run is expected to lack these; its verdict is already "too short".
   constexpr std::size_t kFewReadings = 12;
   const bool expected = trace.readings.size() >= kFewReadings;
   if (!asked_files && expected) sentences.emplace_back("list of mapped files: never read");

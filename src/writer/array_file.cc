@@ -94,7 +94,7 @@ ArrayFile::ArrayFile(const std::string& path, const CreateOptions& options)
   claim_memory();
   using Start = PublishedFile::Start;
   if (!options.append && !options.dtype)
-    throw std::invalid_argument(path + ": dtype is missing: which type do the elements have?");
+    throw std::invalid_argument(path + ": dtype is missing; give the type of the elements");
   open_file(options.append ? Start::go_on_any : Start::anew);
   const MutexLock lock(mutex_);
   rows_ = options.rows;

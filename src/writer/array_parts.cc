@@ -89,17 +89,20 @@ void ArrayFile::check_part(std::uint64_t first, std::uint64_t end) const {
   const auto refuse = [this](const std::string& why) {
     throw std::invalid_argument(path_ + ": part: " + why);
   };
-  if (own_part_) refuse("this is a part itself; ask the writer that gave it");
+  if (own_part_)
+    refuse("this writer is a part itself; make parts with the writer of the whole array");
   if (fortran_order_) refuse("order F: a row is spread over the whole file");
   if (!rows_ || !header_) refuse("the shape of the array must be known");
   if (file_->published())
-    refuse("rows are committed, so the file has its name already; make parts before that");
+    refuse(
+        "rows have been committed, so the file is already published; make parts before the first "
+        "commit");
   if (first >= end || end > *rows_) {
     throw std::out_of_range("rows " + std::to_string(first) + ":" + std::to_string(end) +
-                            " are no part of an array of " + std::to_string(*rows_) + " rows");
+                            " are not within an array of " + std::to_string(*rows_) + " rows");
   }
   if (const PartTicket* const other = overlapping(parts_, first, end))
-    refuse(rows_text(*other) + " belong to another part already");
+    refuse(rows_text(*other) + " already belong to another part");
 }
 
 void ArrayFile::check_own(std::span<const PartTicket> parts, std::uint64_t first,
@@ -107,8 +110,8 @@ void ArrayFile::check_own(std::span<const PartTicket> parts, std::uint64_t first
   if (first >= end) return;
   if (own_part_ && (first < own_part_->first_row || end > own_part_->end_row)) {
     const std::uint64_t wrong = first < own_part_->first_row ? first : end - 1;
-    throw std::out_of_range("row " + std::to_string(wrong) +
-                            " is outside of this part, which has " + rows_text(*own_part_));
+    throw std::out_of_range("row " + std::to_string(wrong) + " is outside this part, which has " +
+                            rows_text(*own_part_));
   }
   if (const PartTicket* const other = overlapping(parts, first, end)) {
     throw std::invalid_argument(path_ + ": " + rows_text(*other) +

@@ -19,10 +19,11 @@ namespace {
 }
 
 [[noreturn]] void throw_committed(const std::string& path, std::uint64_t row, std::uint64_t rows) {
-  throw std::invalid_argument(path + ": row " + std::to_string(row) +
-                              " is committed, and a crash could leave half of a new one; rows "
-                              "from " +
-                              std::to_string(rows) + " on can be written");
+  throw std::invalid_argument(
+      path + ": row " + std::to_string(row) +
+      " is committed and cannot be overwritten, because a crash could leave it half-written; rows "
+      "from " +
+      std::to_string(rows) + " on can be written");
 }
 
 }  // namespace

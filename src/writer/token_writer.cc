@@ -50,8 +50,8 @@ TokenWriter::Impl::Impl(const std::string& path, const TokenWriterOptions& optio
       memory_bytes(options.memory_bytes != 0 ? options.memory_bytes : default_memory_bytes()) {
   if (!target.stray_index_path.empty() && path_exists(target.stray_index_path)) {
     throw std::invalid_argument(path + ": a reader would take " + target.stray_index_path +
-                                " for the index of this file, which has none in format " +
-                                target.format + "; remove that one, or choose another name");
+                                " for the index of this file, but format " + target.format +
+                                " has no index; remove that file, or choose another name");
   }
   // Called once: only find() is used after this.
   live_ = std::make_unique<PerProcess<Live>>([&] { return open(options.append); });
@@ -132,14 +132,15 @@ void TokenWriter::Impl::check_count(std::uint64_t count, std::uint64_t begun) co
   const auto document = [this] { return "document " + std::to_string(documents) + ": "; };
   if (count > output.most_document_tokens - begun) {
     throw std::invalid_argument(document() + "a document of a " + target.format +
-                                " file has at most " + std::to_string(output.most_document_tokens) +
-                                " tokens, not " + std::to_string(begun + count) + "; split it");
+                                " file can have at most " +
+                                std::to_string(output.most_document_tokens) + " tokens, not " +
+                                std::to_string(begun + count) + "; split it");
   }
   if (count > output.most_tokens - tokens - begun) {
-    throw std::invalid_argument(document() + "a " + target.format + " file has at most " +
+    throw std::invalid_argument(document() + "a " + target.format + " file can have at most " +
                                 std::to_string(output.most_tokens) + " tokens; it has " +
-                                std::to_string(tokens + begun) + ", and these are " +
-                                std::to_string(count) + "; begin another file");
+                                std::to_string(tokens + begun) + ", and the call adds " +
+                                std::to_string(count) + "; start another file");
   }
 }
 

@@ -143,8 +143,9 @@ TEST(LoaderColumns, AreRefusedIfTheyDoNotFitTogether) {
   const std::vector<std::int64_t> offsets{0, 3, 10};
   const RaggedArrays both{.values = {other, other}, .offsets = offsets};
   const RaggedArrays single{.values = {other}, .offsets = offsets};
-  EXPECT_EQ(mixed({both}, {single, single}),
-            "source 1 of the mixture has offsets for other columns than source 0, in column 1");
+  EXPECT_EQ(
+      mixed({both}, {single, single}),
+      "source 1 of the mixture has other groups of ragged columns than source 0, at column 1");
 }
 
 TEST(LoaderColumns, RefuseOffsetsThatAreWrong) {
@@ -160,7 +161,7 @@ TEST(LoaderColumns, RefuseOffsetsThatAreWrong) {
   EXPECT_EQ(refusal(array, {0, 3, 2}), "offsets: entry 2 is 2, less than entry 1, which is 3");
   EXPECT_EQ(refusal(array, {1, 3}), "offsets: entry 0 is 1, but must be 0");
   EXPECT_EQ(refusal(array, {0, 11}), "offsets: entry 1 is 11, but there are only 10 values");
-  EXPECT_EQ(refusal(array, {}), "offsets: the list is empty; it begins with 0");
+  EXPECT_EQ(refusal(array, {}), "offsets: the list is empty; it must begin with 0");
   EXPECT_NE(refusal(turned, {0, 3}).find("must be in C order, but "), std::string::npos);
 }
 

@@ -25,7 +25,7 @@ TEST(Build, NamesItsVersionAndCompiler) {
   EXPECT_EQ(found.http, Transport::built_in());
   EXPECT_EQ(found.why_no_http, Transport::probe());
   if (!found.http) {
-    EXPECT_NE(found.why_no_http.find("without http"), std::string::npos);
+    EXPECT_NE(found.why_no_http.find("no HTTP support"), std::string::npos);
   }
 }
 

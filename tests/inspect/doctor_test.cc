@@ -84,7 +84,7 @@ TEST_F(DoctorTest, NamesWhatThisBuildLacks) {
   text += Ring::built_in() || Transport::built_in() ? ", without " : " without ";
   if (!Ring::built_in()) text += "io_uring, ";
   if (!Transport::built_in()) text += "http, ";
-  EXPECT_EQ(fact("build", here).value, text + "the command and the library of guard");
+  EXPECT_EQ(fact("build", here).value, text + "the command and the guard library");
   EXPECT_EQ(fact("build", here).state, FactState::note);
   EXPECT_NE(fact("build", here).advice, "");
 
@@ -94,7 +94,7 @@ TEST_F(DoctorTest, NamesWhatThisBuildLacks) {
   if (!Ring::built_in()) GTEST_SKIP() << "built without liburing";
   if (!Transport::probe().empty()) GTEST_SKIP() << "no http: " << Transport::probe();
   EXPECT_EQ(found.value, "Lowtide " + std::string(version()) +
-                             " with io_uring, http, the command and the library of guard");
+                             " with io_uring, http, the command and the guard library");
   EXPECT_EQ(found.state, FactState::good);
   EXPECT_EQ(found.advice, "");
 }
@@ -145,7 +145,7 @@ TEST_F(DoctorTest, TellsAMissingCachestatFromAForbiddenOne) {
     EXPECT_EQ(fact("residency", here).state, FactState::unknown);
   }
   const sys::Fault fault(sys::table.cachestat, &failing<EPERM>);
-  EXPECT_EQ(fact("cachestat").value, "not for every file");
+  EXPECT_EQ(fact("cachestat").value, "not usable for every file");
   const Fact found = fact("residency", here);
   EXPECT_EQ(found.state, FactState::unknown);
   EXPECT_NE(found.detail.find("EPERM"), std::string::npos) << found.detail;

@@ -108,7 +108,7 @@ def test_a_folder_of_datasets(tmp_path):
     np.testing.assert_array_equal(lt.open(both, key="label")[:3], [400, 401, 402])
     for wrong in ("../a.arrow", "/a.arrow", "", "..", 7):
         (tmp_path / "state.json").write_text(json.dumps({"_data_files": [{"filename": wrong}]}))
-        with pytest.raises(lt.FormatError, match="no name of a file in this folder"):
+        with pytest.raises(lt.FormatError, match="not the name of a file in this folder"):
             lt.open(tmp_path, key="x")
     for text in ("{", "[]", "{}", '{"_data_files": []}', "[" * 100_000):
         (tmp_path / "state.json").write_text(text)

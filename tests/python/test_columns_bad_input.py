@@ -146,7 +146,7 @@ def test_weights_of_a_subset_are_as_many_as_its_rows(x):
 
 
 def test_weights_leave_no_other_order(x):
-    refuse(ValueError, 'left alone or "random", not "sequential"', x, weights=np.ones(20),
+    refuse(ValueError, '"random" or left out, not "sequential"', x, weights=np.ones(20),
            order="sequential")  # fmt: skip
 
 

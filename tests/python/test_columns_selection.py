@@ -248,7 +248,7 @@ def test_the_table_of_weights_is_a_claim(large):
     weights = np.ones(100_000)
     with pytest.raises(ValueError, match=r"for weights.*; use at least "):
         lt.Loader(array, 10, weights=weights, memory="512KiB")
-    with pytest.raises(ValueError, match=r"too small: 800000 bytes for weights; use more"):
+    with pytest.raises(ValueError, match=r"too small: 781 KiB for weights; use more"):
         lt.Loader(array, 10, weights=weights.astype("f4"), memory="512KiB")  # before a copy is made
     with lt.Loader(array, 10, weights=weights, memory="2MiB") as loader:
         assert loader.stats()["memory"]["claims"]["weights"] == 800_000

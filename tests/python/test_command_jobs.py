@@ -124,7 +124,7 @@ def test_tasks_are_run_one_by_one(tmp_path: Path, source: Path, shards: int) -> 
         told = json_of(*words, "--stage", "scatter", "--task", f"{task}/{scatter['tasks']}")
         assert (told["name"], told["task"], told["was_done"]) == ("scatter", task, False)
     again = done(*words, "--stage", "0", "--task", f"0/{scatter['tasks']}")
-    assert again.stdout == f"scatter 0/{scatter['tasks']}  was done already\n"
+    assert again.stdout == f"scatter 0/{scatter['tasks']}  already done\n"
     assert json_of(*words, "--plan")["stages"][1]["ready"] is True
     assert "done: " + str(scatter["tasks"]) in done(*words, "--plan").stdout
     for task in range(gather["tasks"]):
@@ -145,13 +145,13 @@ def test_what_is_repeated_after_the_end_has_nothing_to_do(tmp_path: Path, source
         splits = json_of(*words, *more, "--plan")["stages"][0]["tasks"]
         for stage, task in (("scatter", f"0/{splits}"), ("gather", "1/2")):
             late = done(*words, *more, "--stage", stage, "--task", task)
-            assert late.stdout == f"{stage} {task}  was done already: the result is there, {out}\n"
+            assert late.stdout == f"{stage} {task}  already done: the result is {out}\n"
         assert (out / "part-00001-of-00002.npy").stat() == made
-    assert "was done already: this job made it before" in done(*words).stdout
+    assert "already done: this job wrote it before" in done(*words).stdout
     os.utime(out / "part-00000-of-00002.npy")
     late = lowtide(*words, "--stage", "gather", "--task", "1/2")
     assert late.returncode == 1
-    assert "File exists; overwrite replaces it; if another task of this job has made it" in (
+    assert "File exists; set overwrite to replace it; if another task of this job wrote it" in (
         late.stderr
     )
     assert entries(tmp_path) == [

@@ -91,9 +91,9 @@ def test_targets_are_refused_at_once(path: Path, tmp_path: Path) -> None:
         ([0, 10], np.zeros((2, 3), "f4"), IndexError, "row 10"),
         ([True] * 9, 0, IndexError, "one entry per row: 10, not 9"),
         ((0, 1), 0, IndexError, "whole rows"),
-        ("a", 0, IndexError, "not by str"),
-        (1.5, 0, IndexError, "not by float"),
-        (None, 0, IndexError, "not by NoneType"),
+        ("a", 0, IndexError, "not str"),
+        (1.5, 0, IndexError, "not float"),
+        (None, 0, IndexError, "not NoneType"),
         ([[0]], 0, IndexError, "one-dimensional"),
     ],
 )

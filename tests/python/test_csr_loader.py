@@ -200,7 +200,7 @@ def test_state_resumes(tmp_path, parts, dense):
 
 def test_options_that_do_not_fit(tmp_path, parts):
     c, a = open_csr(tmp_path, COLUMNS), opened(tmp_path, np.zeros((500, 2)))
-    with pytest.raises(ValueError, match="dense is for sparse rows only"):
+    with pytest.raises(ValueError, match="dense is for sparse rows"):
         lt.Loader(a, 10, dense=True)
     with pytest.raises(ValueError, match="columns needs dense=True"):
         lt.Loader(c, 10, columns=[1])
@@ -216,7 +216,7 @@ def test_options_that_do_not_fit(tmp_path, parts):
         with pytest.raises(TypeError, match="columns must be integers"):
             lt.Loader(c, 10, dense=True, columns=columns)
     ragged = lt.ragged(a, np.arange(501))
-    with pytest.raises(ValueError, match="ragged data cannot come beside dense rows"):
+    with pytest.raises(ValueError, match="ragged data and dense rows cannot be combined"):
         lt.Loader((c, ragged), 10, dense=True)
     with pytest.raises(ValueError, match="not for tokens"):
         np.arange(100, dtype="u2").tofile(tmp_path / "t.bin")

@@ -275,8 +275,8 @@ def test_data_that_is_elsewhere_is_refused(tmp_path):
         "strings": "variable length",
         "null": "without a shape",
         "vlen": "variable length",
-        "spaces": "in another way than NumPy",
-        "odd": "in another way than NumPy",
+        "spaces": "differently from NumPy",
+        "odd": "differently from NumPy",
     }.items():
         with pytest.raises(lt.FormatError, match=text):
             lt.open(tmp_path / "m.h5", key=key)

@@ -129,7 +129,11 @@ def test_workers_run_at_the_same_time_and_land_in_place(
 @pytest.mark.parametrize(
     ("wrong", "kind", "text"),
     [
-        (lambda x: x[:-1], ValueError, r"one row per row: for rows 2000:3000 it returned shape"),
+        (
+            lambda x: x[:-1],
+            ValueError,
+            r"one row per input row: for rows 2000:3000 it returned shape",
+        ),
         (lambda x: x.sum(), ValueError, r"returned shape \(\), not \(1000, ...\)"),
         (lambda x: x[:, :5], ValueError, r"rows 2000:3000 fn returned rows of shape \(5,\), but"),
         (lambda x: x.astype("f8"), TypeError, "fn returned dtype float64, but before float32"),

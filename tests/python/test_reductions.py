@@ -204,7 +204,7 @@ def test_where_and_initial_need_the_whole_array(tmp_path):
         assert np.max(a, initial=9) == 9
     with lt.open(tmp_path / "m.npy", memory="33KiB") as a:
         assert np.sum(a) == pytest.approx(data.sum())
-        with pytest.raises(ValueError, match="will not be loaded whole by accident"):
+        with pytest.raises(ValueError, match="not loaded implicitly"):
             np.sum(a, where=mask)
 
 

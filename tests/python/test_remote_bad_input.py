@@ -37,12 +37,12 @@ def bucket(server, monkeypatch):
 
 
 REFUSED = [
-    ("skew", PermissionError, "a clock is wrong"),
+    ("skew", PermissionError, "the clock of this machine"),
     ("expired", PermissionError, "has expired"),
     ("deny", PermissionError, "403"),
     ("proxy", ConnectionRefusedError, "the proxy"),
 ]
-WRONG = [("whole", OSError, "ignores ranges"), ("lie", OSError, "another range")]
+WRONG = [("whole", OSError, "ignores ranges"), ("lie", OSError, "different range")]
 
 
 @pytest.mark.parametrize(("fault", "kind", "text"), REFUSED + WRONG)

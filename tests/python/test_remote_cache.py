@@ -159,7 +159,7 @@ def test_a_folder_that_cannot_be_written_to_is_an_error_at_once(served, tmp_path
 
 def test_arguments(served, tmp_path):
     folder, server, _ = served
-    with pytest.raises(ValueError, match="cache_dir keeps objects on servers"):
+    with pytest.raises(ValueError, match="cache_dir is for objects on servers"):
         lt.open(folder / "m.npy", cache_dir=tmp_path)
     with pytest.raises(ValueError, match="cache_bytes must be from 1"):
         lt.open(server.url("m.npy"), cache_dir=tmp_path, cache_bytes=0)

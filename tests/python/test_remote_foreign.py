@@ -449,7 +449,7 @@ def test_objects_are_kept_on_a_local_disk(folder, server, tmp_path, name, key):
                 np.testing.assert_array_equal(a[:], local[:])
                 last = len(server.requests)
     assert last == 0
-    with pytest.raises(ValueError, match="cache_dir keeps objects on servers"):
+    with pytest.raises(ValueError, match="cache_dir is for objects on servers"):
         lt.open(folder / name, key=key, cache_dir=tmp_path)
 
 

@@ -105,7 +105,7 @@ def test_a_store_lists(bucket):
         "b-é.npy",
     ]
     assert store.asked == ["s3://any/b-"]
-    with pytest.raises(ValueError, match="store cannot list"):
+    with pytest.raises(ValueError, match="store cannot list objects"):
         lt.open("s3://any/*.npy", store=lambda address: store(address))
     store.list = lambda beginning: [5]
     with pytest.raises(TypeError, match="list"):

@@ -54,9 +54,7 @@ def test_an_unknown_certificate_is_refused(secure, monkeypatch):
 def test_without_a_file_of_authorities_the_error_says_so(secure, monkeypatch, tmp_path):
     server, _ = secure
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
-    with pytest.raises(
-        OSError, match=r"authorities cannot be read.*SSL_CERT_FILE names their file"
-    ):
+    with pytest.raises(OSError, match=r"CA certificates cannot be read.*set SSL_CERT_FILE"):
         lt.open(server.url("m.npy"))
 
 

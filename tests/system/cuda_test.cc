@@ -132,7 +132,7 @@ TEST_F(Cuda, SaysWhyThereIsNone) {
   EXPECT_EQ(fake.error, 0) << "the next caller must not hear of it";
   fake.lacks = "cudaEventRecord";
   EXPECT_EQ(find(), nullptr);
-  EXPECT_EQ(reason, "libcudart.so.12 lacks a function that is needed");
+  EXPECT_EQ(reason, "libcudart.so.12 lacks a required function");
   fake.loaded = "";
   EXPECT_EQ(find(), nullptr);
   EXPECT_EQ(reason,

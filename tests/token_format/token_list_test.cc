@@ -116,7 +116,7 @@ TEST(TokenList, RefusesTextsThatAreNoLists) {
   EXPECT_EQ(
       error_of("{}"),
       "d/index.json: expected the key 'shards' (mds) or 'chunks' (litdata), found neither; if "
-      "it does not list the token files, name those themselves");
+      "it does not list the token files, pass their paths instead");
   for (const char* json :
        {"", "null", "[]", "{\"shards\": 1}", "{\"shards\": [1]}", "{\"shards\": [{}]}",
         "{\"shards\": []}", "{\"shards\": [], \"chunks\": []}",

@@ -169,8 +169,8 @@ TEST(TokenOutput, HasPointersBeyondFourGigabytes) {
 TEST(TokenOutput, RefusesLengthsThatDoNotAddUp) {
   const TokenTarget target = target_of("t.bin", "megatron", "uint16");
   EXPECT_EQ(thrown<FormatError>([&] { return index_of(target, target.totals(4, 2), {1, 2}); }),
-            "the index that is being written: expected 4 tokens in all documents, found 3; does "
-            "another program write to it?");
+            "the index that is being written: expected 4 tokens in all documents, found 3; is "
+            "another program writing to it?");
 }
 
 TEST(TokenOutput, RefusesWhatAFormatCannotStore) {

@@ -140,7 +140,7 @@ TEST(ArrayParts, KeepToTheirRows) {
   EXPECT_EQ(mine.shape(), writer.shape());
   mine.write(2, 3, bytes_of("aaabbbccc"));
   EXPECT_EQ(thrown<std::out_of_range>([&] { mine.write(4, 2, bytes_of("xxxyyy")); }),
-            "row 5 is outside of this part, which has rows 2:5");
+            "row 5 is outside this part, which has rows 2:5");
   const std::vector<std::int64_t> rows{3, 1};
   EXPECT_THROW(mine.write_rows(std::span(rows), bytes_of("xxxyyy")), std::out_of_range);
   EXPECT_THROW(mine.append(1, bytes_of("xxx")), std::out_of_range);

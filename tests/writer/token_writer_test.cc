@@ -125,7 +125,7 @@ TEST(TokenWriter, RefusesWrongOptionsBeforeItWrites) {
   folder.write("t.idx", "x");
   EXPECT_EQ(refusal(path, "nanogpt"),
             path + ": a reader would take " + (folder / "t.idx") +
-                " for the index of this file, which has none in format nanogpt; remove that one, "
+                " for the index of this file, but format nanogpt has no index; remove that file, "
                 "or choose another name");
   EXPECT_EQ(names_in(folder.path()), Names{"t.idx"});
 }

@@ -27,8 +27,8 @@ struct BenchOptions {
 
   // Called before each measurement, on the thread that called bench.
   std::function<void(const std::string& what, std::uint64_t done, std::uint64_t all)> progress = {};
-  // Called often, on the same thread. Returning true ends the benchmark within about one batch; the
-  // cells that were not measured say so.
+  // Called often, on the same thread. Returning true ends the benchmark within about one batch;
+  // cells that were not measured give this as the reason.
   std::function<bool()> stop = {};
 };
 
@@ -69,7 +69,7 @@ struct BenchReport {
   std::uint64_t hot_first_bytes = 0, hot_bytes = 0;
   std::vector<BenchCell> cells;
   std::vector<std::string> notes;  // caveats for readers of the numbers
-  // Why the numbers say nothing about the disk; empty: the file is large enough.
+  // Why the numbers are not meaningful for this disk; empty: the file is large enough.
   std::string too_small;
   bool stopped = false;  // options.stop returned true
 };
@@ -77,8 +77,8 @@ struct BenchReport {
 // Measures one file. Only reads it: cold measurements bypass the page cache (O_DIRECT) and leave
 // nothing in it. Takes about options.seconds per cell, plus the time in which the engine "memory"
 // reads the file once. Throws IoError (also for a folder or a special file), FormatError for a file
-// that is empty, too small to measure or not what options.file says, and std::invalid_argument for
-// a wrong option.
+// that is empty, too small to measure or contradicts options.file, and std::invalid_argument for a
+// wrong option.
 [[nodiscard]] BenchReport bench(const std::string& path, const BenchOptions& options = {});
 
 }  // namespace lowtide

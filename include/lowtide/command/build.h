@@ -25,9 +25,9 @@ struct Build {
 // of guard in ../lib/lowtide beside that folder. Any thread.
 [[nodiscard]] Build build(const std::optional<std::string>& folder = std::nullopt);
 
-// The words of all formats: of arrays, then of tokens.
+// The words of all formats: first those of arrays, then those of tokens.
 [[nodiscard]] std::vector<std::string> format_words();
-// Those of them in which Lowtide writes.
+// The words of the formats that Lowtide can write.
 [[nodiscard]] std::vector<std::string> output_format_words();
 
 }  // namespace lowtide

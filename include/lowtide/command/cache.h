@@ -52,8 +52,8 @@ struct CacheChange {
 // the file, so that a disk error is noticed. Throws IoError.
 [[nodiscard]] CacheChange warm_file(const std::string& path, const CacheProgress& progress = {});
 
-// The files that a path on the command line stands for: the path itself if it exists, the files in
-// it if it is a folder, otherwise the matches of it as a pattern, sorted. Throws IoError.
+// The files that a path on the command line stands for: the path itself if it is a file, the files
+// in it if it is a folder, otherwise the files that match it as a pattern, sorted. Throws IoError.
 [[nodiscard]] std::vector<std::string> files_of(const std::string& path);
 
 }  // namespace lowtide

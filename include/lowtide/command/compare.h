@@ -9,7 +9,7 @@
 
 namespace lowtide {
 
-// One recording, and what the table says about it.
+// One recording, and its row of the table.
 struct Compared {
   std::string title;
   std::string note;                    // below the title

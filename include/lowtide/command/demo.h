@@ -18,15 +18,15 @@ struct DemoMethod {
   std::string word;   // "mmap", "lowtide", "mmap-again", "lowtide-drop", ...
   std::string title;  // for people
 };
-// All methods: the problem first, then Lowtide with its defaults. The first four are the most
-// telling ones.
+// All methods: the problem first, then Lowtide with its defaults. The first four show the most.
 [[nodiscard]] const std::vector<DemoMethod>& demo_methods();
 
 // Makes a new folder in `parent` and returns its path. If `parent` is empty, it uses TMPDIR or
 // /var/tmp, whichever is on a disk. Throws IoError.
 [[nodiscard]] std::string make_demo_folder(const std::string& parent);
 
-// The memory limit of a cgroup, given as its folder. Throws std::invalid_argument if it has none.
+// The memory limit of a cgroup, which is given as its folder. Throws std::invalid_argument if there
+// is none.
 [[nodiscard]] std::uint64_t demo_group_limit(const std::string& folder);
 
 // Called from time to time on the calling thread.

@@ -9,7 +9,7 @@
 
 namespace lowtide {
 
-// How a fact is to be judged.
+// How to judge a fact.
 enum class FactState {
   good,
   note,     // works, and is worth knowing
@@ -40,8 +40,8 @@ struct DoctorOptions {
 // Collects the facts. Without a path: build, kernel, io_uring, cachestat, memory, memory_limit,
 // default_memory, open_files, locked_memory, huge_pages, choice. Changes nothing; if the kernel
 // does not report the residency of the file, it reads a few bytes of it, as opening it does. Throws
-// IoError for a path that does not exist; anything else that cannot be determined is a fact that
-// says so. Any thread.
+// IoError for a path that does not exist; anything else that cannot be determined becomes a fact
+// with the state `unknown`. Any thread.
 [[nodiscard]] std::vector<Fact> examine(const DoctorOptions& options = {});
 
 // The facts in two sentences: what Lowtide will use here, and the one change that would make it

@@ -1,4 +1,4 @@
-"""Operators and ufuncs over arrays on disk, block by block, into an ndarray of the caller's."""
+"""Operators and ufuncs over arrays on disk, block by block, into an ndarray in memory."""
 
 from __future__ import annotations
 
@@ -148,13 +148,12 @@ def _scalar(one: Any) -> Any:
 
 
 def check_result(array: Array, name: str, size_bytes: int) -> None:
-    """Raises ValueError if a result of so many bytes is more than the budget of `array`."""
+    """Raises ValueError if a result of this many bytes exceeds the budget of `array`."""
     if size_bytes > array.memory:
         raise ValueError(
-            f"the result of {name} would have {_core.format_bytes(size_bytes)}, more than memory="
-            f"{_core.format_bytes(array.memory)} of this array, and will not be made by accident: "
-            "use it on a[i:j] or on the chunks of a.iter_chunks(rows), pass out=, or open the "
-            "array with a larger memory"
+            f"the result of {name} would take {_core.format_bytes(size_bytes)}, more than this "
+            f"array's memory={_core.format_bytes(array.memory)}: apply it to a[i:j] or to the "
+            "chunks of a.iter_chunks(rows), pass out=, or open the array with a larger memory"
         )
 
 

@@ -116,7 +116,7 @@ def _take(
 
 
 def _about(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Calls a function that asks for shape and type only: one element stands for all of them."""
+    """Calls a function that needs only shape and type: one element stands for all of them."""
 
     def stand_in(one: Any) -> Any:
         return np.broadcast_to(empty((), one.dtype), one.shape) if is_array(one) else one

@@ -29,7 +29,7 @@ _LEVEL, _NAN_LEVEL = 6, 7
 
 
 def _without_nan(block: AnyArray, value: float) -> tuple[AnyArray, AnyArray | None]:
-    """Returns the block with `value` for NaN, and where it had none; None: NaN cannot occur."""
+    """Returns the block with `value` for NaN, and where it is not NaN (None: NaN cannot occur)."""
     if block.dtype.kind not in "fc":
         return block, None
     nan = np.isnan(block)
@@ -45,12 +45,12 @@ def _counts(job: Job, block: AnyArray, there: AnyArray | None) -> AnyArray:
 
 
 class _Scratch(threading.local):
-    """Memory for one array, which malloc would return to the system after each block."""
+    """Memory for one array, kept because malloc would return it to the system after each block."""
 
     memory: AnyArray | None = None
 
     def like(self, block: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
-        """Returns an array with the shape and order of `block`, which holds anything."""
+        """Returns an uninitialised array with the shape and order of `block`."""
         if self.memory is None or len(self.memory) < block.size:
             self.memory = np.empty(block.size, dtype)
         fortran = block.flags.f_contiguous and not block.flags.c_contiguous

@@ -103,7 +103,7 @@ class _Result:
         if not out.flags.writeable:
             raise ValueError("out must be writable, but it is read-only")
         if not np.can_cast(dtype, out.dtype, "same_kind"):
-            raise TypeError(f"cannot cast the result from {dtype} to {out.dtype}, as out asks")
+            raise TypeError(f"cannot cast the result from {dtype} to {out.dtype}, the dtype of out")
         self._full = out.reshape(full)
 
     def place(self, index: Index) -> Index:

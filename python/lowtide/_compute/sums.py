@@ -49,7 +49,7 @@ def sum_block(block: AnyArray, axes: tuple[int, ...], dtype: np.dtype[Any]) -> A
 
 @functools.cache
 def _asked(stored: np.dtype[Any], result: np.dtype[Any]) -> np.dtype[Any]:
-    """Returns the type in which to add: the caller may ask for a wider one than is stored."""
+    """Returns the type in which to add: the caller may request a wider one than is stored."""
     return np.result_type(stored, np.empty(0, result).real.dtype)
 
 

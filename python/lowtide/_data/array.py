@@ -42,7 +42,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
     `lowtide.open` creates it and documents its arguments. Indexing and `take` return ndarrays that
     own their memory. So do reductions (`a.mean(axis=0)`), operators (`a > 3`) and NumPy's
     functions, which read the array in blocks; if the result of an operator would be larger than
-    `memory`, ValueError says what to do. Any thread may use an array. It is a context manager that
+    `memory`, it raises ValueError. Any thread may use an array. It is a context manager that
     closes the files. A pickle holds the paths and arguments, not the data; unpickling opens the
     files again.
     """
@@ -167,7 +167,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             out: Array to fill: C-contiguous and writable, with this array's dtype and the shape
                 `np.shape(idx) + a.shape[1:]`. Default: a new array.
             axis: Axis that `idx` counts along. None counts the elements of the flat array.
-            mode: What to do with a number that is out of range: "raise", "wrap" or "clip", as in
+            mode: What to do with numbers that are out of range: "raise", "wrap" or "clip", as in
                 NumPy. The last two treat negative numbers as out of range.
 
         Returns:
@@ -175,7 +175,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
 
         Raises:
             IndexError: A row number is out of range.
-            TypeError: `idx` has no integer type, or the array is 0-d.
+            TypeError: `idx` is not of an integer type, or the array is 0-d.
             ValueError: `out` does not fit, or the array is closed.
         """
         self._check_open()
@@ -252,7 +252,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
 
         Raises:
             ValueError: An argument is invalid, `drop_last` leaves no batch, the array is closed, or
-                `memory` is too small. In the last case the message lists what needs how much.
+                `memory` is too small. In the last case the message lists what needs how many bytes.
             TypeError: An argument has the wrong type, or the array is 0-d.
             IndexError: An entry of `order` is out of range.
         """
@@ -274,10 +274,9 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             )
         if self.nbytes > self.memory:
             raise ValueError(
-                f"this array has {_core.format_bytes(self.nbytes)}, more than its memory="
-                f"{_core.format_bytes(self.memory)}, and will not be loaded whole by accident: "
-                "use a[...] to load it anyway, or a.iter_chunks(rows) or a.batches(rows) to "
-                "iterate over it"
+                f"this array takes {_core.format_bytes(self.nbytes)}, more than its memory="
+                f"{_core.format_bytes(self.memory)}, so it is not loaded implicitly: use a[...] to "
+                "load it anyway, or iterate over a.iter_chunks(rows) or a.batches(rows)"
             )
         whole: AnyArray = np.asarray(self[...])
         return whole if dtype is None else whole.astype(dtype, copy=False)
@@ -288,7 +287,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
         return whole.astype(whole.dtype.newbyteorder("="), copy=False).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Returns what DLPack calls the memory of the CPU."""
+        """Returns the device of the CPU, in DLPack's terms."""
         return 1, 0
 
     def close(self) -> None:

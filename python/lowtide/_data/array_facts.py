@@ -1,4 +1,4 @@
-"""What an array can tell about itself without reading it."""
+"""What an array knows about itself without reading its data."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ArrayFacts:
 
     @property
     def categories(self) -> Any:
-        """What the codes of a categorical column of an `.h5ad` stand for; None for other arrays.
+        """Meaning of the codes of a categorical column in an `.h5ad`; None for other arrays.
 
         A code of -1 is a missing value.
         """

@@ -61,17 +61,17 @@ class ArrayMethods(NoTruth, UfuncOperators, InBlocks):
         """Writes `fn(chunk)` of every chunk of rows to a `.npy` file, within `memory`.
 
         Reads ahead of `fn` and writes behind it. Reading and writing share `memory`: a quarter, up
-        to 48 MiB, belongs to the writer, and the chunks and results in work count as well. What
-        `fn` itself allocates is yours. The file appears under its name when it is complete, as with
-        `lowtide.create`; an exception leaves an old file, or nothing.
+        to 48 MiB, goes to the writer, and the chunks and results in progress count as well. Memory
+        that `fn` itself allocates does not count. The file appears under its name when it is
+        complete, as with `lowtide.create`; after an exception, an old file is unchanged.
 
         Args:
             fn: Takes an ndarray of consecutive rows, which it may change and keep, and returns one
-                row per row. The first chunk decides the dtype and the shape of a row.
+                row per input row. Its first result sets the dtype and the shape of a row.
             path: Name of the file; it ends with `.npy`. It must not be a file of this array.
             rows: Rows per chunk. The last chunk may be shorter.
-            workers: Threads that call `fn`. With 1 it is called on your own thread, in the order of
-                the rows; with more in any order. The file does not depend on it.
+            workers: Threads that call `fn`. With 1, it is called on your own thread, in row order;
+                with more, in any order. The contents of the file do not depend on it.
             progress: None shows a bar on a terminal if it takes longer than a second. True prints a
                 line per tenth where there is no terminal. A callable gets (done, total) in rows, on
                 your own thread. False shows nothing.
@@ -80,7 +80,7 @@ class ArrayMethods(NoTruth, UfuncOperators, InBlocks):
             ValueError: `fn` changed the number of rows, or the shape of a row between chunks; the
                 path is a file of this array; `memory` is too small; or the array is closed.
             TypeError: `fn` changed the dtype between chunks, or an argument has the wrong type.
-            OSError: A file cannot be read or written. What `fn` raises passes unchanged.
+            OSError: A file cannot be read or written. Exceptions from `fn` propagate unchanged.
         """
         from lowtide._writer.map_rows import map_rows  # which needs an Array
 

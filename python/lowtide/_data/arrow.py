@@ -1,8 +1,8 @@
 """Columns of Arrow IPC files and of Hugging Face's dataset folders, read in place.
 
-pyarrow, which is optional and imported when the first such file is opened, says where the buffers
-of each record batch are; the engine reads them. A column of lists is ragged data: its values are an
-array of their own, with the key "NAME/values".
+pyarrow is optional and imported when the first such file is opened. It locates the buffers of each
+record batch; the engine reads them. A column of lists is ragged data: its values are an array of
+their own, with the key "NAME/values".
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def files_of(names: list[bytes], files: Files) -> Sources | None:
 
 
 def open_core(sources: Sources, key: str | None, **reading: Any) -> _core.Array:
-    """Opens one column of equal rows, or with "NAME/values" the values of one of lists.
+    """Opens one column whose rows are equally long, or the values of a column of lists.
 
     Raises:
         FormatError: There is no such column, or it is not stored as plain rows of numbers.
@@ -71,7 +71,7 @@ def open_core(sources: Sources, key: str | None, **reading: Any) -> _core.Array:
 
 
 def is_list(sources: Sources, key: str | None) -> bool:
-    """Whether a column has lists of different lengths; not with the key of its values."""
+    """Whether a column contains lists of different lengths; False for the key of its values."""
     with Reader(sources, 0) as (reader, _):
         name = shown(sources.names[0], sources.readers[0])
         chosen = _choose(name, reader.schema, key)
@@ -112,7 +112,7 @@ def _folder_files(folder: bytes, files: Files) -> list[bytes] | None:
         raise _core.FormatError(f"{name}: expected at least one data file, found none")
     for one in found:
         if not isinstance(one, str) or not one or "/" in one or one in (".", ".."):
-            raise _core.FormatError(f"{name}: {one!r} is no name of a file in this folder")
+            raise _core.FormatError(f"{name}: {one!r} is not the name of a file in this folder")
     return [_core.path_in(folder, os.fsencode(one)) for one in found]
 
 

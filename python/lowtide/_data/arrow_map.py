@@ -1,7 +1,7 @@
-"""Arrow files on servers: what pyarrow looks at when one is opened, without the data.
+"""Arrow files on servers: the metadata that pyarrow needs to open one, without the data.
 
-pyarrow says where buffers are by their addresses in memory. So it gets a map as long as the object
-that holds the metadata of all messages. The rest is zeros, which take no memory.
+pyarrow reports where buffers are as addresses in memory. So it gets a map as long as the object,
+which contains the metadata of all messages. The rest is zeros, which take no memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMPRESSION = 3
 
 
 class ObjectMap:
-    """The map, in `map`. Raises OSError, and FormatError for an object that is no Arrow file."""
+    """The map, in `map`. Raises OSError, and FormatError if the object is not an Arrow file."""
 
     def __init__(self, source: _core.FileReader) -> None:
         self._source = source
@@ -68,7 +68,7 @@ class ObjectMap:
         return _core.FormatError(f"{name}: this Arrow file is damaged: {what}")
 
     def _bring_file(self) -> None:
-        """The footer says where the messages are."""
+        """Fetches the messages that the footer locates."""
         end = self._size - len(_MAGIC) - 4
         tail = self._bring_one(end, self._size - end)
         (size,) = struct.unpack_from("<i", tail)
@@ -85,7 +85,7 @@ class ObjectMap:
             self._check(self.map[at + prefix : at + metadata])
 
     def _bring_stream(self) -> None:
-        """Each message says how long it is, so they come one after the other."""
+        """Fetches one message after the other, because only its header records its length."""
         at = 0
         while at + 8 <= self._size:
             start = self._bring_one(at, min(_GUESS_BYTES, self._size - at))
@@ -102,7 +102,7 @@ class ObjectMap:
             at += 8 + size + body
 
     def _check(self, message: bytes) -> int:
-        """Returns how many bytes of data follow a message. Raises FormatError for compressed."""
+        """Returns how many bytes of data follow a message. Raises FormatError if compressed."""
         table = _root(message)
         kind = _field(message, table, _HEADER_TYPE)
         header = _field(message, table, _HEADER)

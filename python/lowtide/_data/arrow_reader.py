@@ -24,7 +24,8 @@ class Sources(NamedTuple):
 class Reader:
     """Opens a file with pyarrow. What pyarrow cannot read is a FormatError.
 
-    The second value is all of the file: a buffer whose address tells where others are in it.
+    The second value is the whole file as a buffer: the offsets of other buffers in the file follow
+    from its address.
     """
 
     def __init__(self, sources: Sources, number: int) -> None:
@@ -37,8 +38,8 @@ class Reader:
             import pyarrow
         except ImportError:
             raise _core.FormatError(
-                f"{self._name}: this is an Arrow file, and pyarrow, which says where its data is, "
-                "is not installed: pip install pyarrow"
+                f"{self._name}: this is an Arrow file; to open it, install pyarrow, which locates "
+                "its data: pip install pyarrow"
             ) from None
         self._errors = (pyarrow.ArrowException, EOFError, ValueError, OSError)
         try:
@@ -67,7 +68,7 @@ class Reader:
         return (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(source)
 
     def bring_offsets(self, place: int) -> None:
-        """Fetches the offsets of a column of lists; of a local file they are there."""
+        """Fetches the offsets of a column of lists; a local file already has them in memory."""
         import pyarrow
 
         if self._object is None:
@@ -81,7 +82,7 @@ class Reader:
         self._object.bring(ranges)
 
     def _refused(self, error: BaseException) -> BaseException:
-        """What is raised instead; of a server that fails, its own error."""
+        """Returns the exception to raise instead; if a server failed, its own error."""
         known = isinstance(error, _core.FormatError)
         failed = isinstance(error, OSError) and error.errno is not None
         if known or (failed and _core.is_address(self._path)):

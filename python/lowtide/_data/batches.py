@@ -86,7 +86,7 @@ class Batches(Closing):
     ) -> None:
         """Claims its memory; `Array.batches` documents the arguments.
 
-        `beside_bytes`: what the caller holds of the same budget while it lives.
+        `beside_bytes`: bytes of the same budget that the caller holds meanwhile.
         """
         if not shape:
             raise TypeError("cannot iterate over batches of a 0-d array: it has no rows")

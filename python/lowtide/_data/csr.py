@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 def csr(data: Array, indices: Array, indptr: Array, shape: Sequence[int] | None = None) -> Csr:
     """Combines three arrays into a sparse matrix of compressed rows.
 
-    Row i has the values `data[indptr[i]:indptr[i + 1]]`, in the columns that `indices` has at the
-    same places, as in `scipy.sparse.csr_array`. Indices need not be sorted, and a column may come
-    more than once.
+    Row i consists of the values `data[indptr[i]:indptr[i + 1]]`, and the same slice of `indices` is
+    their columns, as in `scipy.sparse.csr_array`. Indices need not be sorted, and a column may
+    occur more than once.
 
     Args:
         data: The stored values, an `Array` with one axis. Its `memory` is the budget of the matrix.
         indices: Column of each value: integers, as many as there are values.
         indptr: Where each row starts, and the end of the last: one integer more than rows. It is
-            read once, and checked. What the matrix keeps of it takes 2 bytes per row, up to a
-            quarter of `memory`; if that is not enough, it is read when it is needed.
-        shape: Rows and columns. Only a file of its own kind says how many columns there are, so it
-            is required here.
+            read and checked once. The matrix keeps a table of 2 bytes per row, up to a quarter of
+            `memory`; if that is not enough, `indptr` is read again on demand.
+        shape: Rows and columns. Required, because the arrays do not record how many columns there
+            are.
 
     Returns:
-        The matrix, which is a source for `Loader`, too.
+        The matrix, which is also a source for `Loader`.
 
     Raises:
         FormatError: `indptr` decreases, does not begin with 0 or exceeds the values, or `data` and
             `indices` differ in length; the message names the place.
-        ValueError: `shape` is missing, has another number of rows, or an array has a type or a
-            number of axes that cannot be.
+        ValueError: `shape` is missing or has the wrong number of rows, or an array has the wrong
+            type or number of axes.
         TypeError: An argument has the wrong type.
     """
     return Csr(data, indices, indptr, shape)
@@ -84,7 +84,7 @@ class Csr(NoOperators, Closing):
         self._shape = (self._core.rows, columns)
         if rows != self._core.rows:
             raise ValueError(
-                f"shape has {rows} rows, but indptr has {self._core.rows + 1} entries: that is "
+                f"shape has {rows} rows, but indptr has {self._core.rows + 1} entries, which means "
                 f"{self._core.rows} rows"
             )
 
@@ -187,7 +187,7 @@ class Csr(NoOperators, Closing):
         return self._core.stats()
 
     def close(self) -> None:
-        """Ends reading; the arrays stay open, and so do loaders."""
+        """Closes the matrix; its arrays stay open, and running loaders can finish."""
         self._core.close()
 
     def _instead(self) -> str:
@@ -202,7 +202,7 @@ class Csr(NoOperators, Closing):
 
 
 def scipy_sparse() -> Any:
-    """Returns the module `scipy.sparse`. Raises ImportError that says how to install it."""
+    """Returns the module `scipy.sparse`. Raises ImportError with install instructions."""
     try:
         import scipy.sparse
     except ImportError:

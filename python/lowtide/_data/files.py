@@ -1,6 +1,6 @@
-"""Files, and objects on servers, that are looked at when they are opened.
+"""Files, and objects on servers, as they are inspected when they are opened.
 
-h5py, pyarrow and the parsers of this package find out here where the data is; the engine reads it.
+h5py, pyarrow and the parsers of this package locate the data here; the engine reads it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Files:
     def read(self, name: bytes, most_bytes: int) -> bytes | None:
         """Returns all of a small file; None if there is none. Raises FormatError for a longer one.
 
-        A pipe is no file: it would wait.
+        A pipe does not count as a file: reading it could block.
         """
         if not _core.is_address(name) and not os.path.isfile(name):
             return None
@@ -52,12 +52,12 @@ class Files:
         return b"" if file is None else file.read([(0, min(size, file.size_bytes))])[0]
 
     def names_in(self, folder: bytes) -> list[bytes]:
-        """Returns the names in a folder. Raises OSError, and ValueError if nobody can list it."""
+        """Returns the names in a folder. Raises OSError, and ValueError if it cannot be listed."""
         return self._opener.names_in(folder)
 
 
 def is_folder_address(name: bytes) -> bool:
-    """Returns whether an address is that of a folder, or of an array that is one."""
+    """Returns whether an address names a folder, or an array that is a folder."""
     path = name if name.startswith(b"s3:") else name.partition(b"?")[0]
     inside = b"/" in path.partition(b"://")[2]  # it names more than a server
     return _core.is_address(name) and inside and path.endswith((b"/", b".zarr"))
@@ -69,9 +69,9 @@ def shown(name: bytes, file: _core.FileReader) -> str:
 
 
 class ObjectFile(io.RawIOBase):
-    """An object as Python's files are, for h5py and pyarrow; holds up to 4 MiB of it.
+    """An object as a Python file, for h5py and pyarrow; holds up to 4 MiB of it.
 
-    All of it is one version of the object: what was replaced meanwhile is an OSError.
+    It reads one version of the object: if the object is replaced meanwhile, reads raise OSError.
     """
 
     def __init__(self, file: _core.FileReader) -> None:
@@ -99,7 +99,7 @@ class ObjectFile(io.RawIOBase):
         return self._at
 
     def readinto(self, out: Any) -> int:
-        """Fills `out` and returns how many bytes that took: fewer at the end of the object."""
+        """Fills `out` and returns the number of bytes read: fewer at the end of the object."""
         into = memoryview(out).cast("B")
         size = max(0, min(len(into), self._file.size_bytes - self._at))
         if not size:

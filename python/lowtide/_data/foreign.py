@@ -1,4 +1,4 @@
-"""Files that the core does not read alone: h5py and pyarrow say where their data is."""
+"""Files that the core cannot parse itself: h5py and pyarrow locate their data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIGNING = ("store", "lister")  # options that `Files` has taken already
 
 
 class Given(NamedTuple):
-    """What the caller of `lowtide.open` says about an array, as the core takes it."""
+    """The caller's description of an array, as the core takes it."""
 
     key: str | None
     descr: str | None
@@ -28,7 +28,7 @@ class Given(NamedTuple):
 def may_explain(error: Exception, name: bytes) -> bool:
     """Returns whether the core may have failed because the file is one of these.
 
-    An address that is malformed, or a pattern, is not asked for again.
+    A malformed address, or a pattern, is not requested again.
     """
     if isinstance(error, (FormatError, IsADirectoryError)):
         return True

@@ -26,7 +26,7 @@ def find_csr(path: bytes, files: Files, key: str | None) -> tuple[str, tuple[int
         key: Path of a group in the file. None: "X", if the file is AnnData's.
 
     Raises:
-        FormatError: The matrix is stored by columns, or says nothing about its shape.
+        FormatError: The matrix is stored by columns, or does not record its shape.
     """
     source = files.open(path)
     name = shown(path, source)

@@ -1,4 +1,4 @@
-"""Hashes that the list of a token folder has of its files, compared by `lowtide.check`."""
+"""Compares files with the hashes that the index of their token folder lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS = 1 << 20
 
 
 def compare(name: bytes, memory_bytes: int) -> list[str]:
-    """Compares the hashes of all files that a folder's list names, after the core has checked it.
+    """Compares the hashes of all files in a folder's index, after the core has checked it.
 
     Returns:
         A note for each kind of hash that Python lacks.

@@ -1,4 +1,4 @@
-"""HDF5 data sets, read in place: h5py says where the bytes are, and the engine reads them.
+"""HDF5 data sets, read in place: h5py locates the bytes, and the engine reads them.
 
 h5py is optional and imported when the first HDF5 file is opened. It parses the file at open and is
 not part of the read path. A data set is named by its path in the file: "X", "layers/counts".
@@ -62,7 +62,7 @@ def open_core(
         key: Path of the data set in the file. None: "X" in an .h5ad, otherwise the only one.
         descr: If given, the dtype of the data set, as the core spells it.
         axes: If given, its shape.
-        offset: Must be None: a data set need not begin anywhere.
+        offset: Must be None: the file records where a data set is.
         fortran: Must not be True.
         reading: `memory_bytes`, `engine` and the other options of the core that are about reading.
 
@@ -85,8 +85,8 @@ def open_core(
     for word, value in wrong.items():
         if value is not None:
             raise _core.FormatError(
-                f"{name}: {chosen!r}: {word} {value!r} was given, but HDF5 says where the data is "
-                f"and that it is in C order; leave {word} out"
+                f"{name}: {chosen!r}: {word} {value!r} was given, but the file itself records "
+                f"where the data is, in C order; leave {word} out"
             )
     if descr is not None and descr != table.descr:
         raise _core.FormatError(
@@ -111,14 +111,14 @@ def open_core(
 
 @contextlib.contextmanager
 def opened(path: bytes, source: _core.FileReader) -> Iterator[Any]:
-    """The file as h5py opens it. What h5py cannot read is a FormatError."""
+    """Opens the file with h5py. Raises FormatError if h5py cannot read it."""
     name = shown(path, source)
     try:
         import h5py
     except ImportError:
         raise _core.FormatError(
-            f"{name}: this is an HDF5 file, and h5py, which says where its data is, is not "
-            "installed: pip install h5py"
+            f"{name}: this is an HDF5 file; to open it, install h5py, which locates its data: "
+            "pip install h5py"
         ) from None
     try:
         with h5py.File(ObjectFile(source) if _core.is_address(path) else name, "r") as file:
@@ -157,7 +157,7 @@ def categories(path: bytes, files: Files, key: str) -> Any:
 
 
 def keys(group: Any, most: int = _MOST_KEYS) -> list[str]:
-    """Returns the paths of the data sets in a group of an open file, without those of links.
+    """Returns the paths of the data sets in a group of an open file, without links.
 
     Stops after `most`.
     """
@@ -211,7 +211,7 @@ def _find(file: Any, name: str, key: str | None) -> tuple[Any, str]:
 
 
 def follow(file: Any, name: str, key: str) -> Any:
-    """Returns the object at `key`, which no link to another file may be part of."""
+    """Returns the object at `key`; refuses links to other files."""
     import h5py
 
     at = ""

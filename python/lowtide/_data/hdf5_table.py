@@ -128,7 +128,7 @@ def _plain_dtype(found: Any, what: str) -> np.dtype[Any]:
         same = stored.equal(h5py.h5t.py_create(dtype, logical=True))
     if not same:
         raise _core.FormatError(
-            f"{what}: the file stores these numbers in another way than NumPy stores {dtype}: "
+            f"{what}: the file stores these numbers differently from NumPy's {dtype}: "
             "read it with h5py"
         )
     plain: np.dtype[Any] = dtype
@@ -186,7 +186,7 @@ def _chunks(found: Any, what: str, count: int) -> npt.NDArray[np.uint64]:
 def _counts_userblock() -> bool:
     """Returns whether offsets of chunks count from the start of the file, before its user block.
 
-    Versions of the HDF5 library differ in this. A small file in memory tells.
+    Versions of the HDF5 library differ in this, so it is tried on a small file in memory.
     """
     import h5py
 

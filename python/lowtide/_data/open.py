@@ -67,13 +67,13 @@ def open(
         requests: Most requests to servers that are in flight at a time. Default: 128.
         store: What signs requests for objects: a store of obstore, or a callable that takes an
             address and returns `(url, headers, expires)`; `headers` is a dict or None, `expires`
-            the seconds since 1970 or None. It is called from any thread, again a minute before
-            `expires`, and once after a server has refused. For patterns and folders, a callable
-            needs a method `list` that takes the beginning of addresses and returns those that begin
+            the seconds since 1970 or None. It may be called from any thread: again a minute before
+            `expires`, and once after a server has refused a request. For patterns and folders, a
+            callable needs a method `list` that takes a prefix and returns the addresses that begin
             with it. Default: `s3://` is signed with the keys of the environment or of the
             credentials file.
-        cache_dir: Folder on a local disk in which objects are kept as they are read, in blocks of
-            1 MiB. Later epochs and other processes read them there. Only for addresses.
+        cache_dir: Folder on a local disk that keeps objects as they are read, in blocks of 1 MiB.
+            Later epochs and other processes read them there. Only for addresses.
         cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
             such as "200GiB". Default: as much as leaves a tenth of the file system free.
         key: Name of the array in a file that contains several: a tensor of a safetensors file, a
@@ -88,7 +88,7 @@ def open(
 
     Raises:
         OSError: A file cannot be opened (FileNotFoundError if it is missing), the named engine is
-            not available, or a server does not do what it should.
+            not available, or a server fails.
         FormatError: The bytes contradict the header or the arguments.
         ValueError: An argument is invalid, `key` was given for a file with one array that has no
             name, or `memory` is too small for one row.

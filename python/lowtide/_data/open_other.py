@@ -1,4 +1,4 @@
-"""Opening what other tools have written and what is no array: sparse matrices, lists."""
+"""Opens files of other tools that do not contain plain arrays: sparse matrices, lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_sparse(
     shape: int | Sequence[int] | None,
     options: dict[str, Any],
 ) -> Csr | None:
-    """Opens a sparse matrix; None if `path` is none.
+    """Opens a sparse matrix; returns None if `path` is something else.
 
     Args:
         path: An `.h5ad` file, a folder of zarr that AnnData wrote, or one of BioNeMo-SCDL.
@@ -67,7 +67,7 @@ def open_sparse(
 def open_ragged(
     path: Path | Sequence[Path], key: str | None, options: dict[str, Any]
 ) -> Ragged | None:
-    """Opens a column of lists of an Arrow file; None if `path` is none, or has another column.
+    """Opens a column of lists of an Arrow file; returns None if `path` or `key` is something else.
 
     Args:
         path: An Arrow IPC file, several, or a folder of Hugging Face's datasets.

@@ -28,8 +28,8 @@ def ragged(values: Values, offsets: Array | npt.ArrayLike) -> Ragged:
     Sample i is `values[offsets[i]:offsets[i + 1]]`, as in a jagged tensor or an Arrow list.
 
     Args:
-        values: An `Array`, or a tuple or dict of arrays of the same length, whose ranges come
-            together.
+        values: An `Array`, or a tuple or dict of arrays of the same length, all cut by the same
+            offsets.
         offsets: One more integer than there are samples, as an `Array` or in memory: from 0, never
             decreasing, at most len(values). They are checked and held in memory, 8 bytes each.
 
@@ -152,8 +152,9 @@ def _checked_offsets(offsets: Any, length: int, memory: int) -> npt.NDArray[np.i
         )
     if found.size * 8 > memory // _OFFSETS_SHARE:
         raise ValueError(
-            f"{found.size} offsets need {found.size * 8 >> 20} MiB, but a quarter of memory is "
-            f"{memory // _OFFSETS_SHARE >> 20} MiB; open the values with more memory"
+            f"{found.size} offsets need {_core.format_bytes(found.size * 8)}, but a quarter of "
+            f"memory is {_core.format_bytes(memory // _OFFSETS_SHARE)}; open the values with more "
+            "memory"
         )
     if found.dtype == np.uint64 and found.size and found[-1] > np.iinfo(np.int64).max:
         raise FormatError(  # as an int64 it would wrap

@@ -1,4 +1,4 @@
-"""Folders of BioNeMo-SCDL: a sparse matrix in three raw files, whose types a header tells."""
+"""Folders of BioNeMo-SCDL: a sparse matrix in three raw files, described by a header."""
 
 from __future__ import annotations
 
@@ -44,14 +44,17 @@ def arrays(folder: bytes, files: Files) -> dict[str, tuple[bytes, str, int]]:
     try:
         *_, byte_order, backend, count = struct.unpack_from(">4B2I", text, len(_MAGIC))
         if byte_order != 1 or backend != 1:
-            raise ValueError(f"byte order {byte_order} and backend {backend}, not 1 and 1")
+            raise ValueError(
+                "expected byte order 1 and backend 1, "
+                f"found byte order {byte_order} and backend {backend}"
+            )
         at = _START_BYTES
         for _ in range(count):
             name, length, code, at = _array(text, at)
             if name in _FILES:
                 found[name] = (code, length)
     except (struct.error, ValueError) as error:
-        raise FormatError(f"{path}: this is no whole header of SCDL: {error}") from None
+        raise FormatError(f"{path}: SCDL header: {error}") from None
     checked = {}
     for name, file_name in _FILES.items():
         if name not in found:
@@ -66,7 +69,7 @@ def arrays(folder: bytes, files: Files) -> dict[str, tuple[bytes, str, int]]:
 
 
 def columns(folder: bytes, files: Files, shape: Sequence[int] | None) -> int:
-    """Returns the number of genes, which only the table of genes, a Parquet file, tells.
+    """Returns the number of genes, which only a Parquet file, the table of genes, records.
 
     Raises:
         ImportError: pyarrow, which reads it, is not installed.
@@ -102,7 +105,7 @@ def _array(text: bytes, at: int) -> tuple[str, int, int, int]:
     (size,) = struct.unpack_from(">I", text, at)
     name = text[at + 4 : at + 4 + size]
     if len(name) != size:
-        raise ValueError(f"a name of {size} bytes exceeds it")
+        raise ValueError(f"a name of {size} bytes extends beyond its end")
     length, code, has_shape = struct.unpack_from(">QIB", text, at + 4 + size)
     at += 4 + size + 13
     if has_shape:

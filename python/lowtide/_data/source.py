@@ -62,8 +62,8 @@ class CoreSource:
     def get_plain(self, index: Any) -> Any:
         """Returns what NumPy returns for an index that one read answers, or None for any other.
 
-        Such an index is an integer or a short slice. Both are frequent, and the general way costs
-        several times what the read costs.
+        Such an index is an integer or a short slice. Both are frequent, and the general code path
+        costs several times as much as the read itself.
         """
         rows = self._rows
         if type(index) is slice:

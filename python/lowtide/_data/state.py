@@ -46,7 +46,7 @@ def checked_state(state: Any) -> dict[str, Any]:
 
 
 def checked_old_state(state: Any, size: int) -> dict[str, Any] | None:
-    """Does the same for a state that the batches of version 0.1.0 saved; None for any other.
+    """Does the same for a state that version 0.1.0 saved for batches; None for any other.
 
     It has no fingerprint, so only the number of rows can be compared.
     """

@@ -1,4 +1,4 @@
-"""Which kind of file `lowtide.info` and `lowtide.check` are asked about, if the core cannot say."""
+"""Finds out what `lowtide.info` and `lowtide.check` are asked about, if the core cannot."""
 
 from __future__ import annotations
 

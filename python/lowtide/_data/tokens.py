@@ -70,8 +70,8 @@ def tokens(
             disk; 0 merges only reads that touch.
         requests: Most requests to servers that are in flight at a time. Default: 128.
         store: What signs requests for objects, as for `lowtide.open`.
-        cache_dir: Folder on a local disk in which objects are kept as they are read, in blocks of
-            1 MiB. Later epochs and other processes read them there. Only for addresses.
+        cache_dir: Folder on a local disk that keeps objects as they are read, in blocks of 1 MiB.
+            Later epochs and other processes read them there. Only for addresses.
         cache_bytes: Most that all processes together keep in `cache_dir`, in bytes or as text
             such as "200GiB". Default: as much as leaves a tenth of the file system free.
         key: Column that contains the tokens, for MDS. Default: "tokens", or the only column that
@@ -179,7 +179,7 @@ class Tokens(NoOperators, NoTruth, Closing):
 
     @property
     def format(self) -> str:
-        """Format of the files, a word that the `format` of `lowtide.tokens` takes."""
+        """Format of the files, one of the words that `lowtide.tokens` takes as `format`."""
         return self._core.format
 
     @property
@@ -252,7 +252,7 @@ class Tokens(NoOperators, NoTruth, Closing):
             IndexError: A window reaches outside the stream.
             ValueError: A token does not fit `dtype`, `starts` is empty or has several axes, or the
                 tokens are closed.
-            TypeError: `starts` has no integer type.
+            TypeError: `starts` is not of an integer type.
             MemoryError: There is no memory for `x` and `y`.
         """
         block_size = _arguments.integer(block_size, "block_size", 1, _arguments.MAX)
@@ -308,10 +308,10 @@ class Tokens(NoOperators, NoTruth, Closing):
             )
         if self.nbytes > self.memory:
             raise ValueError(
-                f"these tokens have {_core.format_bytes(self.nbytes)}, more than their memory="
-                f"{_core.format_bytes(self.memory)}, and will not be loaded whole by accident: "
-                "use t[:] to load them anyway, or t.windows(starts, block_size) or a "
-                "lowtide.Loader to read them in parts"
+                f"these tokens take {_core.format_bytes(self.nbytes)}, more than their memory="
+                f"{_core.format_bytes(self.memory)}, so they are not loaded implicitly: use t[:] "
+                "to load them anyway, or t.windows(starts, block_size) or a lowtide.Loader to read "
+                "them in parts"
             )
         whole: AnyArray = self[:]
         return whole if dtype is None else whole.astype(dtype, copy=False)

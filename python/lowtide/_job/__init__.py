@@ -1,1 +1,1 @@
-"""Jobs: their plans, their tasks, and who runs them."""
+"""Jobs: their plans, their tasks, and what runs them."""

@@ -24,8 +24,8 @@ def run_stage(
     """Runs tasks that are independent of each other, and waits for all.
 
     Dask runs a task again if its worker dies. The first error is raised with its own type, after
-    the other tasks have ended. Dask cannot stop a task that has begun, so no more are given out
-    than there are threads.
+    the other tasks have ended. Dask cannot stop a task that has begun, so no more are submitted at
+    a time than there are threads.
     """
     from distributed import wait
 

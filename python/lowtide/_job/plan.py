@@ -54,8 +54,8 @@ class Plan:
     def run(self, on: Any = None, progress: Progress | None = None) -> None:
         """Runs all tasks that are not done, and publishes the result.
 
-        An error ends the run and leaves nothing: neither a result nor files of unfinished work.
-        Ctrl-C does the same. After a crash, the same call resumes.
+        An error or Ctrl-C ends the run and leaves nothing behind: neither a result nor files of
+        unfinished work. After a crash, the same call resumes.
 
         Args:
             on: None runs the tasks here, on threads. The module `ray` runs them as Ray tasks, a
@@ -107,9 +107,9 @@ class Plan:
             self.clean()
 
     def clean(self) -> None:
-        """Removes what unfinished tasks left beside the result. Nobody may be running one.
+        """Removes what unfinished tasks left beside the result. No task may be running.
 
-        `run` does this by itself. Call it if you gave out the tasks yourself and gave up.
+        `run` does this by itself. Call it if you ran the tasks yourself and do not want to finish.
         """
         self._core.clean()
 

@@ -24,8 +24,8 @@ def run_stage(
 
     Ray starts a task again if its worker dies. The first error is raised with its own type, after
     the other tasks have ended. They are not cancelled: ray.cancel of a task that is just ending
-    aborts the driver (ray 2.60). So one more than there are CPUs is given out, and no more; that
-    one lets an autoscaler see that there is work.
+    aborts the driver (ray 2.60). So only one task more than there are CPUs is submitted at a time;
+    the extra one lets an autoscaler see that there is work.
     """
     if not ray.is_initialized():
         ray.init()

@@ -1,4 +1,4 @@
-"""What a job reads, as the core wants it: paths, and how to open them."""
+"""What a job reads, as the core expects it: paths, and how to open them."""
 
 from __future__ import annotations
 

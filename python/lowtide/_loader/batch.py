@@ -46,7 +46,7 @@ class Batch(NoOperators, tuple[Any, ...]):
 
     @cached_property
     def index(self) -> Any:
-        """Number of each sample, int64: its row, in a mixture that of its own source.
+        """Number of each sample, int64: its row; in a mixture, its row within its own source.
 
         For windows, the number of the window; with order="random", its first token.
         """
@@ -59,7 +59,7 @@ class Batch(NoOperators, tuple[Any, ...]):
 
     @cached_property
     def sources(self) -> Any:
-        """Which source of a mixture each sample is from, int64: its place in the list, from 0.
+        """Which source of a mixture each sample comes from, int64: its index in the list, from 0.
 
         None if the loader has only one source.
         """
@@ -198,7 +198,7 @@ def _copied_named(names: tuple[str, ...], arrays: tuple[Any, ...], facts: dict[s
 
 
 def _copied(kind: type[Batch], arrays: tuple[Any, ...], facts: dict[str, Any]) -> Batch:
-    """Creates a pickled batch again. Its facts stand in for those of a lease."""
+    """Recreates a pickled batch. Its saved facts stand in for those of a lease."""
     return _fill(kind(arrays), facts)
 
 

@@ -152,7 +152,7 @@ class Columns:
 
 
 def checked_column(column: Any, name: str) -> Column:
-    """Returns `column` if a loader can read it. Raises TypeError that says what to do instead."""
+    """Returns `column` if a loader can read it. Raises TypeError that names the alternative."""
     if isinstance(column, Array):
         if not column.ndim:
             raise TypeError(f"{name} is a 0-d array: it has no rows")
@@ -243,7 +243,7 @@ def _describe(source: Tokens | Columns) -> str:
 
 
 def _sized(values: Any, starts: Any) -> Any:
-    """Returns values of which there are as many as offsets say, even if they have no bytes."""
+    """Returns as many values as the offsets require, even if they have no bytes."""
     return values.reshape(int(starts[-1]), *values.shape[1:]) if 0 in values.shape[1:] else values
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def finisher(columns: Columns, wrap: Any) -> Callable[[tuple[Any, ...]], Batch]:
-    """Returns what makes a batch of the arrays of the core, followed by their lease.
+    """Returns the function that makes a batch from the core's arrays, followed by their lease.
 
     Args:
         columns: The columns of the source.

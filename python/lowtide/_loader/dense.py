@@ -44,7 +44,7 @@ def parse_dense(told: dict[str, Any], source: Columns) -> Dense | None:
             raise ValueError("sparse rows beside other columns need dense=True")
         return None
     if not matrices:
-        raise ValueError("dense is for sparse rows only (lowtide.csr); there are none")
+        raise ValueError("dense is for sparse rows (lowtide.csr), but there are none")
     name = "float32" if told["dtype"] is None else np.dtype(told["dtype"]).name
     if name not in _TYPES:
         raise ValueError(f"dtype of dense rows must be {', '.join(_TYPES)}, not {name}")
@@ -52,7 +52,7 @@ def parse_dense(told: dict[str, Any], source: Columns) -> Dense | None:
         return Dense(np.dtype(name), None)
     if len(matrices) > 1:
         raise ValueError(
-            f"columns: there are {len(matrices)} sparse matrices, so it is not clear which is meant"
+            f"columns: there are {len(matrices)} sparse matrices, so columns is ambiguous"
         )
     told["columns"] = _parse_columns(told["columns"], matrices[0].shape[1])
     return Dense(np.dtype(name), told["columns"])

@@ -43,7 +43,7 @@ class When(NamedTuple):
 class Loader(Closing):
     """Delivers samples in batches, epoch after epoch, and reads ahead of the training loop.
 
-    Samples are windows of token files, or rows of one or several arrays that come together. A
+    Samples are windows of token files, or rows of one or several arrays, delivered together. A
     window is block_size + 1 tokens: `x` is the first block_size of them, `y` the last block_size.
     One `for` loop covers the rest of the current epoch, and the next loop covers the next epoch;
     `next` continues across epochs. Use a loader from one thread at a time. It is a context manager
@@ -82,8 +82,8 @@ class Loader(Closing):
 
         Args:
             source: `Tokens`, which deliver windows; an `Array`; a tuple or a dict of arrays, whose
-                rows come together; `Ragged`, `Tokens.documents` or `Csr`; or a list of (source,
-                weight), which is an exact mixture of samples by weight.
+                rows are delivered together; `Ragged`, `Tokens.documents` or `Csr`; or a list of
+                (source, weight), which is an exact mixture of samples by weight.
             batch_size: Samples per step and rank.
             block_size: Tokens of `x` per window. For windows only, and required there.
             order: "shuffle" and "sequential" deliver each sample once per epoch. "random" draws
@@ -103,13 +103,14 @@ class Loader(Closing):
             documents: "cross" lets windows cross document boundaries unmarked. "separate" adds
                 `Batch.positions` and `Batch.cu_seqlens`; the format must store documents, or
                 `lowtide.tokens` must be given `eot`. For windows only.
-            rows: Some of the samples, as integers, a bool mask, a slice or a range, such as a
-                training set. Negative ones count from the end; duplicates are allowed. An epoch
-                has these rows, in the order that `order` gives. None: all.
+            rows: A selection of the samples, such as a training set: integers, a bool mask, a slice
+                or a range. Negative numbers count from the end; duplicates are allowed. An epoch
+                delivers these rows, in the order that `order` gives. None: all.
             weights: One weight per sample (per entry of `rows`, if given), 0 or above: samples are
-                drawn with replacement by weight. None: all samples are alike.
-            dense: If True, rows of a sparse matrix are delivered as dense ones: zeros, and the sum
-                of what is stored in each column. Needed if other columns come beside the matrix.
+                drawn with replacement, by weight. None: no weighting.
+            dense: If True, rows of a sparse matrix are delivered as dense ones; values that are
+                stored for the same column are added. Required if there are other columns beside
+                the matrix.
             columns: With dense=True: only these columns of the matrix, in this order, as integers
                 (duplicates are allowed) or a bool mask. None: all.
 
@@ -152,7 +153,7 @@ class Loader(Closing):
         remember(self._core)
 
     def _tune(self, options: _core.LoaderOptions, sources: list[tuple[Any, float]]) -> None:
-        """Changes what the core is told; for subclasses."""
+        """Adjusts the options passed to the core; for subclasses."""
 
     @staticmethod
     def _type_word(lent: Lent) -> str:
@@ -276,7 +277,7 @@ class Loader(Closing):
         self._core.skip(first, last, _optional(epoch, "epoch"))
 
     def when(self, row: int, epoch: int | None = None, source: int = 0) -> When | None:
-        """Finds the step, rank and row of the batch at which an epoch has a row.
+        """Finds the step, rank and row of the batch in which an epoch delivers a row.
 
         Args:
             row: Number of the row in its array, from 0. For windows: number of a token in its
@@ -353,7 +354,7 @@ def _optional(value: int | None, name: str) -> int | None:
 
 
 def _remake(kind: type[Loader], source: Any, options: dict[str, Any], state: Any) -> Loader:
-    """Creates a pickled Loader again, at the position that it had."""
+    """Recreates a pickled Loader at its position."""
     loader = kind(source, **options)
     loader.load_state_dict(state)
     return loader

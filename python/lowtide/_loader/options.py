@@ -51,7 +51,7 @@ def open_core(
     told: dict[str, Any],
     type_word: Callable[[Lent], str],
 ) -> _core.Loader:
-    """Opens the core of the loader `owner`, which borrows what the caller gave it."""
+    """Opens the core of the loader `owner`; the core borrows the caller's rows and weights."""
     first: Tokens | Columns = sources[0][0]
     options = _core_options(told, None if isinstance(first, Tokens) else first.dense)
     owner._tune(options, sources)

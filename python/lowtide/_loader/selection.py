@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lowtide import _core
 from lowtide._data.batches import freeze, nothing
 from lowtide._index.indexing import check_rows
 
@@ -41,7 +42,7 @@ def parse_rows(rows: Any, length: int, memory: int) -> Rows:
     """Checks `rows` against a source of `length` samples.
 
     Raises:
-        IndexError: A row does not exist, or a mask has another length.
+        IndexError: A row does not exist, or a mask has the wrong length.
         ValueError: No row is selected, or the list has several axes.
         TypeError: `rows` is not a slice, a range, a mask or integers.
     """
@@ -105,6 +106,7 @@ def parse_weights(weights: Any, memory: int) -> npt.NDArray[np.float64]:
         raise ValueError(f"weights must have one axis, not shape {found.shape}")
     if found.dtype != np.float64 and found.size * 8 > memory:  # before it is converted
         raise ValueError(
-            f"memory: {memory} bytes is too small: {found.size * 8} bytes for weights; use more"
+            f"memory: {_core.format_bytes(memory)} is too small: "
+            f"{_core.format_bytes(found.size * 8)} for weights; use more"
         )
     return np.ascontiguousarray(found, np.float64)

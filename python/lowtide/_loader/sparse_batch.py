@@ -13,8 +13,8 @@ from lowtide._loader.batch import Batch
 class SparseBatch(Batch):
     """A batch of rows of a sparse matrix: `data, indices, indptr = batch`.
 
-    Row i has `data[indptr[i]:indptr[i + 1]]`, in the columns that `indices` has at the same places,
-    in the order in which they are stored.
+    Row i has the values `data[indptr[i]:indptr[i + 1]]`, and the same slice of `indices` is their
+    columns, in the order in which they are stored.
     """
 
     _width: int = 0  # columns of the matrix
@@ -51,7 +51,7 @@ class SparseBatch(Batch):
     def sparse_csr(self) -> Any:
         """Returns the batch as a sparse CSR tensor, which borrows its values.
 
-        Some functions of torch need indices that are sorted and unique; they are as stored.
+        Some functions of torch need sorted and unique indices; here they are as stored.
 
         Raises:
             TypeError: The batch holds arrays (use `lowtide.torch.Loader`).

@@ -1,8 +1,8 @@
 """The mapped file behind a memmap. It owns its ceiling and gives it up before it unmaps.
 
-A trim after munmap would zero whatever uses the address by then. So the ceiling is a slot of the
-map object: `close` and `resize` close it first. When the object dies, C code clears the slot before
-it unmaps, whatever interrupts Python.
+A trim after munmap would zero whatever has been mapped at that address since. So the ceiling is a
+slot of the map object: `close` and `resize` close it first. When the object dies, C code clears the
+slot before it unmaps, whatever interrupts Python.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ def _reopen(
     if size < end:
         raise _core.FormatError(
             f"{filename}: was pickled with at least {end} bytes, but now has {size}: it was "
-            "cut short"
+            "truncated"
         )
     for order in "CF":
         if 0 in shape or _strides(shape, dtype, order) == strides:

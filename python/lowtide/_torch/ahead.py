@@ -20,7 +20,7 @@ _AHEAD = 2  # batches on the device or on their way there, beside the one that i
 
 
 class _Arrived:
-    """What a batch on the device asks instead of the lease, which has gone back."""
+    """Answers a batch on the device in place of its lease, which has been returned."""
 
     __slots__ = ("_index", "_offsets", "_places", "_sources", "epoch", "step")
 
@@ -72,9 +72,9 @@ class _Flight:
 class Ahead:
     """The core of a loader, whose batches are copied to a device before they are asked for.
 
-    It stands in for `_core.Loader`. Batches that are on their way do not count as delivered: every
-    question is answered, and every move is made, as if the core were at the first of them. A batch
-    of the core is kept until the event behind its copy has passed. One thread at a time.
+    It stands in for `_core.Loader`. Batches in flight do not count as delivered: all members behave
+    as if the core were at the first of them. A batch of the core is kept until the event behind its
+    copy has passed. One thread at a time.
     """
 
     def __init__(self, core: _core.Loader, copier: Copier, widen: torch.dtype | None) -> None:
@@ -107,7 +107,7 @@ class Ahead:
         return flight.found
 
     def _fetch(self, take: Callable[[], tuple[Any, ...] | None]) -> bool:
-        """Starts the copy of the next batch. False: there is none, now or at all."""
+        """Starts the copy of the next batch. False: no batch is ready yet, or none is left."""
         core = self._core
         if self._line and self._line[-1].error is not None:
             return False
@@ -200,7 +200,7 @@ class Ahead:
         self._core.restore(**{**place.state, "skipped": skipped})
 
     def __getattr__(self, name: str) -> Any:
-        """The rest is that of the core."""
+        """Everything else is delegated to the core."""
         return getattr(self._core, name)
 
 

@@ -190,7 +190,7 @@ class _Windows:
 
 
 class _Rows:
-    """The rows of arrays that come together."""
+    """The rows of arrays that are delivered together."""
 
     name = "row"
 
@@ -198,7 +198,7 @@ class _Rows:
         columns = Columns(source)
         if any(isinstance(column, Csr) for column in columns.columns):
             raise TypeError(
-                "a Dataset delivers single samples, and sparse rows come in batches: use "
+                "a Dataset delivers single samples, but sparse rows are delivered in batches: use "
                 "lowtide.torch.Loader"
             )
         for lent in columns.lent():

@@ -1,4 +1,4 @@
-"""Batches for a device: who pins their memory, and what copies them."""
+"""Batches for a device: what pins their memory, and what copies them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Copier(Protocol):
     def copy(
         self, tensors: Sequence[torch.Tensor], dtypes: Sequence[torch.dtype]
     ) -> tuple[list[torch.Tensor], Event]:
-        """Starts to copy tensors and to convert the copies; the event is behind both.
+        """Starts to copy tensors and to convert the copies; returns them and an event after both.
 
         The caller keeps the tensors unchanged until the event has passed.
         """
 
     def hand_over(self, tensors: Sequence[torch.Tensor], event: Event) -> None:
-        """Lets what the caller starts next on the device use the copies."""
+        """Makes the caller's next work on the device wait for the copies."""
 
 
 class CudaCopier:
@@ -75,7 +75,7 @@ class CudaCopier:
 
 
 def open_copier(device: torch.device | str | int | None) -> Copier | None:
-    """Returns what copies to `device`; None for the CPU. Raises ValueError, TypeError."""
+    """Returns a copier for `device`; None for the CPU. Raises ValueError, TypeError."""
     if device is None:
         return None
     try:
@@ -108,7 +108,7 @@ def current(copier: Copier | None) -> contextlib.AbstractContextManager[Any]:
 
 
 def pinning(wanted: bool, copier: Copier | None) -> str:
-    """Returns who pins the memory of batches: "core", "torch" or "", which is nobody."""
+    """Returns what pins the memory of batches: "core", "torch" or "" (nothing)."""
     if copier is not None:
         return "" if _core.why_no_pinning() else "core"
     if not wanted:

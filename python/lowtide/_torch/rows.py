@@ -1,8 +1,7 @@
-"""The rows of a batch as a DataLoader wants them: separate items, which it then joins again.
+"""The rows of a batch as a DataLoader expects them: separate items, which it joins again.
 
-Making an item per row and stacking the items costs several times as much as reading them. So the
-items are made only if somebody looks at them, and `default_collate` gets the arrays as they were
-read.
+Making an item per row and stacking the items costs several times as much as reading them. So items
+are made only on access, and `default_collate` gets the arrays as they were read.
 """
 
 from __future__ import annotations

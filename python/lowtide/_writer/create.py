@@ -32,21 +32,21 @@ def create(
     ```
 
     The file is written under a hidden name in the same folder and gets its own name when it is
-    complete and durable, at the end of the block. An old file is replaced whole. An exception in
-    the block, a crash or a full disk leaves the old file, or nothing.
+    complete and durable, at the end of the block. An old file is replaced at that moment. After an
+    exception in the block, a crash or a full disk, the old file is still there, if there was one.
 
     Args:
         path: Name of the file; it ends with `.npy`.
         dtype: Type of the elements.
-        shape: Shape of the array. If its first entry is None, `append` makes it longer. Default:
-            `append` makes the array longer, and its first rows decide the other axes.
+        shape: Shape of the array. If its first entry is None, the array grows with `append`.
+            Default: the array grows with `append`, and the first rows set the other axes.
         memory: Most memory that Lowtide may hold, in bytes or as text such as "64MiB", including
             pages that are not on the disk yet. Default: as for `lowtide.open`.
         order: "C" or "F", the memory layout of the file. "F" needs a shape without None, and is
-            slow if rows come in small blocks.
+            slow if you write rows in small blocks.
         append: Adds rows to an existing file, in place; `dtype` and `shape` may then be omitted,
-            and must match the file if given. A first entry of `shape` is the length that the array
-            will have. If there is no file, one is created.
+            and must match the file if given. The first entry of `shape` is the final length of the
+            array. If there is no file, it is created.
 
     Returns:
         The writer.

@@ -100,8 +100,8 @@ def _check_target(array: Array, path: Any) -> None:
             continue
         if same:
             raise ValueError(
-                f"{os.fsdecode(path)} is a file of this array: a map onto itself would lose it if "
-                "fn were wrong; write to another path, and rename it when you have checked it"
+                f"{os.fsdecode(path)} is a file of this array, and an error in fn would destroy "
+                "it: write to another path, and rename the new file once you have checked it"
             )
 
 
@@ -126,17 +126,17 @@ def _result(result: Any, first: int, count: int) -> AnyArray:
     found = np.asarray(result)
     if found.dtype.hasobject:
         kind = f"dtype {found.dtype}" if found.ndim else type(result).__name__
-        raise TypeError(f"fn must return an array of numbers, one row per row, not {kind}")
+        raise TypeError(f"fn must return an array of numbers, one row per input row, not {kind}")
     if not found.ndim or len(found) != count:
         raise ValueError(
-            f"fn must return one row per row: for rows {first}:{first + count} it returned shape "
-            f"{found.shape}, not ({count}, ...)"
+            f"fn must return one row per input row: for rows {first}:{first + count} it returned "
+            f"shape {found.shape}, not ({count}, ...)"
         )
     return found
 
 
 class _Calls:
-    """The calls of fn, and what each result must be like."""
+    """The calls of fn, and the dtype and shape that each result must have."""
 
     def __init__(self, function: Function, first: AnyArray) -> None:
         self._function = function
@@ -189,7 +189,7 @@ class _Behind(Closing):
         self._last: Future[None] | None = None
 
     def write(self, first: int, rows: AnyArray) -> None:
-        """Waits for the rows before these. Raises what the writer raised."""
+        """Writes rows once the previous ones are written. Raises what the writer raised."""
         self.wait()
         self._last = self._pool.submit(self._put, first, rows)
 
@@ -197,7 +197,7 @@ class _Behind(Closing):
         self._writer[first : first + len(rows)] = rows
 
     def wait(self) -> None:
-        """Returns when the rows are with the writer. Raises what the writer raised."""
+        """Returns when the writer has taken the rows. Raises what the writer raised."""
         if self._last is not None:
             self._last.result()
             self._last = None

@@ -125,8 +125,8 @@ def place(index: Any, rows: int) -> int | range | npt.NDArray[np.int64]:
         numbers = numbers.astype(np.int64)  # an empty list
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise IndexError(
-            "rows are named by an integer, a slice, a mask or a one-dimensional array of integers, "
-            f"not by {_arguments.told(index)}"
+            "rows must be an integer, a slice, a mask or a one-dimensional array of integers, "
+            f"not {_arguments.told(index)}"
         )
     if numbers.size and (numbers.min() < -rows or numbers.max() >= rows):
         wrong = numbers[(numbers < -rows) | (numbers >= rows)][0]

@@ -81,7 +81,7 @@ class TokenWriter(Publishing):
         Raises:
             ValueError: An id does not fit the dtype (the message names document and id), the format
                 cannot count so many tokens, or the writer is closed. Nothing of this document is
-                written, and the writer can be used on.
+                written, and the writer remains usable.
             TypeError: The ids are not integers.
             OSError: The disk failed. The writer has failed as well: nothing will be published.
         """
@@ -90,8 +90,8 @@ class TokenWriter(Publishing):
     def extend(self, documents: Iterable[npt.ArrayLike]) -> None:
         """Appends every document of an iterable.
 
-        It asks for the next document only when the one before is written, so that a generator never
-        runs ahead of the disk. Documents before one that fails stay written.
+        It requests the next document only when the previous one is written, so that a generator
+        never runs ahead of the disk. If a document fails, those before it stay written.
 
         Args:
             documents: Documents as `append` takes them, for example a generator or `t.documents`.
@@ -153,7 +153,7 @@ class TokenWriter(Publishing):
 
     @property
     def tokens(self) -> int:
-        """Number of tokens so far, with those of a file that is continued."""
+        """Number of tokens so far, including those of a file that is continued."""
         return self._core.tokens
 
     @property

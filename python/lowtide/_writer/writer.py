@@ -22,14 +22,14 @@ class Writer(Publishing):
     """An array that is being written to a `.npy` file. `lowtide.create` makes it.
 
     `w[i:j] = rows`, `w[i] = row` and `w[index] = rows` write rows anywhere; `append` writes them
-    after the last one that was written. Rows that nobody writes are zeros. Any number of threads
-    may write.
+    after the last one that was written. Rows that are never written are zeros. Any number of
+    threads may write.
 
     The file appears under its name, whole and durable, when `close` or the first `commit` has
     returned; until then an old file stays. The end of a `with` block closes the writer. If the
-    block raises an exception, or if the writer is lost without `close`, only what was committed
-    is there. A writer cannot be pickled, and the child of a fork cannot use it: `part` gives other
-    processes rows to write.
+    block raises an exception, or if the writer is lost without `close`, only committed rows are
+    kept. A writer cannot be pickled, and the child of a fork cannot use it; to let other processes
+    write rows, use `part`.
     """
 
     __slots__ = ("__weakref__", "_append_lock", "_convert_bytes", "_core", "_dtype", "_fortran",
@@ -60,7 +60,7 @@ class Writer(Publishing):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the array. Its first entry grows with `append` unless `create` was told it."""
+        """Shape of the array. Its first entry grows with `append` unless `create` fixed it."""
         return self._core.shape
 
     @property
@@ -77,13 +77,13 @@ class Writer(Publishing):
 
         Args:
             index: A row number, a slice, a list or an array of row numbers, or a mask with one
-                entry per row. Of equal row numbers, the last wins.
+                entry per row. If a row is listed twice, the last one wins.
             rows: As many rows as `index` names, of a dtype that converts without loss, or one
                 scalar for all elements.
 
         Raises:
             IndexError: A row is out of range. Slices are not cut off at the end.
-            ValueError: `rows` has another shape, the row is committed, or the writer is closed.
+            ValueError: `rows` has the wrong shape, the row is committed, or the writer is closed.
             TypeError: `rows` has a dtype that does not convert without loss.
             OSError: A write failed. From then on every call fails, and nothing is published.
         """
@@ -110,8 +110,8 @@ class Writer(Publishing):
         If several threads append, the rows of one call stay together.
 
         Args:
-            rows: An array of rows, or one row. The first call decides the shape of a row if
-                `create` was not told it.
+            rows: An array of rows, or one row. The first call sets the shape of a row if it was not
+                given to `create`.
 
         Raises:
             IndexError: The array has no room for them.
@@ -166,8 +166,8 @@ class Writer(Publishing):
     def commit(self) -> None:
         """Makes what was written until now durable and readable under the file's name.
 
-        The file then has the rows up to the last one that was written; they can no longer be
-        overwritten. After a crash, `lowtide.create(path, append=True)` goes on from there.
+        The file then contains the rows up to the last one that was written; they can no longer be
+        overwritten. After a crash, `lowtide.create(path, append=True)` continues from there.
 
         Raises:
             OSError: The file could not be written.
@@ -191,7 +191,7 @@ class Writer(Publishing):
         self._core.abandon()
 
     def stats(self) -> dict[str, Any]:
-        """Returns what was written so far, and what memory is held.
+        """Reports what was written so far, and the memory held.
 
         `bytes_given` and `bytes_written` differ while rows wait for a write. `memory` lists the
         limit and the bytes that are held, by name.

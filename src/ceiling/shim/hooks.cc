@@ -39,8 +39,8 @@ bare::Range range_of(const void* at, std::size_t size_bytes) {
   return {start & ~rest, size_bytes > most ? ~rest : (start + size_bytes + rest) & ~rest};
 }
 
-// Executable maps are left alone, because a program needs its code again at once, and so are files
-// on tmpfs, whose pages cannot be released.
+// Executable maps are left alone, because a program needs its code again at once. So are files on
+// tmpfs, whose pages cannot be released.
 bool coverable(std::size_t size_bytes, int protection, int flags, int fd, Entry& entry) {
   if (size_bytes < kSmallestBytes || (flags & MAP_ANONYMOUS) != 0 || fd < 0) return false;
   if ((protection & PROT_EXEC) != 0) return false;
@@ -200,8 +200,8 @@ LOWTIDE_HOOK void* mremap(void* at, std::size_t old_bytes, std::size_t new_bytes
   return real_mremap(at, old_bytes, new_bytes, flags, to);
 }
 
-// Marked before the call: a write right after it must not fall victim to a trim that still takes
-// the map for clean.
+// Marked before the call: a trim that still takes the map for clean would discard a write that
+// follows right after it.
 LOWTIDE_HOOK int mprotect(void* at, std::size_t size_bytes, int protection) LOWTIDE_NOTHROW {
   if ((protection & PROT_WRITE) != 0 && shim.covers_any()) {
     shim.make_writable(range_of(at, size_bytes));

@@ -1,5 +1,5 @@
-// syscall and prctl of libc, with which programs set a seccomp filter (libseccomp too: libc has no
-// function for it). Any other call is passed on unchanged by a jump: with all registers, and
+// libc's syscall and prctl, with which programs set a seccomp filter (libseccomp too, because libc
+// has no function for it). Any other call is passed on unchanged by a jump: with all registers, and
 // without a stack frame of ours.
 #include "ceiling/shim/hooks.h"
 #include "ceiling/shim/shim.h"

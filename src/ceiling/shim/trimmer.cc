@@ -61,7 +61,7 @@ std::uint64_t Trimmer::count(Shim::Held& held) {
     bytes += maps_.resident(entry.range, entry.kind == Kind::shared, stretches);
     mapped_bytes_ += entry.range.bytes();
   }
-  // After a trim the few pages that are left say nothing about how the program reads.
+  // The few pages that are left after a trim do not show how the program reads.
   if (bytes >= shim_.settings().limit_bytes / 4) churn_.counted(bytes, stretches);
   const std::uint64_t shared = maps_.shared_bytes();
   other_bytes_ = shared > bytes ? shared - bytes : 0;
@@ -216,8 +216,9 @@ void Trimmer::release(Shim::Held& held, const Entry& entry, const bare::Area& ar
 
 // For a private map that is not writable, as long as nothing was written to it. The program can
 // write without a hook (a system call past libc, /proc/self/mem), so each slice is checked right
-// before its release. False: there are copies, or the kernel cannot tell. A program that wrote once
-// may write again between check and release, so from then on the kernel's reclaim is used.
+// before its release. False: there are copies, or the kernel cannot report them. A program that
+// wrote once may write again between check and release, so from then on the kernel's reclaim is
+// used.
 bool Trimmer::release_clean(bare::Range range, bare::OwnMaps::Visit how, bool& refused) {
   constexpr std::uintptr_t kSliceBytes = 8 << 20;
   for (std::uintptr_t at = range.start; at < range.end; at += kSliceBytes) {
@@ -267,8 +268,8 @@ void Trimmer::drop_cache(const Entry& entry, const bare::Area& area, bare::Range
 void* run_trimmer(void*) {
   bare::name_thread("lowtide-guard");
   bare::run_soon();
-  alignas(
-      Trimmer) static char storage[sizeof(Trimmer)];  // reused when a forked child starts it again
+  // Static, because nothing here may allocate; reused when a forked child starts the thread again.
+  alignas(Trimmer) static char storage[sizeof(Trimmer)];
   Trimmer* trimmer = new (storage) Trimmer(shim);
   if (!trimmer->open()) {
     shim.page().threads_refused.fetch_add(1);
