@@ -54,6 +54,15 @@ def path(request, tmp_path):
     return write(tmp_path / "t.arrow", make=request.param)
 
 
+def test_a_job_says_how_to_copy_a_column(tmp_path):
+    path = tmp_path / "a.arrow"
+    table = pa.table({"y": [1, 2, 3]})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(ValueError, match=r"a job cannot read an Arrow file: np\.save"):
+        lt.shuffle(lt.open(path, key="y"), tmp_path / "out.npy")
+
+
 def test_columns_of_equal_rows(path):
     for key, expected in (("label", np.arange(ROWS)), ("half", np.arange(ROWS).astype("f2"))):
         with lt.open(path, key=key, memory="2MiB") as a:

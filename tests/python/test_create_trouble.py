@@ -112,7 +112,7 @@ def test_wrong_appends_are_refused(path: Path) -> None:
         w.append(np.zeros((2, 3), "u1"))
         with pytest.raises(ValueError, match=r"shape \(5, 3\), not \(5, 4\)"):
             w.append(np.zeros((5, 4), "u1"))
-        with pytest.raises(ValueError, match="do not fit into uint8"):
+        with pytest.raises(ValueError, match="256, which does not fit into uint8"):
             w.append([[1, 2, 256]])
         with pytest.raises(IndexError):
             w[2:3] = np.zeros((1, 3), "u1")
@@ -125,6 +125,56 @@ def test_wrong_appends_are_refused(path: Path) -> None:
     w.close()
     assert repr(w) == "<lowtide.Writer 'a.npy' (closed)>"
     assert np.load(path).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows"),
+    [
+        ("i4", [2**40]),
+        ("i4", np.int64(2**40)),
+        ("i8", [2**63]),
+        ("u8", [-1]),
+        ("u1", np.uint16(300)),
+        ("f2", [70000]),
+        ("f4", [1e300]),
+        ("c8", [1e300j]),
+        ("U3", ["long text"]),
+        ("S3", [b"long text"]),
+        ("M8[s]", [np.datetime64("2020-01-01T00:00:00.500")]),
+    ],
+    ids=str,
+)
+def test_numbers_and_text_are_never_cut_to_fit(path: Path, dtype: str, rows: Any) -> None:
+    with lt.create(path, dtype=dtype, shape=1) as w:
+        with pytest.raises(ValueError, match=r"rows contain .*, which does not fit into"):
+            w[:] = rows
+    assert (np.load(path) == np.zeros(1, dtype)).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows"),
+    [
+        ("f4", [0.1, float("inf"), float("nan")]),
+        ("i2", [1, -1, True]),
+        ("U3", ["a", "bc", "def"]),
+        ("M8[s]", [np.datetime64("2020-01-01"), np.datetime64("NaT"), np.datetime64(0, "s")]),
+    ],
+    ids=str,
+)
+def test_lists_are_converted_as_numpy_does(path: Path, dtype: str, rows: Any) -> None:
+    with lt.create(path, dtype=dtype) as w:
+        w.append(rows)
+        w.append([])
+    assert np.load(path).tobytes() == np.array(rows, dtype).tobytes()
+
+
+def test_a_tensor_is_converted_only_if_nothing_can_be_lost(path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    with lt.create(path, dtype="i4", shape=(None, 2)) as w:
+        with pytest.raises(TypeError, match=r"rows have dtype int64, which may not fit"):
+            w.append(torch.tensor([[2**40, 1]]))
+        w.append(torch.tensor([[1, 2]], dtype=torch.int16))
+    assert np.load(path).tolist() == [[1, 2]]
 
 
 def test_committed_rows_cannot_be_overwritten(path: Path) -> None:

@@ -65,7 +65,8 @@ def test_masks_select_rows(tmp_path, parts):
     ("index", "error", "text"),
     [(300, IndexError, "index 300 is out of bounds"), ([0, -301], IndexError, "-301"),
      ((1, 2), TypeError, "only rows"), ("a", TypeError, "not str"), (1.5, TypeError, "not float"),
-     ([0.5], TypeError, "integers"), ([[1]], IndexError, "one axis")],
+     ([0.5], TypeError, "integers"), ([[1]], IndexError, "one axis"),
+     (True, TypeError, r"not bool \(True\)")],
 )  # fmt: skip
 def test_a_wrong_index_is_refused(tmp_path, parts, index, error, text):
     with pytest.raises(error, match=text):
@@ -166,6 +167,13 @@ def test_operators_are_refused_with_words(tmp_path, parts):
         open_csr(tmp_path, COLUMNS) + 1
 
 
+def test_numpy_does_not_read_it_row_by_row(tmp_path, parts):
+    c = open_csr(tmp_path, COLUMNS)
+    for function in (np.asarray, np.sum, np.array):
+        with pytest.raises(TypeError, match=r"use c\[i:j\]\.toarray\(\), or lowtide\.Loader"):
+            function(c)
+
+
 def test_arguments(tmp_path, parts):
     data, indices, indptr = (lt.open(tmp_path / f"{n}.npy") for n in ("data", "indices", "indptr"))
     with pytest.raises(ValueError, match="shape is required"):
@@ -174,6 +182,9 @@ def test_arguments(tmp_path, parts):
         lt.csr(data, indices, indptr, (9, COLUMNS))
     with pytest.raises(ValueError, match="rows and columns"):
         lt.csr(data, indices, indptr, (300,))
+    with pytest.raises(TypeError, match="rows and columns, not int"):
+        lt.csr(data, indices, indptr, 300)
+    assert lt.csr(data, indices, indptr, np.array([300, COLUMNS])).shape == (300, COLUMNS)
     with pytest.raises(TypeError, match=r"indices must be a lowtide.Array \(lowtide.open\)"):
         lt.csr(data, parts[1], indptr, (300, COLUMNS))
     with pytest.raises(ValueError, match="indptr must be little-endian integers"):

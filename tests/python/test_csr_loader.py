@@ -96,6 +96,17 @@ def test_picked_columns(tmp_path, index, picked):
         again.close()
 
 
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u8"])
+def test_columns_of_a_type_too_small_for_their_number(tmp_path, dtype):
+    parts = matrix(40, 1000)
+    write_csr(tmp_path, *parts)
+    picked = np.array([3, 0, 99], dtype) if dtype[0] == "u" else np.array([3, -1], dtype)
+    with lt.Loader(open_csr(tmp_path, 1000), 20, dense=True, columns=picked) as loader:
+        batch = loader.next()
+    expected = dense_of(parts, 1000, batch.index, picked=[int(one) for one in picked])
+    np.testing.assert_array_equal(batch[0], expected)
+
+
 def test_entries_of_the_same_column_are_added(tmp_path):
     parts = np.array([1, 2, 4, 8], "f4"), np.array([3, 1, 3, 3], "i4"), np.array([0, 3, 3, 4])
     write_csr(tmp_path, *parts)
@@ -204,10 +215,14 @@ def test_options_that_do_not_fit(tmp_path, parts):
         lt.Loader(a, 10, dense=True)
     with pytest.raises(ValueError, match="columns needs dense=True"):
         lt.Loader(c, 10, columns=[1])
+    with pytest.raises(ValueError, match="columns is for sparse rows only"):
+        lt.Loader(a, 10, columns=[1])
     with pytest.raises(ValueError, match="dtype"):
         lt.Loader(c, 10, dtype="float32")
     with pytest.raises(ValueError, match="float16, float32, float64, not int32"):
         lt.Loader(c, 10, dense=True, dtype="int32")
+    with pytest.raises(TypeError, match="dtype must be a NumPy dtype"):
+        lt.Loader(c, 10, dense=True, dtype="real")
     with pytest.raises(ValueError, match="need dense=True"):
         lt.Loader((c, a), 10)
     with pytest.raises(IndexError, match="column 60 is out of bounds: there are 60"):

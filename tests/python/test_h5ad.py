@@ -172,9 +172,13 @@ def test_filters_are_named(tmp_path, parts):
 
 def test_shapes_that_cannot_be(tmp_path, parts):
     path = write(tmp_path / "a.h5ad", lambda file: add_sparse(file, "X", parts, shape=None))
-    assert "expected the attribute shape with two integers, found None" in refused(path)
+    assert "expected the attribute shape with two integers, each at least 0, found None" in refused(
+        path
+    )
     path = write(tmp_path / "b.h5ad", lambda file: add_sparse(file, "X", parts, shape=(ROWS,)))
     assert "expected the attribute shape" in refused(path)
+    path = write(tmp_path / "n.h5ad", lambda file: add_sparse(file, "X", parts, shape=(-5, 9)))
+    assert "n.h5ad: 'X': expected the attribute shape" in refused(path)
     path = write(tmp_path / "c.h5ad", lambda file: add_sparse(file, "X", parts, shape=(9, 9)))
     with pytest.raises(ValueError, match="shape has 9 rows, but indptr has 401 entries"):
         lt.open(path)

@@ -201,6 +201,8 @@ def test_keys_are_found_and_listed(tmp_path):
     for key, text in {
         None: r"contains 2 data sets: 'g/m', 'other'",
         "none": r"expected one of the data sets 'g/m', 'other', found key 'none'",
+        "": r"expected one of the data sets 'g/m', 'other', found key ''",
+        "./other": r"expected one of the data sets 'g/m', 'other', found key './other'",
         "g": r"'g' is a group; the data sets in it are 'g/m'",
         "dangling": "a soft link to nothing",
         "out": r"a link to '/m' in the file 'else.h5'",

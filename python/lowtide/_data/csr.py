@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from lowtide import _core
-from lowtide._arguments import MAX, integer
+from lowtide._arguments import MAX, integer, told
 from lowtide._closing import Closing
 from lowtide._data.array import Array
 from lowtide._index.indexing import check_rows
@@ -74,7 +74,10 @@ class Csr(NoOperators, Closing):
             raise ValueError(
                 "shape is required: the arrays do not say how many columns the matrix has"
             )
-        found = tuple(shape)
+        try:
+            found = tuple(shape)
+        except TypeError:
+            raise TypeError(f"shape must be rows and columns, not {told(shape)}") from None
         if len(found) != 2:
             raise ValueError(f"shape must be rows and columns, not {found}")
         rows = integer(found[0], "rows of shape", 0, MAX)
@@ -165,11 +168,12 @@ class Csr(NoOperators, Closing):
             raise TypeError("only rows can be selected on disk: c[rows][:, columns]")
         if not isinstance(index, (np.ndarray, list, range)):
             try:
+                if isinstance(index, (bool, np.bool_)):
+                    raise TypeError
                 index = [operator.index(index)]
             except TypeError:
-                kind = type(index).__name__
                 raise TypeError(
-                    f"rows must be an integer, a slice, integers or a bool mask, not {kind}"
+                    f"rows must be an integer, a slice, integers or a bool mask, not {told(index)}"
                 ) from None
         found = np.asarray(index)
         if found.ndim != 1:
@@ -189,6 +193,13 @@ class Csr(NoOperators, Closing):
     def close(self) -> None:
         """Closes the matrix; its arrays stay open, and running loaders can finish."""
         self._core.close()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        """Refuses: NumPy would read row by row into an array of objects."""
+        raise TypeError(
+            "a sparse matrix on disk does not become an ndarray: use c[i:j].toarray(), or "
+            "lowtide.Loader(c, batch_size, dense=True)"
+        )
 
     def _instead(self) -> str:
         return "its rows are on disk. Index it first, as in c[i:j]"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lowtide import _core
+from lowtide import _arguments, _core
 from lowtide._data import hdf5
 from lowtide._data.files import Files, shown
 
@@ -78,8 +78,10 @@ def _checked(about: str, found: Any, shape: Any) -> tuple[int, int] | None:
         )
     if kind != "csr":
         return None
-    if shape is None or np.shape(shape) != (2,) or np.asarray(shape).dtype.kind not in "iu":
+    fits = np.shape(shape) == (2,) and np.asarray(shape).dtype.kind in "iu"
+    if not fits or min(shape) < 0 or max(shape) > _arguments.MAX:
         raise _core.FormatError(
-            f"{about}: expected the attribute shape with two integers, found {shape}"
+            f"{about}: expected the attribute shape with two integers, each at least 0, found "
+            f"{shape}"
         )
     return int(shape[0]), int(shape[1])

@@ -219,7 +219,7 @@ def follow(file: Any, name: str, key: str) -> Any:
         at = f"{at}/{part}"
         try:
             link = file.get(at, getlink=True)
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, RuntimeError):  # RuntimeError for "" and "."
             link = None
         if link is None:
             raise _core.FormatError(

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     Source = Path | Sequence[Path] | Array | Tokens | Ragged | Documents
 
 
+# Formats that a Python package finds its way in. Tasks have none.
+_ONLY_PYTHON = {"hdf5": "an HDF5", "arrow": "an Arrow"}
+
+
 def job_source(source: Any) -> _core.JobSource:
     """Returns a source for the core. Raises TypeError, ValueError, and what opening raises."""
     if isinstance(source, Array):
@@ -41,9 +45,10 @@ def job_source(source: Any) -> _core.JobSource:
 
 
 def _of_array(array: Array, offsets: Sequence[bytes] = ()) -> _core.JobSource:
-    if array.format == "hdf5":  # tasks have no h5py
+    kind = _ONLY_PYTHON.get(array.format)
+    if kind is not None:
         raise ValueError(
-            "a job cannot read an HDF5 file: np.save('a.npy', lowtide.open('a.h5', key=...)) makes "
+            f"a job cannot read {kind} file: np.save('a.npy', a), where a is the open array, makes "
             "a copy that it can read, in flat memory"
         )
     dtype, axes, offset, order, *_ = array._asked

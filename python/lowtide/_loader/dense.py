@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lowtide._arguments import flag
+from lowtide._arguments import flag, numpy_dtype
 from lowtide._data.csr import Csr
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def parse_dense(told: dict[str, Any], source: Columns) -> Dense | None:
     """
     matrices = [column for column in source.columns if isinstance(column, Csr)]
     if not flag(told["dense"], "dense"):
+        if told["columns"] is not None and not matrices:
+            raise ValueError("columns is for sparse rows only (lowtide.csr); there are none")
         if told["columns"] is not None:
             raise ValueError("columns needs dense=True: sparse rows are delivered as stored")
         if matrices and len(source.columns) > 1:
@@ -45,7 +47,7 @@ def parse_dense(told: dict[str, Any], source: Columns) -> Dense | None:
         return None
     if not matrices:
         raise ValueError("dense is for sparse rows (lowtide.csr), but there are none")
-    name = "float32" if told["dtype"] is None else np.dtype(told["dtype"]).name
+    name = "float32" if told["dtype"] is None else numpy_dtype(told["dtype"]).name
     if name not in _TYPES:
         raise ValueError(f"dtype of dense rows must be {', '.join(_TYPES)}, not {name}")
     if told["columns"] is None:
@@ -70,4 +72,5 @@ def _parse_columns(columns: Any, count: int) -> npt.NDArray[np.uint64]:
     wrong = found[(found >= count) | (found < -count)]
     if wrong.size:
         raise IndexError(f"column {wrong[0]} is out of bounds: there are {count}")
+    found = found.astype(np.int64)  # int8 cannot count from the end of 20,000 columns
     return np.where(found < 0, found + count, found).astype(np.uint64)

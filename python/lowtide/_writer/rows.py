@@ -33,6 +33,8 @@ class RowBlock:
         fortran: bool,
     ) -> None:
         """Raises ValueError unless `rows` is a scalar or has `shape`; TypeError for its dtype."""
+        if hasattr(rows, "__array__") and not isinstance(rows, (np.generic, Array)):
+            rows = np.asarray(rows)  # a tensor or a table has a type of its own, as an ndarray has
         if not isinstance(rows, (np.ndarray, Array)):
             rows = _from_python(rows, dtype)
         elif rows.dtype != dtype and not np.can_cast(rows.dtype, dtype, "safe"):
@@ -87,14 +89,26 @@ class RowBlock:
 def _from_python(value: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Converts numbers and lists of them, if nothing is lost but digits of a fraction."""
     found = np.asarray(value)
-    if np.can_cast(found.dtype, dtype, "same_kind"):
+    if found.dtype == dtype:
         return found
-    if found.dtype.kind in "biu" and dtype.kind in "biuf":
+    if not found.size:
+        return np.empty(found.shape, dtype)
+    numbers = found.dtype.kind in "biu" and dtype.kind in "biuf"
+    if not numbers and not np.can_cast(found.dtype, dtype, "same_kind"):
+        raise TypeError(
+            f"rows of {found.dtype} may not fit into {dtype}; give them as an array of that dtype"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
         converted = found.astype(dtype)
-        if np.array_equal(converted, found):
-            return converted
-        raise ValueError(f"rows contain numbers that do not fit into {dtype}")
-    raise TypeError(f"rows of {found.dtype} may not fit into {dtype}")
+    if dtype.kind in "fc":
+        lost = np.isfinite(found) & ~np.isfinite(converted)
+    elif dtype.kind in "mM":
+        lost = (converted != found) & ~np.isnat(found)
+    else:
+        lost = np.asarray(converted != found)
+    if lost.any():
+        raise ValueError(f"rows contain {found[lost][0]}, which does not fit into {dtype}")
+    return converted
 
 
 def place(index: Any, rows: int) -> int | range | npt.NDArray[np.int64]:
