@@ -11,6 +11,7 @@ import sys
 
 import lowtide as lt
 import pytest
+import warm_runs
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "arrays"
 
@@ -34,6 +35,12 @@ def run(folder, *words):
 
 
 @pytest.fixture(scope="module")
+def warm():
+    with warm_runs.origin(environment()) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """A folder with features.npy and labels.npy."""
     folder = tmp_path_factory.mktemp("arrays")
@@ -52,44 +59,44 @@ def accuracies(said):
     return [float(found) for found in re.findall(r"accuracy (\d\.\d+)", said)]
 
 
-def kill_after(line, folder):
+def kill_after(line, folder, warm):
     """Starts the classifier and ends it by SIGKILL when it has printed a line with `line`."""
-    child = subprocess.Popen(
-        command(EXAMPLES / "classifier.py"), cwd=folder, stdout=subprocess.PIPE, text=True,
-        env=environment(),
-    )  # fmt: skip
+    os.mkfifo(folder / "lines")
+    started = warm.start(folder, folder / "lines", EXAMPLES / "classifier.py")
     said = []
-    for found in child.stdout:
-        said.append(found.strip())
-        if line in found:
-            child.send_signal(signal.SIGKILL)
-            break
-    child.communicate()
-    assert child.returncode == -signal.SIGKILL, said
+    with open(started.said) as lines:
+        for found in lines:
+            said.append(found.strip())
+            if line in found:
+                os.kill(started.pid, signal.SIGKILL)
+                break
+    assert started.wait() == -signal.SIGKILL, said
     return said
 
 
 @pytest.mark.slow
-def test_a_classifier_that_was_killed_ends_as_one_that_was_not(folder, data, tmp_path_factory):
-    pytest.importorskip("torch")
-    whole = run(folder, EXAMPLES / "classifier.py").splitlines()
+def test_a_classifier_that_was_killed_ends_as_one_that_was_not(
+    folder, data, tmp_path_factory, warm
+):
+    said = folder / "said"
+    whole = warm.run(folder, said, EXAMPLES / "classifier.py").splitlines()
     scores = accuracies("\n".join(whole))
     assert len(scores) == 3 and scores[-1] > 0.8
 
     other = tmp_path_factory.mktemp("killed")
     for name in ("features.npy", "labels.npy"):
         (other / name).symlink_to(data / name)
-    first = kill_after("epoch 1 step 99", other)
+    first = kill_after("epoch 1 step 99", other, warm)
     assert first == whole[: len(first)]
-    resumed, *rest = run(other, EXAMPLES / "classifier.py").splitlines()
+    resumed, *rest = warm.run(other, said, EXAMPLES / "classifier.py").splitlines()
     assert resumed == "resuming in epoch 1 at step 100"
     assert rest == whole[len(first) :]
-    assert run(other, EXAMPLES / "classifier.py").startswith("resuming in epoch 3")  # no step left
+    again = warm.run(other, said, EXAMPLES / "classifier.py")
+    assert again.startswith("resuming in epoch 3")  # no step left
 
 
-def test_weights_show_a_rare_class_as_often_as_the_others(tmp_path):
-    pytest.importorskip("torch")
-    stored, balanced = run(tmp_path, EXAMPLES / "balance.py").splitlines()
+def test_weights_show_a_rare_class_as_often_as_the_others(tmp_path, warm):
+    stored, balanced = warm.run(tmp_path, tmp_path / "said", EXAMPLES / "balance.py").splitlines()
     share, recall = map(float, re.findall(r"(\d+\.\d)%", stored))
     assert share == pytest.approx(1, abs=0.3)
     even, better = map(float, re.findall(r"(\d+\.\d)%", balanced))
@@ -109,10 +116,9 @@ def test_two_ranks_of_torchrun_share_every_step(folder):
     ]
 
 
-def test_activations_in_bfloat16_are_read_shuffled(folder):
-    pytest.importorskip("torch")
+def test_activations_in_bfloat16_are_read_shuffled(folder, warm):
     pytest.importorskip("ml_dtypes")
-    said = run(folder, EXAMPLES / "activations.py")
+    said = warm.run(folder, folder / "said", EXAMPLES / "activations.py")
     assert said.count("torch.bfloat16") == 2
     assert accuracies(said)[-1] > 0.7
 

@@ -6,12 +6,11 @@ import hashlib
 import os
 import pathlib
 import signal
-import subprocess
-import sys
 import time
 
 import lowtide as lt
 import pytest
+import warm_runs
 
 pytest.importorskip("torch")
 
@@ -20,34 +19,23 @@ STEPS = 45
 TINY = ["--layers", "1", "--heads", "2", "--width", "16", "--batch-size", "4", "--block-size", "16"]
 
 
-def command(script, *arguments):
-    return [sys.executable, str(EXAMPLE / script), *map(str, arguments)]
-
-
-def environment():
+@pytest.fixture(scope="module")
+def warm():
     package = pathlib.Path(lt.__file__).parents[1]
-    return {**os.environ, "PYTHONPATH": str(package)}
+    with warm_runs.origin({**os.environ, "PYTHONPATH": str(package)}) as started:
+        yield started
 
 
-def run(*arguments):
-    done = subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=240, env=environment(),
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
-
-def train(folder, data, log, *more):
-    return run(
-        "train.py", "--data", data, "--folder", folder, "--log", log, "--steps", STEPS, *TINY, *more
-    )
+def trainer(folder, data, log, *more):
+    words = ["--data", data, "--folder", folder, "--log", log, "--steps", STEPS, *TINY, *more]
+    return [EXAMPLE / "train.py", *words]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, warm):
     made = tmp_path_factory.mktemp("nanogpt")
-    run("prepare.py", "--folder", made, "--tokens", 20_000)
+    words = ["--folder", made, "--tokens", 20_000]
+    warm.run(made, made / "said", EXAMPLE / "prepare.py", *words)
     return made
 
 
@@ -57,10 +45,10 @@ def test_the_text_is_the_same_everywhere(folder):
 
 
 @pytest.mark.slow
-def test_losses_of_memmap_and_lowtide_are_equal_to_the_last_bit(folder, tmp_path):
+def test_losses_of_memmap_and_lowtide_are_equal_to_the_last_bit(folder, tmp_path, warm):
     logs = {}
     for data in ("memmap", "lowtide"):
-        said = train(folder, data, tmp_path / data)
+        said = warm.run(tmp_path, tmp_path / "said", *trainer(folder, data, tmp_path / data))
         assert "loss on val.bin" in said
         logs[data] = (tmp_path / data).read_text()
     assert logs["memmap"] == logs["lowtide"]
@@ -70,34 +58,27 @@ def test_losses_of_memmap_and_lowtide_are_equal_to_the_last_bit(folder, tmp_path
     assert not (folder / "checkpoint.pt").exists()
 
 
-def kill_at(step, arguments, log):
-    """Starts the trainer and ends it by SIGKILL as soon as its log has `step`."""
-    child = subprocess.Popen(
-        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env=environment(),
-    )  # fmt: skip
+def kill_at(step, log, started):
+    """Ends a trainer by SIGKILL as soon as its log has `step`."""
     deadline = time.monotonic() + 240
     while not (log.exists() and any(line.startswith(f"{step} ") for line in log.open())):
-        assert child.poll() is None and time.monotonic() < deadline, child.communicate()[0]
+        assert time.monotonic() < deadline, started.said.read_text()
         time.sleep(0.001)
-    child.send_signal(signal.SIGKILL)
-    child.communicate()
-    return child.returncode
+    os.kill(started.pid, signal.SIGKILL)
+    return started.wait()
 
 
 @pytest.mark.slow
-def test_a_run_killed_three_times_has_the_losses_of_one_that_was_not(folder, tmp_path):
-    arguments = ["--checkpoint-every", 3]
-    train(folder, "loader", tmp_path / "whole", "--checkpoint", tmp_path / "whole.pt", *arguments)
-    whole = (tmp_path / "whole").read_text()
+def test_a_run_killed_three_times_has_the_losses_of_one_that_was_not(folder, tmp_path, warm):
+    log, saved, said = tmp_path / "whole", tmp_path / "whole.pt", tmp_path / "said"
+    often = ["--checkpoint-every", 3]
+    warm.run(tmp_path, said, *trainer(folder, "loader", log, "--checkpoint", saved, *often))
+    whole = log.read_text()
     assert len(whole.splitlines()) == STEPS
 
     log, saved = tmp_path / "killed", tmp_path / "killed.pt"
-    arguments = [
-        "train.py", "--data", "loader", "--folder", folder, "--log", log, "--steps", STEPS, *TINY,
-        "--checkpoint", saved, *arguments,
-    ]  # fmt: skip
-    killed = [kill_at(step, arguments, log) for step in (2, 15, 30)]
+    words = trainer(folder, "loader", log, "--checkpoint", saved, *often)
+    killed = [kill_at(step, log, warm.start(tmp_path, said, *words)) for step in (2, 15, 30)]
     assert killed[0] == -signal.SIGKILL
-    assert "resuming from step" in run(*arguments)
+    assert "resuming from step" in warm.run(tmp_path, said, *words)
     assert log.read_text() == whole
