@@ -112,7 +112,7 @@ def test_headers_that_lie(tmp_path, parts):
     path.write_bytes(whole[:7] + b"\x02" + whole[8:])
     assert "byte order 2" in refused(folder)
     path.write_bytes(whole[:16] + b"\xff\xff\xff\xff" + whole[20:])
-    assert "exceeds it" in refused(folder)
+    assert "extends beyond its end" in refused(folder)
     path.write_bytes(b"SCDL" + bytes(2 << 20))
     assert "expected at most 1 MiB" in refused(folder)
     (folder / "data.npy").unlink()
