@@ -164,9 +164,8 @@ def merge(
     Raises:
         FileExistsError: `dst` exists, and `overwrite` is False.
         OSError: A file of a source cannot be opened, or `dst` cannot be written.
-        FormatError: The sources differ in format, dtype or row shape, or their bytes contradict
-            their header.
-        ValueError: An argument is invalid.
+        FormatError: The bytes of a source contradict their header.
+        ValueError: The sources differ in format, dtype or row shape, or an argument is invalid.
         TypeError: An argument has the wrong type.
     """
     if not isinstance(sources, (list, tuple)):
@@ -204,4 +203,6 @@ def _destination(dst: Any) -> bytes:
     if not isinstance(dst, (str, bytes, os.PathLike)):
         raise TypeError(f"dst must be a str or an os.PathLike, not {_arguments.told(dst)}")
     (name,), _ = _arguments.path_list(dst)
+    if not name:
+        raise ValueError("dst is empty: name the result")
     return name if _core.is_address(name) else os.path.abspath(name)

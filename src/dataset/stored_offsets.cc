@@ -54,6 +54,7 @@ void StoredOffsets::check_all(std::uint64_t values, bool held) {
     for (std::size_t i = 0; i < slice.size(); ++i) {
       const std::uint64_t entry = first + i, offset = slice[i];
       if (entry == 0 && offset != 0) refuse(entry, offset, "but must be 0");
+      if (is_negative(offset)) refuse(entry, offset, "but must not be negative");
       if (offset > values) {
         refuse(entry, offset, "but there are only " + std::to_string(values) + " values");
       }
@@ -130,11 +131,15 @@ void StoredOffsets::bounds(std::span<const std::uint64_t> samples, std::span<std
 }
 
 void StoredOffsets::refuse(std::uint64_t entry, std::uint64_t found, const std::string& why) const {
-  const bool negative = token_type_row(type_).kind == 'i' && found >> 63U != 0;
-  throw FormatError(
-      stored_->shards()->path(0) + ": indptr: entry " + std::to_string(entry) + " is " +
-      (negative ? std::to_string(static_cast<std::int64_t>(found)) : std::to_string(found)) + ", " +
-      why);
+  throw FormatError(stored_->shards()->path(0) + ": indptr: entry " + std::to_string(entry) +
+                    " is " +
+                    (is_negative(found) ? std::to_string(static_cast<std::int64_t>(found))
+                                        : std::to_string(found)) +
+                    ", " + why);
+}
+
+bool StoredOffsets::is_negative(std::uint64_t entry) const {
+  return token_type_row(type_).kind == 'i' && entry >> 63U != 0;
 }
 
 }  // namespace lowtide

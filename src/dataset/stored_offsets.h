@@ -40,6 +40,7 @@ class StoredOffsets final : public Offsets {
   void check_all(std::uint64_t values, bool held);
   [[nodiscard]] std::uint64_t held_start(std::uint64_t sample) const;
   void read_entries(std::uint64_t first, std::span<std::uint64_t> out) const;
+  [[nodiscard]] bool is_negative(std::uint64_t entry) const;  // as it is stored
   [[noreturn]] void refuse(std::uint64_t entry, std::uint64_t found, const std::string& why) const;
 
   const std::shared_ptr<const Rows> stored_;

@@ -130,6 +130,7 @@ std::string_view array_suffix() {
 
 void check_array_name(const std::string& path) {
   if (path.ends_with(kArraySuffix)) return;
+  if (path.empty()) throw std::invalid_argument("the path is empty: name a .npy file");
   throw std::invalid_argument(path + ": create writes .npy files; use the name " + path +
                               std::string(kArraySuffix));
 }

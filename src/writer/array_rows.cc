@@ -56,6 +56,7 @@ void ArrayFile::check_open() const {
 
 void ArrayFile::check_size(std::uint64_t count, std::size_t size_bytes) const {
   check_open();
+  file_->check_sound();  // rows that only wait in memory would not find out
   if (!header_) throw std::invalid_argument(path_ + ": the shape of a row is not known yet");
   std::uint64_t expected = 0;
   if (checked_mul(count, row_bytes_, &expected) && expected == size_bytes) return;

@@ -174,6 +174,10 @@ void PublishedFile::write(std::uint64_t offset_bytes, std::span<const std::byte>
   });
 }
 
+void PublishedFile::check_sound() {
+  guarded([](Here&) {});
+}
+
 void PublishedFile::read_exact(std::uint64_t offset_bytes, std::span<std::byte> out) {
   here().file.read_exact(offset_bytes, out);
 }

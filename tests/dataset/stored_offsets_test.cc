@@ -109,7 +109,7 @@ TEST(StoredOffsets, RefusesWhatCannotBe) {
   EXPECT_EQ(refused({0, 4, 3}),
             "p: indptr: entry 2 is 3, less than the entry before it, which is 4");
   EXPECT_EQ(refused({2, 4}), "p: indptr: entry 0 is 2, but must be 0");
-  EXPECT_EQ(refused({0, -4}), "p: indptr: entry 1 is -4, but there are only 10 values");
+  EXPECT_EQ(refused({0, -4}), "p: indptr: entry 1 is -4, but must not be negative");
   EXPECT_EQ(refused({0, 11}), "p: indptr: entry 1 is 11, but there are only 10 values");
 }
 

@@ -87,6 +87,8 @@ TEST(ArrayHeader, RefusesWhatCannotGrow) {
   EXPECT_THROW(ArrayHeader(DType::parse("<f8"), {1ULL << 62}, false, "a.npy"), FormatError);
   EXPECT_EQ(thrown<std::invalid_argument>([] { check_array_name("x.f32"); }),
             "x.f32: create writes .npy files; use the name x.f32.npy");
+  EXPECT_EQ(thrown<std::invalid_argument>([] { check_array_name(""); }),
+            "the path is empty: name a .npy file");
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ def test_arguments(tmp_path, parts):
 BAD = [
     ([0, 2, 1], "entry 2 is 1, less than the entry before it, which is 2"),
     ([1, 2, 3], "entry 0 is 1, but must be 0"),
-    ([0, -2, 3], "entry 1 is -2, but there are only 4 values"),
+    ([0, -2, 3], "entry 1 is -2, but must not be negative"),
     ([0, 2, 5], "entry 2 is 5, but there are only 4 values"),
     ([], "indptr is empty"),
 ]

@@ -55,6 +55,8 @@ def test_sources_must_be_files(tmp_path: Path, source: Path) -> None:
     out = tmp_path / "out.npy"
     with pytest.raises(TypeError, match="src must be a path"):
         lt.jobs.shuffle(np.zeros(3), out)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="dst is empty"):
+        lt.jobs.shuffle(source, "")
     with pytest.raises(TypeError, match="dst must be a str"):
         lt.jobs.shuffle(source, ["out.npy"])  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):

@@ -82,6 +82,27 @@ TEST(WriterTrouble, LeavesNothingAfterAFullDisk) {
   EXPECT_EQ(names_in(folder.path()), Names{});
 }
 
+TEST(WriterTrouble, RefusesEveryCallAfterAFailedWrite) {
+  const TempFolder folder;
+  ArrayWriter writer = ArrayWriter::create(folder / "a.npy", triples());
+  {
+    const sys::Fault fault(
+        sys::table.pwrite, +[](int, const void*, std::size_t, off_t) -> ssize_t {
+          errno = ENOSPC;
+          return -1;
+        });
+    EXPECT_EQ(caught<IoError>([&] {
+                for (int i = 0; i < 10; ++i) append_text(writer, std::string(30 << 20, 'a'));
+              })->err,
+              ENOSPC);
+  }
+  // Room again, and few bytes: but what was lost is lost.
+  EXPECT_EQ(caught<IoError>([&] { append_text(writer, "abc"); })->err, ENOSPC);
+  EXPECT_EQ(caught<IoError>([&] { writer.commit(); })->err, ENOSPC);
+  EXPECT_EQ(caught<IoError>([&] { writer.close(); })->err, ENOSPC);
+  EXPECT_EQ(names_in(folder.path()), Names{});
+}
+
 TEST(WriterTrouble, BelongsToTheProcessThatMadeIt) {
   const TempFolder folder;
   ArrayWriter writer = ArrayWriter::create(folder / "a.npy", triples());
