@@ -47,9 +47,10 @@ import pathlib, subprocess, sys
 from auditwheel.wheeltools import InWheelCtx
 raw, named, machine = sys.argv[1:]
 with InWheelCtx(pathlib.Path(raw), pathlib.Path(named)) as content:
-    for library in pathlib.Path(content.path).rglob("*.so"):
+    root = pathlib.Path(content.path)
+    for file in (*root.rglob("*.so"), *root.rglob("scripts/lowtide")):
         new = f"libc.musl-{machine}.so.1"
-        subprocess.run(["patchelf", "--replace-needed", "libc.so", new, library], check=True)
+        subprocess.run(["patchelf", "--replace-needed", "libc.so", new, file], check=True)
 """
 
 

@@ -19,7 +19,7 @@ set(CMAKE_STRIP true)
 set(CMAKE_SKIP_RPATH ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-set(CMAKE_EXE_LINKER_FLAGS_INIT -pie)
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-pie{dynamic}")
 set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 set(LOWTIDE_CCACHE OFF CACHE STRING "ninja keeps the objects of a platform")
 set(CMAKE_DISABLE_FIND_PACKAGE_CLI11 ON)
@@ -60,7 +60,9 @@ def toolchain(of: Platform) -> Path:
         )
         script.chmod(0o755)
     file = folder / "toolchain.cmake"
-    file.write_text(TOOLCHAIN.format(machine=of.machine, folder=folder))
+    # For musl, zig links programs statically, and a static one cannot load the module.
+    dynamic = " -dynamic" if of.libc == "musl" else ""
+    file.write_text(TOOLCHAIN.format(machine=of.machine, folder=folder, dynamic=dynamic))
     return file
 
 
