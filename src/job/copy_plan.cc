@@ -13,6 +13,7 @@
 #include "http/local_path.h"
 #include "job/copy.h"
 #include "job/plan.h"
+#include "lowtide/bytes.h"
 #include "lowtide/token_writer.h"
 #include "token_format/token_output.h"
 
@@ -124,8 +125,11 @@ class CopyPlanner {
 
   [[nodiscard]] Plan plan(const std::string& path, bool overwrite, std::uint64_t result_bytes) {
     copy.destination = Destination::plan(path, /*folder=*/false, overwrite, files_);
-    const CopyMemory sizes = copy_memory(copy, memory_bytes_);
-    (void)Budget(memory_bytes_).claim_all(copy_entries(copy, sizes));
+    const auto enough = [this](std::uint64_t memory) {
+      return sum_of(copy_entries(copy, copy_memory(copy, memory))) <= memory;
+    };
+    if (!enough(memory_bytes_))
+      refuse_limit(memory_bytes_, verb_ + " " + format_bytes(copy.total_bytes), enough);
     Facts facts;
     facts.add("verb", verb_);
     facts.add("kind", static_cast<std::uint64_t>(copy.kind));

@@ -33,12 +33,6 @@ std::string index_of_part(const std::string& path, const std::string& format) {
   return token_target(path, format, DType::parse("uint16")).index_path;
 }
 
-std::uint64_t sum_of(const std::vector<Budget::Entry>& entries) {
-  std::uint64_t sum = 0;
-  for (const Budget::Entry& entry : entries) sum += entry.bytes;
-  return sum;
-}
-
 Shuffle shuffle_from(const Facts& facts, JobFolder folder) {
   Shuffle shuffle;
   shuffle.source = source_of(facts, "source.");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "job/shuffled.h"
+#include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "lowtide/jobs.h"
 #include "lowtide/token_writer.h"
@@ -180,6 +181,22 @@ TEST(Merge, GivesTheFileOfAllDocuments) {
     EXPECT_EQ(file_text(folder / ("m" + format.suffix)), file_text(folder / ("e" + format.suffix)));
     for (const std::string index : {".idx", ".ds.index"})
       EXPECT_EQ(file_text(folder / ("m" + index)), file_text(folder / ("e" + index)));
+  }
+}
+
+TEST(Merge, SaysWhichMemoryWouldDo) {
+  const TempFolder folder;
+  folder.write("a.npy", npy_text("<f4", {2, 3}, pattern(24)));
+  const std::vector<JobSource> sources{{.paths = {folder / "a.npy"}}};
+  for (const std::uint64_t memory : {1, 600 << 10}) {
+    const std::string text = thrown<std::invalid_argument>(
+        [&] { (void)plan_merge(sources, folder / "m.npy", {.memory_bytes = memory}); });
+    const std::size_t advice = text.find("use at least ");
+    ASSERT_NE(advice, std::string::npos) << text;
+    const std::uint64_t enough = parse_bytes(text.substr(advice + 13));
+    EXPECT_NO_THROW(
+        plan_merge(sources, folder / "n.npy", {.memory_bytes = enough, .overwrite = true}).run())
+        << text;
   }
 }
 
