@@ -145,6 +145,10 @@ std::uint64_t result_bytes(const OpenSource& source, const UnitShape& shape, Uni
 
 void check_shards(std::uint64_t shards, const UnitShape& shape, Unit unit) {
   if (shards == 0) throw std::invalid_argument("shards must be at least 1, not 0");
+  if (shape.units == 0) {
+    throw std::invalid_argument("the source has no " + std::string(unit_word(unit)) +
+                                "s to shuffle");
+  }
   if (shards <= shape.units) return;
   throw std::invalid_argument("shards: " + std::to_string(shards) + " are more than the " +
                               std::to_string(shape.units) + " " + std::string(unit_word(unit)) +

@@ -231,6 +231,14 @@ TEST_F(PlanTest, SaysWhichMemoryWouldDo) {
             std::string::npos);
 }
 
+TEST_F(PlanTest, RefusesASourceWithoutRowsWithoutTalkingOfShards) {
+  folder_.write("none.npy", npy_text("<f4", {0, 3}, ""));
+  EXPECT_EQ(thrown<std::invalid_argument>([&] {
+              (void)plan_shuffle({.paths = {folder_ / "none.npy"}}, folder_ / "b.npy", {});
+            }),
+            "the source has no rows to shuffle");
+}
+
 TEST_F(PlanTest, RefusesATextOfAnotherVersionOrAChangedOne) {
   std::string text = shuffle("b.npy").text();
   EXPECT_NE(thrown<std::invalid_argument>([&] {
