@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kKiB = 1ULL << 10;
 constexpr std::uint64_t kMiB = 1ULL << 20;
+constexpr std::uint64_t kMostLimit = 1ULL << 62;
 // A share asks for more only if it would get less than 1/kLittle of an equal part: asking makes the
 // others drop what they have read ahead.
 constexpr std::uint64_t kLittle = 4;
@@ -64,7 +65,38 @@ std::string refusal(std::uint64_t limit_bytes, const std::vector<Budget::Entry>&
          enough_for(*sufficient);
 }
 
+// The least limit that is enough, in steps that enough_for() spells exactly.
+std::optional<std::uint64_t> least_limit(std::uint64_t given_bytes,
+                                         const std::function<bool(std::uint64_t)>& enough) {
+  std::uint64_t high = round_up(given_bytes, kMiB);
+  while (!enough(high)) {
+    if (high > kMostLimit / 2) return std::nullopt;
+    high *= 2;
+  }
+  const std::uint64_t step = high <= 10 * kMiB ? kKiB : kMiB;
+  std::uint64_t low = round_down(given_bytes, step);
+  while (high - low > step) {
+    const std::uint64_t middle = low + round_down((high - low) / 2, step);
+    (enough(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
 }  // namespace
+
+std::uint64_t sum_of(const std::vector<Budget::Entry>& entries) {
+  std::uint64_t sum = 0;
+  for (const Budget::Entry& entry : entries) sum = saturating_add(sum, entry.bytes);
+  return sum;
+}
+
+void refuse_limit(std::uint64_t limit_bytes, const std::string& work,
+                  const std::function<bool(std::uint64_t)>& enough) {
+  const std::optional<std::uint64_t> least = least_limit(limit_bytes, enough);
+  throw std::invalid_argument(
+      "memory: " + format_bytes(limit_bytes) + " is too small to " + work +
+      (least ? "; use at least " + enough_for(*least) : "; no size is large enough"));
+}
 
 Claim& Claim::operator=(Claim&& other) noexcept {
   if (this != &other) {

@@ -128,4 +128,14 @@ class Budget {
   Mutex asking_;
 };
 
+// UINT64_MAX if that is too small.
+[[nodiscard]] std::uint64_t sum_of(const std::vector<Budget::Entry>& entries);
+
+// Throws std::invalid_argument for work whose parts grow with the limit: their sum under a limit
+// that is too small does not say which one would do, so limits are tried. `enough` says whether one
+// would do. E.g.
+//   memory: 1 KiB is too small to merge 2.5 MiB; use at least 761 KiB
+[[noreturn]] void refuse_limit(std::uint64_t limit_bytes, const std::string& work,
+                               const std::function<bool(std::uint64_t limit_bytes)>& enough);
+
 }  // namespace lowtide

@@ -13,6 +13,7 @@
 #include "http/local_path.h"
 #include "job/copy.h"
 #include "job/plan.h"
+#include "lowtide/bytes.h"
 #include "lowtide/token_writer.h"
 #include "token_format/token_output.h"
 
@@ -113,7 +114,8 @@ class CopyPlanner {
   void open_all(std::span<const JobSource> sources, Look look) {
     for (const JobSource& source : sources) {
       if (!source.offsets.empty())
-        throw std::invalid_argument(verb_ + ": ragged data is not supported; pass its values");
+        throw std::invalid_argument(
+            verb_ + ": ragged rows cannot be written as one array; pass their values");
       const OpenSource opened = open_source(source, std::max(memory_bytes_, kLeastSourceBytes));
       for (std::string& file : opened.files()) files_.push_back(std::move(file));
       copy.stamps.push_back(opened.stamp());
@@ -124,8 +126,11 @@ class CopyPlanner {
 
   [[nodiscard]] Plan plan(const std::string& path, bool overwrite, std::uint64_t result_bytes) {
     copy.destination = Destination::plan(path, /*folder=*/false, overwrite, files_);
-    const CopyMemory sizes = copy_memory(copy, memory_bytes_);
-    (void)Budget(memory_bytes_).claim_all(copy_entries(copy, sizes));
+    const auto enough = [this](std::uint64_t memory) {
+      return sum_of(copy_entries(copy, copy_memory(copy, memory))) <= memory;
+    };
+    if (!enough(memory_bytes_))
+      refuse_limit(memory_bytes_, verb_ + " " + format_bytes(copy.total_bytes), enough);
     Facts facts;
     facts.add("verb", verb_);
     facts.add("kind", static_cast<std::uint64_t>(copy.kind));
@@ -241,16 +246,22 @@ Plan plan_merge(std::span<const JobSource> sources, const std::string& path,
   Copy& copy = planner.copy;
   std::uint64_t tokens = 0;
   bool first = true;
-  const auto expect = [&](bool same, const std::string& what, const OpenSource& opened) {
+  const auto expect = [&](bool same, const std::string& what, const OpenSource& opened,
+                          const std::string& values = "") {
     if (first || same) return;
     throw std::invalid_argument("merge: " + opened.files().front() +
-                                " differs from the first source in its " + what);
+                                " differs from the first source in its " + what + values);
+  };
+  const auto found = [](const std::string& here, const std::string& there) {
+    return ": " + here + ", not " + there;
   };
   planner.open_all(sources, [&](const OpenSource& opened) {
     if (opened.tokens) {
       expect(copy.kind != CopyKind::arrays, "kind of data", opened);
-      expect(copy.format == opened.tokens->format(), "format", opened);
-      expect(copy.dtype == opened.tokens->dtype(), "dtype", opened);
+      expect(copy.format == opened.tokens->format(), "format", opened,
+             found(opened.tokens->format(), copy.format));
+      expect(copy.dtype == opened.tokens->dtype(), "dtype", opened,
+             found(opened.tokens->dtype().descr(), copy.dtype.descr()));
       copy.format = opened.tokens->format();
       copy.dtype = opened.tokens->dtype();
       const bool recorded = opened.tokens->documents().has_value();
@@ -266,11 +277,14 @@ Plan plan_merge(std::span<const JobSource> sources, const std::string& path,
       std::vector<std::uint64_t> shape = opened.array->shape();
       if (shape.empty()) throw std::invalid_argument("merge: an array without axes has no rows");
       expect(copy.kind == CopyKind::arrays, "kind of data", opened);
-      expect(copy.dtype == opened.array->dtype(), "dtype", opened);
+      expect(copy.dtype == opened.array->dtype(), "dtype", opened,
+             found(opened.array->dtype().descr(), copy.dtype.descr()));
       const std::uint64_t before = first ? 0 : copy.shape[0];
       expect(std::equal(shape.begin() + 1, shape.end(), copy.shape.begin() + (first ? 0 : 1),
                         copy.shape.end()),
-             "row shape", opened);
+             "row shape", opened,
+             found(shape_text(std::span(shape).subspan(1)),
+                   first ? "" : shape_text(std::span(copy.shape).subspan(1))));
       copy.kind = CopyKind::arrays;
       copy.dtype = opened.array->dtype();
       copy.format = array_header_word();

@@ -1,6 +1,4 @@
 #include <bit>
-#include <cmath>
-#include <stdexcept>
 
 #include "core/checked.h"
 #include "engine/engine.h"
@@ -40,6 +38,42 @@ std::uint64_t unit_table_bytes(const UnitShape& shape) {
 // The room for one unit, in which a window has one token more than it advances.
 std::uint64_t least_segment_bytes(const UnitShape& shape) {
   return round_up(std::max<std::uint64_t>(shape.largest_bytes, 1), 4096);
+}
+
+// Returns false if the memory of the shuffle is too small.
+bool divide_within(Shuffle* shuffle) {
+  const UnitShape& shape = shuffle->shape;
+  const std::uint64_t memory = shuffle->memory_bytes;
+  const std::uint64_t total = shape.total_bytes + shape.units * shape.extra_bytes();
+  const std::uint64_t most_units = (shape.units + shuffle->shards() - 1) / shuffle->shards();
+  const unsigned index_bits =
+      std::min(32U, 63U - static_cast<unsigned>(std::bit_width(shape.units)));
+  shuffle->buckets.positions = shape.units;
+  shuffle->buckets.bucket_units = std::clamp<std::uint64_t>(
+      memory / kBucketShare / (mean_bytes(shape) + Places::kUnitBytes), 1,
+      std::max<std::uint64_t>(1, std::min(most_units, std::uint64_t{1} << index_bits)));
+  const std::uint64_t split =
+      std::max(std::min(kSplitBytes, 2 * memory), std::min(2 * memory, total / kManySplits));
+  shuffle->splits = std::clamp<std::uint64_t>((total + split - 1) / split, 1, shape.units);
+
+  const ScatterMemory scattering = scatter_memory(*shuffle, memory);
+  if (sum_of(scattering.entries(*shuffle)) > memory) return false;
+  std::vector<Budget::Entry> gathering = gather_memory(*shuffle, memory).entries(*shuffle);
+  gathering.push_back(engine_buffers(memory));
+  // A bucket of ragged units may need to be read in passes, through a part of the room. Units of
+  // equal size must fit all together.
+  const std::uint64_t unit = shape.largest_bytes + shape.extra_bytes();
+  const std::uint64_t room =
+      shape.ragged ? unit + unit / 4 + 4096 : shuffle->buckets.bucket_units * shape.item_bytes;
+  gathering.push_back({.what = "a bucket", .bytes = round_up(room, 4096) + 4096});
+  // A segment of ragged units may be half full.
+  const std::uint64_t segments = shuffle->splits + 2 * total / scattering.segment_bytes + 1;
+  gathering.push_back(
+      {.what = "where chunks are", .bytes = 2 * segments * BucketRead::kChunkBytes});
+  if (sum_of(gathering) > memory) return false;
+  // Both passes read and write pieces that are worth a seek, unless no bucket is cut.
+  const std::uint64_t buckets = shuffle->buckets.count();
+  return buckets <= shuffle->shards() || scattering.segment_bytes / buckets >= kLeastChunkBytes;
 }
 
 }  // namespace
@@ -106,40 +140,17 @@ std::vector<Budget::Entry> GatherMemory::entries(const Shuffle& shuffle) const {
 }
 
 void divide(Shuffle* shuffle) {
+  if (divide_within(shuffle)) return;
   const UnitShape& shape = shuffle->shape;
-  const std::uint64_t memory = shuffle->memory_bytes;
-  const std::uint64_t total = shape.total_bytes + shape.units * shape.extra_bytes();
-  const std::uint64_t most_units = (shape.units + shuffle->shards() - 1) / shuffle->shards();
-  const unsigned index_bits =
-      std::min(32U, 63U - static_cast<unsigned>(std::bit_width(shape.units)));
-  shuffle->buckets.positions = shape.units;
-  shuffle->buckets.bucket_units = std::clamp<std::uint64_t>(
-      memory / kBucketShare / (mean_bytes(shape) + Places::kUnitBytes), 1,
-      std::max<std::uint64_t>(1, std::min(most_units, std::uint64_t{1} << index_bits)));
-  const std::uint64_t split =
-      std::max(std::min(kSplitBytes, 2 * memory), std::min(2 * memory, total / kManySplits));
-  shuffle->splits = std::clamp<std::uint64_t>((total + split - 1) / split, 1, shape.units);
-
-  (void)Budget(memory).claim_all(scatter_memory(*shuffle, memory).entries(*shuffle));
-  std::vector<Budget::Entry> gathering = gather_memory(*shuffle, memory).entries(*shuffle);
-  gathering.push_back(engine_buffers(memory));
-  // A bucket of ragged units may need to be read in passes, through a part of the room.
-  const std::uint64_t unit = shape.largest_bytes + shape.extra_bytes();
-  gathering.push_back({.what = "the largest " + std::string(unit_word(shuffle->unit)),
-                       .bytes = shape.ragged ? unit + unit / 4 + 4096 : unit});
-  (void)Budget(memory).claim_all(gathering);
-
-  const std::uint64_t segment = scatter_memory(*shuffle, memory).segment_bytes;
-  const std::uint64_t buckets = shuffle->buckets.count();
-  const std::uint64_t chunk = segment / buckets;
-  const bool in_memory = buckets <= shuffle->shards();
-  if (chunk >= kLeastChunkBytes || in_memory) return;
-  const double factor =
-      std::sqrt(static_cast<double>(kLeastChunkBytes) / std::max(1.0, static_cast<double>(chunk)));
-  throw std::invalid_argument(
-      "memory: " + format_bytes(memory) + " is too small to shuffle " + format_bytes(total) +
-      " in two passes: they would be read in pieces of " + format_bytes(chunk) + "; use at least " +
-      format_bytes(static_cast<std::uint64_t>(static_cast<double>(memory) * factor * 1.2)));
+  refuse_limit(shuffle->memory_bytes,
+               "shuffle " + std::to_string(shape.units) + " " +
+                   std::string(unit_word(shuffle->unit)) + "s of " +
+                   format_bytes(shape.total_bytes) + " together, the largest of " +
+                   format_bytes(shape.largest_bytes),
+               [tried = *shuffle](std::uint64_t memory) mutable {
+                 tried.memory_bytes = memory;
+                 return divide_within(&tried);
+               });
 }
 
 }  // namespace lowtide

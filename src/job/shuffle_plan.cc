@@ -33,12 +33,6 @@ std::string index_of_part(const std::string& path, const std::string& format) {
   return token_target(path, format, DType::parse("uint16")).index_path;
 }
 
-std::uint64_t sum_of(const std::vector<Budget::Entry>& entries) {
-  std::uint64_t sum = 0;
-  for (const Budget::Entry& entry : entries) sum += entry.bytes;
-  return sum;
-}
-
 Shuffle shuffle_from(const Facts& facts, JobFolder folder) {
   Shuffle shuffle;
   shuffle.source = source_of(facts, "source.");
@@ -151,6 +145,10 @@ std::uint64_t result_bytes(const OpenSource& source, const UnitShape& shape, Uni
 
 void check_shards(std::uint64_t shards, const UnitShape& shape, Unit unit) {
   if (shards == 0) throw std::invalid_argument("shards must be at least 1, not 0");
+  if (shape.units == 0) {
+    throw std::invalid_argument("the source has no " + std::string(unit_word(unit)) +
+                                "s to shuffle");
+  }
   if (shards <= shape.units) return;
   throw std::invalid_argument("shards: " + std::to_string(shards) + " are more than the " +
                               std::to_string(shape.units) + " " + std::string(unit_word(unit)) +

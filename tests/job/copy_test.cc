@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "job/shuffled.h"
+#include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "lowtide/jobs.h"
 #include "lowtide/token_writer.h"
@@ -183,6 +184,22 @@ TEST(Merge, GivesTheFileOfAllDocuments) {
   }
 }
 
+TEST(Merge, SaysWhichMemoryWouldDo) {
+  const TempFolder folder;
+  folder.write("a.npy", npy_text("<f4", {2, 3}, pattern(24)));
+  const std::vector<JobSource> sources{{.paths = {folder / "a.npy"}}};
+  for (const std::uint64_t memory : {1, 600 << 10}) {
+    const std::string text = thrown<std::invalid_argument>(
+        [&] { (void)plan_merge(sources, folder / "m.npy", {.memory_bytes = memory}); });
+    const std::size_t advice = text.find("use at least ");
+    ASSERT_NE(advice, std::string::npos) << text;
+    const std::uint64_t enough = parse_bytes(text.substr(advice + 13));
+    EXPECT_NO_THROW(
+        plan_merge(sources, folder / "n.npy", {.memory_bytes = enough, .overwrite = true}).run())
+        << text;
+  }
+}
+
 TEST(Merge, JoinsArraysAlongTheFirstAxis) {
   const TempFolder folder;
   folder.write("a.npy", npy_text("<f4", {2, 3}, pattern(24)));
@@ -194,9 +211,13 @@ TEST(Merge, JoinsArraysAlongTheFirstAxis) {
                folder / "m.npy")
         .run();
   };
-  EXPECT_NE(thrown<std::invalid_argument>([&] { merge("c.npy"); }).find("row shape"),
+  EXPECT_NE(thrown<std::invalid_argument>([&] {
+              merge("c.npy");
+            }).find("differs from the first source in its row shape: (4,), not (3,)"),
             std::string::npos);
-  EXPECT_NE(thrown<std::invalid_argument>([&] { merge("d.npy"); }).find("dtype"),
+  EXPECT_NE(thrown<std::invalid_argument>([&] {
+              merge("d.npy");
+            }).find("differs from the first source in its dtype: '<f8', not '<f4'"),
             std::string::npos);
   merge("b.npy");
   EXPECT_EQ(array_bytes(folder / "m.npy"), pattern(24) + pattern(12, 2));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "job/shuffled.h"
+#include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "lowtide/jobs.h"
 #include "os/sys.h"
@@ -216,9 +217,26 @@ TEST_F(PlanTest, SaysWhichMemoryWouldDo) {
                          {.memory_bytes = memory_bytes});
     });
   };
-  EXPECT_NE(said(64 << 10).find("use at least"), std::string::npos) << said(64 << 10);
+  for (const std::uint64_t memory : {1, 64 << 10, 720 << 10}) {
+    const std::string text = said(memory);
+    const std::size_t advice = text.find("use at least ");
+    ASSERT_NE(advice, std::string::npos) << text;
+    const std::uint64_t enough = parse_bytes(text.substr(advice + 13));
+    const JobSource source{.paths = {folder_ / "a.npy"}};
+    EXPECT_NO_THROW(
+        plan_shuffle(source, folder_ / "c.npy", {.memory_bytes = enough, .overwrite = true}).run())
+        << text;
+  }
   EXPECT_NE(thrown<std::invalid_argument>([&] { (void)shuffle("b", 12'001); }).find("12001"),
             std::string::npos);
+}
+
+TEST_F(PlanTest, RefusesASourceWithoutRowsWithoutTalkingOfShards) {
+  folder_.write("none.npy", npy_text("<f4", {0, 3}, ""));
+  EXPECT_EQ(thrown<std::invalid_argument>([&] {
+              (void)plan_shuffle({.paths = {folder_ / "none.npy"}}, folder_ / "b.npy", {});
+            }),
+            "the source has no rows to shuffle");
 }
 
 TEST_F(PlanTest, RefusesATextOfAnotherVersionOrAChangedOne) {
