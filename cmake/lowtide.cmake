@@ -30,6 +30,12 @@ if(LOWTIDE_SANITIZE)
   target_compile_options(lowtide_build INTERFACE
                          "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:LOWTIDE_PLAIN>>>:${sanitized}>")
   target_link_options(lowtide_build INTERFACE -fsanitize=${LOWTIDE_SANITIZE})
+  # Each test program contains the whole library: gold links it in half of the time.
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=gold LOWTIDE_GOLD)
+  if(LOWTIDE_GOLD AND NOT LOWTIDE_FUZZ)
+    target_link_options(lowtide_build INTERFACE -fuse-ld=gold)
+  endif()
 endif()
 
 # lowtide_precompile(<room>): the standard library, parsed once for all rooms with the same flags, which
