@@ -38,6 +38,15 @@ if(LOWTIDE_SANITIZE)
   endif()
 endif()
 
+# lowtide_precompiled_options(<target> <scope>): what clang needs for precompiled headers. ccache wants
+# them without the time. They contain what their headers instantiate, so that not every file does it.
+function(lowtide_precompiled_options target scope)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(${target} ${scope} "SHELL:-Xclang -fno-pch-timestamp"
+                                              -fpch-instantiate-templates)
+  endif()
+endfunction()
+
 # lowtide_precompile(<room>): the standard library, parsed once for all rooms with the same flags, which
 # is a quarter of a sanitized build. The first room with these flags makes the header.
 set(precompiled algorithm array atomic charconv chrono cmath condition_variable cstddef cstdint cstring deque
@@ -47,8 +56,7 @@ function(lowtide_precompile room)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     return()  # g++ gains little
   endif()
-  # ccache needs a precompiled header without the time, and a sum that is the same in every build.
-  target_compile_options(lowtide_${room} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  lowtide_precompiled_options(lowtide_${room} PRIVATE)
   get_target_property(cold lowtide_${room} LOWTIDE_COLD)
   get_property(maker GLOBAL PROPERTY lowtide_precompiled_${cold})
   if(maker)
@@ -58,6 +66,7 @@ function(lowtide_precompile room)
   set_property(GLOBAL PROPERTY lowtide_precompiled_${cold} lowtide_${room})
   list(TRANSFORM precompiled REPLACE "(.+)" "<\\1>" OUTPUT_VARIABLE headers)
   target_precompile_headers(lowtide_${room} PRIVATE ${headers})
+  # For ccache: a sum that is the same in every build.
   file(WRITE ${PROJECT_BINARY_DIR}/CMakeFiles/lowtide_${room}.dir/cmake_pch.hxx.pch.sum
        "${precompiled} ${CMAKE_CXX_COMPILER_VERSION}")
 endfunction()
