@@ -30,7 +30,6 @@ PATHS = {
         "hot-64-own",
         "hot-256-own",
         "hot-fits",
-        "hot-scan",
         "cold-64",
         "cold-256",
         "cold-scan",
@@ -53,7 +52,7 @@ KERNEL = (
 NAMES = {
     "copy": "copying",
     "lookup": "finding cached pages",
-    "disk": "requests to the disk",
+    "disk": "submitting requests",
     "fault": "page faults",
     "kernel": "rest of the kernel",
     "lowtide": "Lowtide",
