@@ -20,8 +20,9 @@ from token_files import COUNT, write_nanogpt
 
 
 def pytest_collection_modifyitems(items):
-    """The file that takes longest comes first: at the end the other workers would wait for it."""
-    items.sort(key=lambda item: item.path.name != "test_old_kernel.py")
+    """Files that take long come first: at the end the other workers would wait for them."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path.name != "test_old_kernel.py", item.path not in slow))
 
 
 @pytest.fixture
