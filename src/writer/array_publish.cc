@@ -22,6 +22,7 @@ ArrayFile::Alone::~Alone() {
 }
 
 void ArrayFile::publish(std::uint64_t rows, bool last) {
+  file_->check_sound();  // the same words whichever thread met the failure
   gather_->flush();
   std::string text;
   std::uint64_t end = 0;

@@ -284,7 +284,7 @@ except OSError as error:
 try:
     w.close()
 except OSError as error:
-    print(first == error.errno, "File too large" in str(error), w.closed)
+    print(first == error.errno, "an earlier write failed" in str(error), w.closed)
 """
     done = subprocess.run(
         [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
