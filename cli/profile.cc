@@ -282,8 +282,7 @@ Action add_profile(CLI::App& app) {
          "TRACE", words->trace,
          "A recording to report on, if the first word ends in .trace, .dat (mprof) or .json. Any "
          "other first word is the program, and all words after it are its arguments; write -- "
-         "before "
-         "a program whose name has one of these suffixes")
+         "before a program whose name has one of these suffixes")
       ->type_name("");
   app.add_option("-o,--output", words->outputs,
                  "Write the report as .html, .svg, .json, .dat (mprof) or .trace; may be repeated")
