@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -47,6 +48,16 @@ def test_a_changed_digit_of_a_page_or_a_result_is_found(tmp_path):
     result = tmp_path / "bench" / "results" / "memmap.json"
     result.write_text(result.read_text().replace('"rows_per_s": 1', '"rows_per_s": 2'))
     assert check(tmp_path).returncode == 1
+
+
+def test_the_page_about_wheels_has_the_ratios_of_their_result_files():
+    ratios = []
+    for name in ("rows", "tokens"):
+        result = ROOT / "bench" / "results" / f"against-wheel-{name}.json"
+        ratios += [1 / bar["ratio"] for bar in json.loads(result.read_text())["bars"]]
+    text = (ROOT / "docs" / "install.md").read_text()
+    paragraph = text[text.index("as fast as a build with g++") :].partition("\n\n")[0]
+    assert re.findall(r"\d\.\d\dx", paragraph) == [f"{ratio:.2f}x" for ratio in ratios]
 
 
 def changed(text: str, at: int) -> str:
