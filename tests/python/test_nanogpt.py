@@ -62,7 +62,7 @@ def kill_at(step, log, started):
     """Ends a trainer by SIGKILL as soon as its log has `step`."""
     deadline = time.monotonic() + 240
     while not (log.exists() and any(line.startswith(f"{step} ") for line in log.open())):
-        assert time.monotonic() < deadline, started.said.read_text()
+        assert started.runs() and time.monotonic() < deadline, started.said.read_text()
         time.sleep(0.001)
     os.kill(started.pid, signal.SIGKILL)
     return started.wait()

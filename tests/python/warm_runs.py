@@ -27,6 +27,11 @@ class Started:
         self.pid = pid
         self.said = said
 
+    def runs(self) -> bool:
+        """Whether it has not ended. The interpreter that it is a copy of keeps it until `wait`."""
+        stat = pathlib.Path(f"/proc/{self.pid}/stat").read_text()
+        return stat.rpartition(") ")[2][0] != "Z"
+
     def wait(self) -> int:
         """Returns its exit code, or minus the number of the signal that ended it."""
         return self._origin.ask({"wait": self.pid})
