@@ -48,12 +48,15 @@ void Registry::add(TrimmedMap& map) {
   trimmer_.get().changed.notify_all();
 }
 
+// Taking the lock is what waits for a trim in progress.
 void Registry::remove(TrimmedMap& map) noexcept {
   const MutexLock lock(mutex_);
   if (std::erase(maps_, &map) == 0) return;
   ++changes_;
 }
 
+// The child of a fork has maps and no thread. Every use of a map comes through here, so the thread
+// is started before the map can grow.
 Mutex& Registry::mutex() noexcept {
   const MutexLock lock(mutex_);
   if (stopped_ || running_locked() || maps_.empty()) return mutex_;
@@ -114,6 +117,8 @@ void Registry::run(Trimmer& trimmer, std::uint64_t stops) {
       trimmer.changed.wait(mutex_);
       continue;
     }
+    // One read of statm for all maps; counting the pages of each costs far more, so the rule decides
+    // from this whether a count is due.
     const std::optional<std::uint64_t> file_bytes = resident_file_bytes();
     const std::uint64_t now = now_ns();
     if (!file_bytes || counted_at != changes_ || rule.look(*file_bytes, now)) {
@@ -133,13 +138,14 @@ void Registry::run(Trimmer& trimmer, std::uint64_t stops) {
     const auto wait = file_bytes ? std::chrono::nanoseconds(rule.wait_ns()) : kBlindWait;
     const std::uint64_t before = changes_;
     const CondVar::Clock::time_point until = CondVar::Clock::now() + wait;
+    // The lock is free while this waits, so maps can be added and removed.
     while (stops == stops_ && changes_ == before && trimmer.changed.wait_until(mutex_, until)) {
     }
   }
 }
 
 void Registry::account_locked() {
-  PageCounter counter;
+  PageCounter counter;  // one for all, because it opens files of /proc
   for (TrimmedMap* const map : maps_) map->account(counter);
 }
 

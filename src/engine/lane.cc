@@ -33,6 +33,7 @@ Outcome not_started(const std::exception& error) noexcept {
   return outcome;
 }
 
+// Relaxed: each counter is a sum of its own, and no reader concludes from one that data is there.
 Traffic Lane::traffic() const noexcept {
   return {.bytes_read = bytes_read_.load(std::memory_order_relaxed),
           .reads = reads_.load(std::memory_order_relaxed),
@@ -64,6 +65,7 @@ OpenShard ShardOpener::open_now(std::uint32_t shard) {
                                      kMostAlignmentBytes;
   const int direct_fd = fits ? opened.file->direct_fd() : -1;
   opened.direct = direct_fd >= 0;
+  // Without direct reads, the pages that ours bring in are dropped again: the caller wanted none.
   opened.drop_behind = !opened.direct;
   if (opened.direct) {
     opened.fd = direct_fd;
@@ -83,7 +85,7 @@ int ShardOpener::open(std::uint32_t shard, const OpenShard** out) noexcept try {
 } catch (const IoError& error) {
   return error.err;
 } catch (const FormatError&) {
-  return ESTALE;
+  return ESTALE;  // the file that was opened again is not the one that was opened first
 } catch (...) {
   return ENOMEM;
 }
@@ -93,6 +95,8 @@ std::uint64_t OpenShard::aligned_bytes(const Span& span) const noexcept {
          round_down(span.offset_bytes, alignment_bytes);
 }
 
+// A read may have begun beyond the end, so the size is asked for. The file may also have grown since:
+// more than was reached is not reported.
 std::uint64_t end_of(const File& file, std::uint64_t reached_bytes) noexcept try {
   return std::min(reached_bytes, file.stat_now().size_bytes);
 } catch (...) {
@@ -111,6 +115,7 @@ Outcome failed(const File& file, const SpanPlan& plan, const Span& span, const R
   return outcome;
 }
 
+// Whole pages: the kernel keeps a page of which only a part is named.
 void drop_behind(const File& file, const Span& span) {
   const std::uint64_t page = page_bytes();
   const std::uint64_t begin = round_down(span.offset_bytes, page);
@@ -123,6 +128,7 @@ Outcome read_span(const OpenShard& shard, const SpanPlan& plan, const Span& span
                   std::uint64_t done_bytes) noexcept {
   const std::uint64_t begin = round_down(span.offset_bytes, shard.alignment_bytes);
   const std::uint64_t need = span.end_bytes() - begin;
+  // Direct reads need aligned memory, and what was read before is in the bounce buffer already.
   const bool may_bounce = shard.direct || (bounce != nullptr && done_bytes != 0);
   std::byte* straight = may_bounce ? nullptr : plan.target(span);
   std::byte* into = straight != nullptr ? straight : bounce;

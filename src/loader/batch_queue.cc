@@ -7,12 +7,15 @@ namespace lowtide {
 std::optional<Batch> BatchQueue::next(std::chrono::milliseconds timeout) {
   MutexLock lock(mutex_);
   const CondVar::Clock::time_point called = CondVar::Clock::now();
+  // The last call threw. This one tries again, because the cause may have passed.
   if (std::exchange(error_told_, false)) {
     error_ = nullptr;
     start_over_ = true;
     stir();
   }
   if (!has_answer()) {
+    // A planner that knows that somebody waits starts a batch that it would otherwise have put off
+    // until more can be merged with it.
     waiting_ = true;
     stir();
     while (!has_answer() && consumer_wakes_.wait_until(mutex_, called + timeout)) {
@@ -21,7 +24,7 @@ std::optional<Batch> BatchQueue::next(std::chrono::milliseconds timeout) {
     if (!has_answer()) return std::nullopt;
   }
   if (stopping_ || left_ == 0) return Batch();
-  if (batches_.empty()) {
+  if (batches_.empty()) {  // so the error is next: batches that were pushed before it come first
     error_told_ = true;
     std::rethrow_exception(error_);
   }
@@ -60,6 +63,7 @@ void BatchQueue::ask_back(std::uint64_t most_bytes) {
   asked_back_.reset();
 }
 
+// Called by threads that must not allocate or throw, so the sets themselves form the list.
 void BatchQueue::landed(LoaderSet& set) noexcept {
   const MutexLock lock(mutex_);
   set.next_landed = std::exchange(landed_, &set);
@@ -89,6 +93,8 @@ BatchQueue::News BatchQueue::news() {
 BatchQueue::News BatchQueue::wait(std::size_t wake_below) {
   const MutexLock lock(mutex_);
   wake_below_ = wake_below;
+  // took_ keeps a planner that has just found too few batches, and can do nothing about it, from
+  // finding the same again at once.
   while (!stirred_ && !(took_ && batches_.size() < wake_below_)) planner_wakes_.wait(mutex_);
   return take_news();
 }
@@ -107,7 +113,7 @@ void BatchQueue::push_all(std::vector<Batch>* batches) {
 
 void BatchQueue::fail(std::exception_ptr error) noexcept {
   const MutexLock lock(mutex_);
-  if (!error_) error_ = std::move(error);
+  if (!error_) error_ = std::move(error);  // those that follow are mostly its consequences
   consumer_wakes_.notify_one();
 }
 
@@ -134,7 +140,7 @@ void BatchQueue::begin() noexcept {
 }
 
 void BatchQueue::end() noexcept {
-  std::deque<Batch> dropped;
+  std::deque<Batch> dropped;  // as above
   const MutexLock lock(mutex_);
   dropped.swap(batches_);
   running_ = false;

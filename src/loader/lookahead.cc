@@ -18,6 +18,8 @@ Lookahead::Lookahead(const LookaheadInputs& inputs, const Schedule& schedule,
       pool_(make_pool()),
       queue_(schedule_.turns() - std::min(first_turn, schedule_.turns())) {}
 
+// The planner ends first: until then, its reads write into the buffers. The share ends before the
+// buffers are given away, because its owner could no longer give them back.
 Lookahead::~Lookahead() {
   cancel();
   if (planner_.joinable()) planner_.join();
@@ -29,6 +31,7 @@ Lookahead::~Lookahead() {
   }
 }
 
+// Spare buffers of the last epoch have their pages already; new ones cost a page fault each.
 std::shared_ptr<Pool> Lookahead::make_pool() const {
   const std::uint64_t bytes = buffer_bytes(in_.dataset, schedule_);
   if (in_.spare != nullptr) return in_.spare->take(bytes, batch_rows(schedule_), in_.device);
@@ -40,6 +43,8 @@ std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {
   if (!planner_.joinable() && !queue_.over()) start();
   std::optional<Batch> batch = queue_.next(timeout);
   if (batch && *batch) {
+    // What remains is cheap and for this batch only, so the consumer's thread does it: the planner
+    // is then free for the batches that nobody has yet.
     Buffer& buffer = Buffer::of(*batch);
     if (!in_.dataset.as_read()) {
       in_.dataset.describe(buffer.rows, buffer.memory.bytes(), &buffer.columns);
