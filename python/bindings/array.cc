@@ -36,7 +36,7 @@ RowList row_list(const RowArray& rows) {
 std::vector<std::string> from_python(const std::vector<nb::bytes>& paths) {
   std::vector<std::string> names;
   names.reserve(paths.size());
-  for (const nb::bytes& path : paths) names.emplace_back(path.c_str(), path.size());
+  for (const nb::bytes& path : paths) names.push_back(string_of(path));
   return names;
 }
 
@@ -48,7 +48,7 @@ ReadOptions read_options(std::uint64_t memory_bytes, const std::string& engine,
           .cache = parse_cache(cache),
           .gap_bytes = gap_bytes,
           .requests = requests,
-          .cache_dir = {cache_dir.c_str(), cache_dir.size()},
+          .cache_dir = string_of(cache_dir),
           .cache_bytes = cache_bytes};
 }
 
@@ -209,7 +209,7 @@ OwnedArray flat(const OwnedArray& array, std::uint64_t memory_bytes) {
   return array.flat(memory_bytes);
 }
 
-nb::dict stats(const OwnedArray& array) {
+nb::dict array_stats(const OwnedArray& array) {
   Stats now;
   {
     const Unlocked unlocked;
@@ -279,7 +279,7 @@ void bind_array(nb::module_& module) {
               "seed: int, epoch: int, rank: int, world_size: int, drop_last: bool, "
               "claim_rows: bool, beside_bytes: int) -> Batches"))
       .def("flat", &flat, "memory_bytes"_a)
-      .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
+      .def("stats", &array_stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("close", &Array::close, nb::call_guard<Unlocked>());
 }
 

@@ -60,6 +60,12 @@ using RowArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 [[nodiscard]] RowList row_list(const RowArray& rows);
 
 // Paths are passed as bytes, because a file name need not be text.
+[[nodiscard]] inline std::string string_of(const nb::bytes& bytes) {
+  return {bytes.c_str(), bytes.size()};
+}
+[[nodiscard]] inline nb::bytes bytes_of(const std::string& text) {
+  return nb::bytes(text.data(), text.size());
+}
 [[nodiscard]] std::vector<std::string> from_python(const std::vector<nb::bytes>& paths);
 [[nodiscard]] std::vector<nb::bytes> to_python(const std::vector<std::string>& paths);
 

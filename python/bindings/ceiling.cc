@@ -109,7 +109,7 @@ class MapCeiling {
 void make(MapCeiling* self, nb::handle map, std::uint64_t memory_bytes,
           std::uint64_t file_offset_bytes, const std::optional<nb::bytes>& drop_path) {
   CeilingOptions options{.memory_bytes = memory_bytes, .file_offset_bytes = file_offset_bytes};
-  if (drop_path) options.drop_path.assign(drop_path->c_str(), drop_path->size());
+  if (drop_path) options.drop_path = string_of(*drop_path);
   new (self) MapCeiling(map, options);
 }
 
@@ -129,7 +129,7 @@ void touch_element(MapCeiling& ceiling, nb::handle array, nb::handle index) {
   }
 }
 
-nb::dict stats(const MapCeiling& ceiling) {
+nb::dict ceiling_stats(const MapCeiling& ceiling) {
   const CeilingStats now = ceiling->stats();
   nb::dict all;
   all["memory"] = now.memory_bytes;
@@ -141,8 +141,7 @@ nb::dict stats(const MapCeiling& ceiling) {
 
 std::uint64_t release(nb::handle map, bool dump, const nb::bytes& path) {
   const Borrowed memory(map, PyBUF_SIMPLE);
-  return release_map(memory->buf, static_cast<std::uint64_t>(memory->len), !dump,
-                     std::string(path.c_str(), path.size()));
+  return release_map(memory->buf, static_cast<std::uint64_t>(memory->len), !dump, string_of(path));
 }
 
 }  // namespace
@@ -163,7 +162,7 @@ void bind_ceiling(nb::module_& module) {
       .def("close", &MapCeiling::close)
       .def_prop_ro("limited", [](const MapCeiling& ceiling) { return ceiling->limited(); })
       .def_prop_ro("limit_bytes", [](const MapCeiling& ceiling) { return ceiling->limit_bytes(); })
-      .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"));
+      .def("stats", &ceiling_stats, nb::sig("def stats(self) -> dict[str, typing.Any]"));
   module.def("release", &release, "map"_a, "dump"_a, "path"_a);
   module.def("stop_trimming", &stop_trimming);
   module.def("resume_trimming", &resume_trimming);

@@ -26,8 +26,8 @@ std::span<std::byte> contents(const nb::bytes& made) {
   return {reinterpret_cast<std::byte*>(PyBytes_AsString(made.ptr())), made.size()};
 }
 
-std::vector<nb::bytes> read(const OwnedFile& file,
-                            const std::vector<std::pair<std::uint64_t, std::uint64_t>>& ranges) {
+std::vector<nb::bytes> read_ranges(
+    const OwnedFile& file, const std::vector<std::pair<std::uint64_t, std::uint64_t>>& ranges) {
   std::vector<nb::bytes> found;
   std::vector<FileRange> wanted;
   for (const auto& [offset, size] : ranges) {
@@ -41,22 +41,14 @@ std::vector<nb::bytes> read(const OwnedFile& file,
   return found;
 }
 
-std::string text_of(const nb::bytes& path) {
-  return {path.c_str(), path.size()};
-}
-
-nb::bytes bytes_of(const std::string& path) {
-  return nb::bytes(path.data(), path.size());
-}
-
 OwnedFile open_file(OwnedOpener& opener, const nb::bytes& path) {
-  const std::string name = text_of(path);
+  const std::string name = string_of(path);
   const Unlocked unlocked;
   return opener.open(name);
 }
 
 std::optional<OwnedFile> open_if_there(OwnedOpener& opener, const nb::bytes& path) {
-  const std::string name = text_of(path);
+  const std::string name = string_of(path);
   std::optional<FileReader> found;
   {
     const Unlocked unlocked;
@@ -67,7 +59,7 @@ std::optional<OwnedFile> open_if_there(OwnedOpener& opener, const nb::bytes& pat
 }
 
 std::vector<nb::bytes> names_in(const OwnedOpener& opener, const nb::bytes& folder) {
-  const std::string name = text_of(folder);
+  const std::string name = string_of(folder);
   std::vector<std::string> names;
   {
     const Unlocked unlocked;
@@ -82,7 +74,7 @@ void bind_files(nb::module_& module) {
   nb::class_<OwnedFile>(module, "FileReader")
       .def_prop_ro("path", [](const OwnedFile& file) { return bytes_of(file.file().path); })
       .def_prop_ro("size_bytes", [](const OwnedFile& file) { return file.file().size_bytes; })
-      .def("read", &read, "ranges"_a,
+      .def("read", &read_ranges, "ranges"_a,
            nb::sig("def read(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]"));
   nb::class_<OwnedOpener>(module, "FileOpener")
       .def(
@@ -97,7 +89,7 @@ void bind_files(nb::module_& module) {
   module.def(
       "path_in",
       [](const nb::bytes& folder, const nb::bytes& name) {
-        return bytes_of(path_in(text_of(folder), text_of(name)));
+        return bytes_of(path_in(string_of(folder), string_of(name)));
       },
       "folder"_a, "name"_a);
 }

@@ -163,9 +163,9 @@ FactDict build_dict(const std::string& folder) {
 FactDict doctor_of(const std::optional<nb::bytes>& path, std::uint64_t memory_bytes,
                    const nb::bytes& folder) {
   DoctorOptions options;
-  if (path) options.path = std::string(path->c_str(), path->size());
+  if (path) options.path = string_of(*path);
   options.memory_bytes = memory_bytes;
-  options.folder = std::string(folder.c_str(), folder.size());
+  options.folder = string_of(folder);
   std::vector<Fact> found;
   {
     const Unlocked unlocked;

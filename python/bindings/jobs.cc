@@ -20,14 +20,6 @@ namespace {
 
 using Shape = std::vector<std::uint64_t>;
 
-std::string string_of(const nb::bytes& bytes) {
-  return {bytes.c_str(), bytes.size()};
-}
-
-nb::bytes bytes_of(const std::string& text) {
-  return nb::bytes(text.data(), text.size());
-}
-
 JobSource source_of(const std::vector<nb::bytes>& paths, bool tokens,
                     std::optional<std::string> dtype, std::optional<Shape> shape,
                     std::optional<std::uint64_t> offset_bytes, std::optional<bool> fortran_order,

@@ -124,18 +124,18 @@ NB_MODULE(_core, module) {
   module.def("why_no_http", &lowtide::why_no_http);
   module.def(
       "is_address",
-      [](const nb::bytes& text) { return lowtide::is_address({text.c_str(), text.size()}); },
+      [](const nb::bytes& text) { return lowtide::is_address(lowtide::python::string_of(text)); },
       "text"_a);
   module.def(
       "shown_address",
       [](const nb::bytes& text) {
-        const std::string shown = lowtide::shown_address({text.c_str(), text.size()});
+        const std::string shown = lowtide::shown_address(lowtide::python::string_of(text));
         return nb::bytes(shown.data(), shown.size());
       },
       "text"_a);
   module.def(
       "has_secret",
-      [](const nb::bytes& text) { return lowtide::has_secret({text.c_str(), text.size()}); },
+      [](const nb::bytes& text) { return lowtide::has_secret(lowtide::python::string_of(text)); },
       "text"_a);
   module.def("default_memory_bytes", &lowtide::default_memory_bytes);
 }

@@ -17,16 +17,12 @@ using nb::literals::operator""_a;
 
 namespace {
 
-std::string path_of(const nb::bytes& path) {
-  return {path.c_str(), path.size()};
-}
-
 Profile start(int pid, double interval_s, bool children, const nb::bytes& trace_path,
               const std::vector<std::string>& command, const std::vector<nb::bytes>& watch_files) {
   const ProfileOptions options{.pid = pid,
                                .interval_s = interval_s,
                                .children = children,
-                               .trace_path = path_of(trace_path),
+                               .trace_path = string_of(trace_path),
                                .command = command,
                                .watch_files = from_python(watch_files)};
   const Unlocked unlocked;
@@ -81,7 +77,7 @@ void bind_profile(nb::module_& module) {
       .def_static(
           "load",
           [](const nb::bytes& path) {
-            const std::string name = path_of(path);
+            const std::string name = string_of(path);
             const Unlocked unlocked;
             return Recording::load(name);
           },
@@ -108,7 +104,7 @@ void bind_profile(nb::module_& module) {
           "save",
           [](const Recording& recording, const nb::bytes& path, std::uint64_t memory_bytes,
              double seconds, bool small) {
-            const std::string name = path_of(path);
+            const std::string name = string_of(path);
             const Unlocked unlocked;
             recording.save(name, {memory_bytes, seconds, small});
           },

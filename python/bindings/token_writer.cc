@@ -19,7 +19,7 @@ using OwnedTokenWriter = Owned<TokenWriter>;
 
 OwnedTokenWriter create_token_writer(const nb::bytes& path, std::string format, std::string dtype,
                                      bool append, std::uint64_t memory_bytes) {
-  const std::string name(path.c_str(), path.size());
+  const std::string name = string_of(path);
   const TokenWriterOptions options{.format = std::move(format),
                                    .dtype = std::move(dtype),
                                    .append = append,

@@ -100,7 +100,7 @@ void document_offsets(const OwnedTokens& tokens, std::uint64_t first, const Offs
   tokens.document_offsets(first, into);
 }
 
-nb::dict stats(const OwnedTokens& tokens) {
+nb::dict tokens_stats(const OwnedTokens& tokens) {
   Stats now;
   {
     const Unlocked unlocked;
@@ -159,7 +159,7 @@ void bind_tokens(nb::module_& module) {
                    "-> tuple[NDArray[typing.Any], NDArray[typing.Any], Batch]"))
       .def("documents", &Tokens::documents, nb::call_guard<Unlocked>())
       .def("document_offsets", &document_offsets, "first"_a, "out"_a)
-      .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
+      .def("stats", &tokens_stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("close", &Tokens::close, nb::call_guard<Unlocked>());
 }
 

@@ -40,7 +40,7 @@ OwnedWriter create(const nb::bytes& path, std::optional<std::string> dtype,
                    std::optional<std::uint64_t> rows,
                    std::optional<std::vector<std::uint64_t>> row_shape, bool fortran_order,
                    bool append, std::uint64_t memory_bytes) {
-  const std::string name(path.c_str(), path.size());
+  const std::string name = string_of(path);
   const CreateOptions options{.dtype = std::move(dtype),
                               .rows = rows,
                               .row_shape = std::move(row_shape),
@@ -81,7 +81,7 @@ nb::bytes part(OwnedWriter& writer, std::uint64_t first, std::uint64_t end) {
 }
 
 OwnedWriter open_part(const nb::bytes& part, std::uint64_t memory_bytes) {
-  const std::string text(part.c_str(), part.size());
+  const std::string text = string_of(part);
   const Unlocked unlocked;
   return ArrayWriter::open_part(text, memory_bytes);
 }

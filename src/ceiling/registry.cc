@@ -117,8 +117,8 @@ void Registry::run(Trimmer& trimmer, std::uint64_t stops) {
       trimmer.changed.wait(mutex_);
       continue;
     }
-    // One read of statm for all maps; counting the pages of each costs far more, so the rule decides
-    // from this whether a count is due.
+    // One read of statm for all maps; counting the pages of each costs far more, so the rule
+    // decides from this whether a count is due.
     const std::optional<std::uint64_t> file_bytes = resident_file_bytes();
     const std::uint64_t now = now_ns();
     if (!file_bytes || counted_at != changes_ || rule.look(*file_bytes, now)) {

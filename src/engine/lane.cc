@@ -95,8 +95,8 @@ std::uint64_t OpenShard::aligned_bytes(const Span& span) const noexcept {
          round_down(span.offset_bytes, alignment_bytes);
 }
 
-// A read may have begun beyond the end, so the size is asked for. The file may also have grown since:
-// more than was reached is not reported.
+// A read may have begun beyond the end, so the size is asked for. The file may also have grown
+// since: more than was reached is not reported.
 std::uint64_t end_of(const File& file, std::uint64_t reached_bytes) noexcept try {
   return std::min(reached_bytes, file.stat_now().size_bytes);
 } catch (...) {
