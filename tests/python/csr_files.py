@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lowtide as lt
 import numpy as np
-import scipy.sparse
+import pytest
 
 
 def matrix(rows, columns, mean=8, dtype="f4", index="i4", seed=0, longest=None):
@@ -37,7 +37,7 @@ def open_csr(folder, columns, rows=None, **options):
 
 def as_scipy(parts, columns):
     data, indices, indptr = parts
-    return scipy.sparse.csr_array(
+    return pytest.importorskip("scipy.sparse").csr_array(
         (data, indices.astype("i8"), indptr), shape=(len(indptr) - 1, columns)
     )
 
