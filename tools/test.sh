@@ -95,19 +95,27 @@ close_tests() { # and, at the end of all, how pytest closes
   tail -n 1 "$state/logs/pytest.log"
 }
 
-# With clang where there is one: its sanitized tests take less time than those of g++, and so the tests
-# and the command are compiled by both.
+# With clang where there is one: its sanitized tests take less time than those of g++, and so the library,
+# the command and the tests of threads are compiled by both. Its asan build contains the fuzzers.
+# AddressSanitizer checks the library, so its tests are those that the preset dev has compiled.
 sanitizer_builds() {
-  clang=$(find_sanitizer) || clang=c++
-  step "asan build" sanitizer_build asan
+  compiled=-DLOWTIDE_COMPILED_TESTS=$PWD/build/dev/tests
+  if clang=$(find_sanitizer); then
+    step "asan build, fuzzers" sanitizer_build asan "$compiled" -DLOWTIDE_FUZZ=ON
+  else
+    clang=c++
+    step "asan build" sanitizer_build asan "$compiled"
+  fi
   step "tsan build" sanitizer_build tsan
 }
 
 sanitizer_build() {
+  preset=$1
+  shift
   # CMake forgets the preset when the compiler of a build folder changes.
-  grep -q "^CMAKE_CXX_COMPILER:[A-Z]*=\(.*/\)*$clang\$" "build/$1/CMakeCache.txt" 2>/dev/null ||
-    rm -rf "build/$1"
-  cmake_build "$1" "-DCMAKE_CXX_COMPILER=$clang"
+  grep -q "^CMAKE_CXX_COMPILER:[A-Z]*=\(.*/\)*$clang\$" "build/$preset/CMakeCache.txt" 2>/dev/null ||
+    rm -rf "build/$preset"
+  cmake_build "$preset" "-DCMAKE_CXX_COMPILER=$clang" "$@"
 }
 
 # ThreadSanitizer of g++ 12 and clang 14 cannot live with the address randomisation of newer kernels.
@@ -121,7 +129,7 @@ fuzz_all() { # a minute each, all at the same time
     name=$(basename "$source" _fuzz.cc)
     found=$state/fuzz/$name
     mkdir -p "$found"
-    "build/fuzz/fuzz/${name}_fuzz" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=1024 \
+    "build/asan/fuzz/${name}_fuzz" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=1024 \
       -dict="fuzz/$name.dict" -artifact_prefix="$found-" "$found" "tests/golden/$name" &
     running="$running $!"
   done
@@ -131,7 +139,9 @@ fuzz_all() { # a minute each, all at the same time
 }
 
 fuzz() {
-  clang=$(find_sanitizer) || { say "fuzzing                     skipped: no clang"; return; }
-  step "fuzz build" cmake_build fuzz "-DCMAKE_CXX_COMPILER=$clang"
-  step "fuzz" fuzz_all
+  if find_sanitizer >/dev/null; then
+    step "fuzz" fuzz_all
+  else
+    say "fuzzing                     skipped: no clang"
+  fi
 }
