@@ -15,8 +15,7 @@ TrimmedMap::TrimmedMap(void* address, std::uint64_t size_bytes, std::uint64_t fi
       drop_(std::move(drop)),
       announced_((into_slab_bytes_ + size_bytes + kSlabBytes - 1) / kSlabBytes) {}
 
-// Windows are aligned to the file, not to the map, because that is how the page cache aligns
-// folios.
+// Slabs are aligned to the file, not to the map, because that is how the page cache aligns folios.
 void TrimmedMap::touch(const void* at, std::uint64_t size_bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(address_);
   const auto from = reinterpret_cast<std::uintptr_t>(at);

@@ -7,7 +7,9 @@ namespace lowtide {
 namespace {
 
 constexpr std::uint64_t kWordBytes = sizeof(std::int64_t);
-constexpr std::uint64_t kMostWords = 8192;  // of an index array that are looked up together
+// Words of an index array that are looked up together. With the next constant, this bounds the
+// memory that a look-up takes: one read brings at most 8 * 8192 words, 512 KiB.
+constexpr std::uint64_t kMostWords = 8192;
 // If at least one in this many words is wanted, one long read is cheaper than a read per word.
 constexpr std::uint64_t kSparseWords = 8;
 // A search ends here, because reading a page costs no more than reading a word.
@@ -236,7 +238,8 @@ void Documents::starts_between(std::uint64_t first, std::uint64_t last,
     offsets(middle, {&start, 1});
     (start <= first ? low : high) = middle;
   }
-  // The table limits how many documents can start before `last`, so that none beyond is read.
+  // From the first entry of the table at or after `last` on, no document starts before it, so
+  // reading ends there.
   const auto beyond = std::lower_bound(known, table_.end(), last);
   const std::uint64_t end =
       std::min(documents_, static_cast<std::uint64_t>(beyond - table_.begin()) * stride_);

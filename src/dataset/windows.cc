@@ -18,6 +18,8 @@ constexpr std::uint64_t kMostBatchTokens = std::uint64_t{1} << 56;
 
 }  // namespace
 
+// Unless windows may start anywhere, neighbours share a token: the last one of y in a window is the
+// first one of x in the next.
 std::uint64_t Windows::count(std::uint64_t tokens, const WindowsOptions& options) {
   if (tokens <= options.block_size) return 0;
   return options.anywhere ? tokens - options.block_size : (tokens - 1) / options.block_size;
@@ -26,8 +28,8 @@ std::uint64_t Windows::count(std::uint64_t tokens, const WindowsOptions& options
 Windows::Windows(std::vector<WindowsSource> sources, const WindowsOptions& options)
     : sources_(std::move(sources)), options_(options), first_{0} {
   const std::uint64_t tokens = options_.block_size + 1;
-  // Samples of all sources have the same size, that of the widest type, because slots and buffers
-  // must.
+  // Samples of all sources get the size of the widest type: in a buffer, row i is always found at
+  // i * sample_bytes_.
   for (const WindowsSource& source : sources_) {
     const TokenStream& stream = *source.stream;
     first_.push_back(first_.back() + count(stream.size(), options_));

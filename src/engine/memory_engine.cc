@@ -31,11 +31,11 @@ namespace {
 // a few reads save, so a program that looks at a few rows must not pay for all of them.
 constexpr std::uint64_t kWorthShare = 8;
 constexpr std::uint64_t kReadCostBytes = 1024;  // filling with this much costs less than a read
-// Filling is mostly the kernel's work on fresh pages, which two threads share well. More would take
-// processors from the consumer, whose batches come from the source meanwhile.
+// Most of the filling is the kernel's work on fresh pages, which two threads share well. More would
+// take processors from the consumer, whose batches come from the source meanwhile.
 constexpr std::uint64_t kFillers = 2;
 
-// Ends a filler's wait for a server that is silent.
+// Ends a filler's wait for a server that does not respond: the destructor joins the fillers.
 class StopsFilling final : public WaitHook {
  public:
   explicit StopsFilling(const std::atomic<bool>& stopping) : stopping_(stopping) {}
@@ -81,6 +81,7 @@ class MemoryEngine final : public Engine {
   void expect_all() noexcept override {
     std::call_once(started_, [this] {
       const std::uint64_t wanted = std::min(kFillers, data_.tiles());
+      // Counted before they start: each thread subtracts itself, and the first may end at once.
       {
         const MutexLock lock(mutex_);
         race_.filling_starts(now_ns());
@@ -127,7 +128,7 @@ class MemoryEngine final : public Engine {
         const MutexLock lock(engine_.mutex_);
         engine_.race_.fetched(size_of(reads), now_ns());
       }
-      set_.done(outcome);
+      set_.done(outcome);  // last, because the owner may then destroy the engine
     }
     [[nodiscard]] bool cancelled() const noexcept override { return set_.cancelled(); }
 
@@ -154,7 +155,7 @@ class MemoryEngine final : public Engine {
 
   // False: it is not worth waiting.
   [[nodiscard]] bool wait_for_filling(ReadSet& set) noexcept LOWTIDE_EXCLUDES(mutex_) try {
-    const bool cached = source_->prospect().resident;
+    const bool cached = source_->prospect().resident;  // without the lock: may ask the kernel
     const MutexLock lock(mutex_);
     if (filling_ == 0 || !race_.worth_waiting(cached)) return false;
     waiting_.push_back(&set);

@@ -105,6 +105,7 @@ class PreadLane final : public Lane {
     return waiter.wait();
   }
 
+  // Taken out under the lock, so that they are joined without it: a thread needs it to end.
   [[nodiscard]] std::vector<std::thread> threads() LOWTIDE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     return std::exchange(threads_, {});
@@ -125,7 +126,7 @@ class PreadLane final : public Lane {
     }
     // Each wake-up is a futex call, so no more threads are woken than there are pieces.
     const std::size_t wakes = std::min<std::size_t>(job->pieces(), options_.width);
-    queue_.push_back(job.get());
+    queue_.push_back(job.get());  // may throw, so the job is released only afterwards
     (void)job.release();
     for (std::size_t i = 0; i < wakes; ++i) work_.notify_one();
   }
@@ -211,6 +212,8 @@ class PreadLane final : public Lane {
       LOWTIDE_REQUIRES(mutex_) {
     task->job = *place;
     task->ended = false;
+    // From a disk one span at a time, so that every thread has a request in flight. Cached spans
+    // take so little time that several share one turn at the lock.
     if (task->job->take(options_.merge ? 1 : PreadPiece::kMostSpans, &task->piece)) {
       ++task->job->working;
       return true;
@@ -241,6 +244,7 @@ class PreadLane final : public Lane {
   Outcome work(PieceReader& reader, const PreadJob& job, const PreadPiece& piece,
                Memory* bounce) noexcept try {
     if (!job.planned) return read_each(reader, job.set->reads, piece.first, piece.last);
+    // By the first piece that needs it: threads of a lane that never merges need none.
     if (bounce->size() == 0) *bounce = Memory(max_span_bytes_ + kAlignmentRoomBytes);
     return read_spans(reader.opener(), job, piece, bounce->data());
   } catch (const std::bad_alloc&) {

@@ -159,7 +159,7 @@ class UringLane final : public Lane {
       if ((err == EMFILE || err == ENFILE) && ring.in_flight() > 0) return false;
       job.outcome.err = err;
       job.outcome.read = job.plan.culprit(span_, span_.offset_bytes);
-      return true;
+      return true;  // nothing was launched, but feed() must go on: it ends a job that has failed
     }
     const std::uint32_t slot = flights_.free_slot();
     Flight& flight = flights_.at(slot);
@@ -226,7 +226,8 @@ class UringLane final : public Lane {
   }
 
   // All bytes have arrived, or plain reads fetch the rest: the tail of a file that does not end on
-  // a sector, or everything if the file system refuses direct reads.
+  // a sector, or everything if the file system refuses direct reads. read_span() also drops the
+  // pages behind a buffered read, for which it is called even if nothing is left to read.
   void settle(UringJob& job, const Flight& flight, bool whole) {
     if (whole && flight.bounce == nullptr && !flight.shard.drop_behind) return;
     if (whole && !flight.shard.drop_behind) {

@@ -14,8 +14,8 @@ std::optional<Batch> BatchQueue::next(std::chrono::milliseconds timeout) {
     stir();
   }
   if (!has_answer()) {
-    // A planner that knows that somebody waits starts a batch that it would otherwise have put off
-    // until more can be merged with it.
+    // Told that the consumer waits, the planner starts a batch that it would otherwise put off
+    // until others can be merged with it.
     waiting_ = true;
     stir();
     while (!has_answer() && consumer_wakes_.wait_until(mutex_, called + timeout)) {
@@ -75,6 +75,8 @@ void BatchQueue::stir() noexcept {
   planner_wakes_.notify_one();
 }
 
+// A planner that has just got the news is awake: until it waits again, no batch that is taken needs
+// to wake it.
 BatchQueue::News BatchQueue::take_news() {
   stirred_ = took_ = false;
   wake_below_ = 0;
@@ -93,8 +95,8 @@ BatchQueue::News BatchQueue::news() {
 BatchQueue::News BatchQueue::wait(std::size_t wake_below) {
   const MutexLock lock(mutex_);
   wake_below_ = wake_below;
-  // took_ keeps a planner that has just found too few batches, and can do nothing about it, from
-  // finding the same again at once.
+  // Without took_, a planner that finds too few batches and can do nothing about it would never
+  // sleep.
   while (!stirred_ && !(took_ && batches_.size() < wake_below_)) planner_wakes_.wait(mutex_);
   return take_news();
 }
@@ -113,7 +115,7 @@ void BatchQueue::push_all(std::vector<Batch>* batches) {
 
 void BatchQueue::fail(std::exception_ptr error) noexcept {
   const MutexLock lock(mutex_);
-  if (!error_) error_ = std::move(error);  // those that follow are mostly its consequences
+  if (!error_) error_ = std::move(error);  // later ones are mostly consequences of the first
   consumer_wakes_.notify_one();
 }
 
@@ -140,7 +142,7 @@ void BatchQueue::begin() noexcept {
 }
 
 void BatchQueue::end() noexcept {
-  std::deque<Batch> dropped;  // as above
+  std::deque<Batch> dropped;  // as in start_over()
   const MutexLock lock(mutex_);
   dropped.swap(batches_);
   running_ = false;

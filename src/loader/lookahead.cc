@@ -31,7 +31,8 @@ Lookahead::~Lookahead() {
   }
 }
 
-// Spare buffers of the last epoch have their pages already; new ones cost a page fault each.
+// Spare buffers of the last run already have their pages. Those of new buffers must be faulted in,
+// which costs a good part of what the reads cost.
 std::shared_ptr<Pool> Lookahead::make_pool() const {
   const std::uint64_t bytes = buffer_bytes(in_.dataset, schedule_);
   if (in_.spare != nullptr) return in_.spare->take(bytes, batch_rows(schedule_), in_.device);
@@ -43,8 +44,8 @@ std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {
   if (!planner_.joinable() && !queue_.over()) start();
   std::optional<Batch> batch = queue_.next(timeout);
   if (batch && *batch) {
-    // What remains is cheap and for this batch only, so the consumer's thread does it: the planner
-    // is then free for the batches that nobody has yet.
+    // The rest is cheap and concerns this batch alone, so the consumer's thread does it and the
+    // planner can go on with later batches.
     Buffer& buffer = Buffer::of(*batch);
     if (!in_.dataset.as_read()) {
       in_.dataset.describe(buffer.rows, buffer.memory.bytes(), &buffer.columns);
@@ -56,6 +57,8 @@ std::optional<Batch> Lookahead::next(std::chrono::milliseconds timeout) {
 }
 
 void Lookahead::start() {
+  // Before the share has bytes: from then on, a claim may ask for them, and must wait for the
+  // planner instead of finding that there is none.
   queue_.begin();
   try {
     share_ = std::make_unique<Share>(

@@ -25,7 +25,8 @@ PlanLoop::PlanLoop(const LookaheadInputs& inputs, const Schedule& schedule,
   make_planners();
   // If a claim on another thread takes the room first, grow() tries again later.
   if (!fit(share_.most_bytes())) (void)fit(0);
-  // The pool may have come with the buffers of another run.
+  // The pool may have come with the buffers of another run: those that fit into the room stay, and
+  // one more for the batch that the consumer holds.
   const Room& room = context_.room;
   pool.keep(std::max({room.sweep, room.ahead, room.hot_ahead}) + 1);
 }
@@ -87,8 +88,8 @@ void PlanLoop::choose_planner() {
   may_plan_ = planner_ == better;
 }
 
-// If memory is so short that even this fails, it keeps only the least room. It returns the share in
-// any case, because a claim on another thread is waiting for it.
+// If memory is so short that even this fails, only the least room is kept. gave_back() is called in
+// any case, because a claim on another thread may be waiting for it.
 void PlanLoop::start_over() {
   const BatchQueue::Restart restart = context_.queue.start_over();
   failed_ = false;
@@ -96,7 +97,7 @@ void PlanLoop::start_over() {
   try {
     drop();
     if (!fit(restart.most_bytes ? *restart.most_bytes : share_.most_bytes())) {
-      (void)fit(share_bytes_);
+      (void)fit(share_bytes_);  // does not grow, and only growth can be refused
     }
   } catch (...) {
     (void)share_.resize(0);
@@ -141,7 +142,7 @@ bool PlanLoop::fit(std::uint64_t most_bytes) {
   if (!share_.resize(room.elastic_bytes)) return false;
   share_bytes_ = room.elastic_bytes;
   context_.room = room;
-  context_.sets.keep(std::max(room.ahead, kSweepSets));
+  context_.sets.keep(std::max(room.ahead, kSweepSets));  // as many as plan_room() has counted
   return true;
 }
 

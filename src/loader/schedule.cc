@@ -95,15 +95,15 @@ Schedule::Place Schedule::epochs_on(const Place& place, std::uint64_t number) co
   return epoch_at(place.number + number, place.base + number * span);
 }
 
-// Epochs without skips are all alike, so they are passed with one division. That keeps the cost
-// proportional to the skips, however many epochs a run has.
+// All epochs without skips are alike, so one division passes over any number of them. The cost is
+// proportional to the number of skips, not of epochs.
 Schedule::Place Schedule::find(std::uint64_t turn) const {
   const std::uint64_t each = steps_of(size);
   Place place = epoch_at(0, base);
   while (turn >= place.steps) {
     turn -= place.steps;
     place = epoch_after(place);
-    if (each == 0) break;
+    if (each == 0) break;  // no epoch has a step, so the search would never end
     const std::uint64_t alike = next_skipping_epoch(place.number) - place.number;
     const std::uint64_t passed = std::min(turn / each, alike);
     if (passed == 0) continue;
@@ -137,6 +137,8 @@ std::uint64_t Schedule::turns() const {
   return all;
 }
 
+// Skipped steps keep their numbers, so that the steps after them are numbered as in a run without
+// skips.
 Schedule::Turn Schedule::turn_of(const Place& place) const {
   const std::uint64_t available = std::min(place.step * positions_per_step(), place.available);
   const std::uint64_t skipped = skipped_before(place, available);

@@ -16,6 +16,7 @@ void StraightPlanner::landed(const LoaderSet& set) noexcept {
   const auto group = std::ranges::find(groups_, set.first_turn, &Group::first_turn);
   --group->flying;
   if (set.outcome.ok() || set.outcome.cancelled || group->error) return;
+  // A group has several batches. The target of the failed read identifies the one to report.
   const std::byte* const into = set.storage[set.outcome.read].into;
   std::uint64_t turn = group->first_turn;
   for (const Batch& batch : group->batches) {
@@ -32,6 +33,7 @@ void StraightPlanner::landed(const LoaderSet& set) noexcept {
 bool StraightPlanner::hand_over() {
   if (groups_.empty()) return false;
   Group& group = groups_.front();
+  // Sets of this group may still be in flight; PlanLoop starts over only when all have landed.
   if (group.error) std::rethrow_exception(group.error);
   if (!group.landed()) return false;
   if (c_.dataset.as_read()) {
@@ -64,8 +66,10 @@ bool StraightPlanner::submit() {
   return true;
 }
 
-// How many batches are read together.
+// How many batches are read together. At most a fraction of the room, so that the engine reads one
+// group while the consumer takes another.
 std::uint64_t StraightPlanner::most_together() const {
+  // One thread copies a whole set of held data, so batches in sets of their own go in parallel.
   if (c_.prospect.held) return 1;
   const bool in_order = c_.order.sequential();
   // As many as make a set of reads that is worth handing over.
@@ -85,7 +89,8 @@ bool StraightPlanner::plan(const BatchQueue::News& news) {
   const std::uint64_t most =
       std::max<std::uint64_t>(together ? c_.room.hot_ahead : c_.room.ahead, news.waiting ? 1 : 0);
   const std::uint64_t wanted = std::min(group_turns_, most_together());
-  // One buffer is always with the consumer, who releases a batch only after getting the next.
+  // One fewer than there is room for: the consumer releases a batch only after it has the next one,
+  // and so holds two for a moment.
   const std::uint64_t free = most > 1 ? most - 1 : most;
   const std::uint64_t ahead = pending_ + news.ready;
   // The first batch is urgent: until it has arrived, planning must not compete with its reads.
@@ -105,7 +110,7 @@ bool StraightPlanner::plan(const BatchQueue::News& news) {
   try {
     fill(&groups_.back(), turns);
   } catch (...) {
-    // The consumer hears of it when it has had the batches before.
+    // hand_over() throws it after the batches of all groups before this one.
     groups_.back().error = std::current_exception();
     groups_.back().cut = true;
   }

@@ -70,6 +70,7 @@ bool SweepPlanner::hand_over(const BatchQueue::News& news) {
   if (flying_ == 0 || front().left > 0) return false;
   if (front().error) std::rethrow_exception(front().error);
   if (!c_.dataset.as_read()) {
+    // One fewer than there is room for: while it takes a batch, the consumer holds two.
     const std::size_t most = std::max<std::size_t>(c_.room.ahead > 1 ? c_.room.ahead - 1 : 1, 1);
     // A wake-up costs time on both threads, so this rests until the queue is half empty and then
     // makes several.
@@ -141,8 +142,8 @@ bool SweepPlanner::submit() {
   return true;
 }
 
-// Takes the next samples of the sweep. The reads of a set must be in file order, so a set never
-// continues from the last bin to the first.
+// Takes the next samples of the sweep. A set never continues from the last bin to the first: the
+// lane for cached bytes merges only sets that are in file order.
 void SweepPlanner::cut(LoaderSet* set) {
   set->storage.clear();
   set->slots.clear();

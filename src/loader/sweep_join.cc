@@ -33,6 +33,8 @@ std::uint64_t SweepPlanner::most_flying() const {
 bool SweepPlanner::plan(const BatchQueue::News& news) {
   if (c_.next_turn == c_.last_turn) return false;
   const std::uint64_t limit = most_flying();
+  // The length of the ring can change only while nothing flies: keys in the bins contain slots, and
+  // a slot is the turn modulo that length.
   if (ring_.size() < limit || ring_.size() > c_.room.sweep ||
       (flying_ == 0 && ring_.size() > limit)) {
     if (flying_ > 0) return false;

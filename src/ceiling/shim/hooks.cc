@@ -96,7 +96,8 @@ void* real_mremap(void* at, std::size_t old_bytes, std::size_t new_bytes, int fl
   return told<void*>(bare::remap(at, old_bytes, new_bytes, flags, to));
 }
 
-// The entry at the start of the range, with the strictest kind of all entries in it.
+// The entry at the start of the range. One entry will cover all of the range once it has moved, so
+// it gets the strictest kind of all entries in it.
 bool covered_at(bare::Range range, Entry& out) {
   Shim::Held held(shim);
   const Entry* const found = held ? held.table().at(range.start) : nullptr;
@@ -201,7 +202,8 @@ LOWTIDE_HOOK void* mremap(void* at, std::size_t old_bytes, std::size_t new_bytes
 }
 
 // Marked before the call: a trim that still takes the map for clean would discard a write that
-// follows right after it.
+// follows right after it. If the call fails, the mark stays: pages of such a map are merely harder
+// to release.
 LOWTIDE_HOOK int mprotect(void* at, std::size_t size_bytes, int protection) LOWTIDE_NOTHROW {
   if ((protection & PROT_WRITE) != 0 && shim.covers_any()) {
     shim.make_writable(range_of(at, size_bytes));

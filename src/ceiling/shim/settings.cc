@@ -14,8 +14,8 @@ char* value_of(char* entry, const char* name) {
   return *entry == '=' ? entry + 1 : nullptr;
 }
 
-// Removes the first item of LD_PRELOAD, which ld.so separates by colons and spaces. False if
-// nothing is left.
+// Removes the first item of LD_PRELOAD, which is ours, because guard puts it there. ld.so separates
+// items by colons and spaces. False if nothing is left.
 bool cut_first(char* list) {
   char* from = list;
   while (*from != 0 && *from != ':' && *from != ' ') ++from;
@@ -26,6 +26,7 @@ bool cut_first(char* list) {
   return to != list;
 }
 
+// Not checked for overflow: guard has written the number.
 std::uint64_t take_number(const char*& text) {
   std::uint64_t number = 0;
   for (; *text >= '0' && *text <= '9'; ++text) {

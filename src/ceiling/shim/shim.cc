@@ -195,7 +195,7 @@ void Shim::wait_for_maps() {
 
 void Shim::rest(std::uint64_t time_ns) {
   const std::uint32_t seen = stop_.load(std::memory_order_acquire);
-  if (on()) bare::wait_word(stop_, seen, time_ns > 0 ? time_ns : 1);
+  if (on()) bare::wait_word(stop_, seen, time_ns > 0 ? time_ns : 1);  // 0 would be no time limit
 }
 
 // Only maps of files lead here, so the caller is not inside malloc and a thread may be started. The

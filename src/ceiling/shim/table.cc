@@ -4,6 +4,7 @@
 
 namespace lowtide::ceiling {
 
+// Searches by the ends, which are sorted like the starts, because entries never overlap.
 std::size_t Table::first_after(std::uintptr_t address) const {
   std::size_t low = 0;
   std::size_t high = size_;
@@ -89,6 +90,7 @@ bool Table::set_aside(bare::Range range) {
   return true;
 }
 
+// Entries that set_aside() has split stay split: together they cover the same pages.
 void Table::put_back(bare::Range range) {
   for (std::size_t i = first_after(range.start); i < size_ && entries_[i].range.start < range.end;
        ++i) {
