@@ -25,7 +25,7 @@ def memory_bytes(memory: int | str | None, name: str = "memory") -> int:
     if memory is None:
         return 0
     if isinstance(memory, str):
-        return _core.parse_bytes(memory)
+        return _parsed(memory, name)
     if isinstance(memory, (bool, np.bool_, float, np.floating)):
         raise ValueError(f"{name} must be an int in bytes or a str such as '64MiB', not {memory!r}")
     try:
@@ -44,7 +44,14 @@ def gap_bytes(gap: int | str | None) -> int | None:
     """Returns `gap` in bytes; None adapts it to the disk. Raises ValueError, TypeError."""
     if gap is None:
         return None
-    return _core.parse_bytes(gap) if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
+    return _parsed(gap, "gap") if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
+
+
+def _parsed(size: str, name: str) -> int:
+    try:
+        return _core.parse_bytes(size)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def requests(count: int | None) -> int:

@@ -24,7 +24,8 @@ constexpr const char* kStopped = "stopped";
 
 void check_options(const BenchOptions& options) {
   if (!std::isfinite(options.seconds) || options.seconds <= 0 || options.seconds > kMostSeconds) {
-    throw std::invalid_argument("seconds: expected a number above 0 and at most 3600");
+    throw std::invalid_argument("seconds: expected a number above 0 and at most 3600, found " +
+                                format_fixed(options.seconds, 3));
   }
 }
 
