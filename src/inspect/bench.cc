@@ -229,7 +229,7 @@ class Bench {
     if (!known || known->cached_bytes >= range.size_bytes) return;
     report_.notes.push_back(
         format_bytes(range.size_bytes - known->cached_bytes) +
-        " of the hot part were evicted while it was measured, so the hot numbers are too low");
+        " of the hot part was evicted while it was measured, so the hot numbers are too low");
   }
 
   // The file is loaded first and measured afterwards, so loading it is not in the numbers.
