@@ -165,7 +165,7 @@ def whole_path(path: str) -> str:
 def require_local(path: Any) -> None:
     """Raises OSError for the address of an object, where only a local file will do."""
     if isinstance(path, (str, bytes, os.PathLike)) and _core.is_address(os.fsencode(path)):
-        raise OSError(errno.ENOTSUP, "this needs the path of a local file, not an address")
+        raise OSError(errno.ENOTSUP, "expected the path of a local file, found an address")
 
 
 def check_picklable(paths: str | Sequence[str]) -> None:
@@ -207,7 +207,7 @@ def _descr_of(dtype: np.dtype[Any]) -> Any:
         warnings.simplefilter("ignore", UserWarning)
         found = np.lib.format.dtype_to_descr(dtype)
     if dtype.kind == "T":
-        raise ValueError(f"dtype {dtype} has no fixed size in a file")
+        raise ValueError(f"dtype {dtype} has no fixed size in a file; use one such as 'U16'")
     return found
 
 

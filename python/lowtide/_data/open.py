@@ -124,5 +124,5 @@ def open(
             raise
     for name, value in (("dtype", dtype), ("offset", offset), ("order", order)):
         if value is not None:
-            raise ValueError(f"{name} is for files without a header")
+            raise ValueError(f"{name} is for files without a header; leave it out")
     return found

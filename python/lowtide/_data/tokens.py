@@ -308,7 +308,7 @@ class Tokens(NoOperators, NoTruth, Closing):
             )
         if self.nbytes > self.memory:
             raise ValueError(
-                f"these tokens take {_core.format_bytes(self.nbytes)}, more than their memory="
+                f"these tokens take {_core.format_bytes(self.nbytes)}, more than their memory of "
                 f"{_core.format_bytes(self.memory)}, so they are not loaded implicitly: use t[:] "
                 "to load them anyway, or t.windows(starts, block_size) or a lowtide.Loader to read "
                 "them in parts"

@@ -218,12 +218,13 @@ def _checked(dtype: npt.DTypeLike, mode: str, memory: int | str | None, cache: s
         raise ValueError(f"cache must be one of {', '.join(_CACHES)}, not {cache!r}")
     if mode == "c" and (memory is not None or cache == "drop"):
         raise ValueError(
-            "mode 'c' takes neither memory= nor cache='drop': trimming a private map would lose "
+            "mode 'c' takes neither memory nor cache 'drop': trimming a private map would lose "
             "what was written to it; use mode 'r' or 'r+'"
         )
     if np.dtype(dtype).hasobject:
         raise ValueError(
-            f"dtype {np.dtype(dtype)} contains Python objects, which cannot be mapped from a file"
+            f"dtype {np.dtype(dtype)} contains Python objects, which cannot be mapped from a file; "
+            "use a plain dtype"
         )
     return memory_bytes or _core.default_memory_bytes()
 

@@ -121,7 +121,7 @@ class Writer(Publishing):
         given = np.shape(rows) if not hasattr(rows, "shape") else tuple(rows.shape)
         if self._row is None:
             if not given:
-                raise ValueError("rows must have at least one axis: the first append decides shape")
+                raise ValueError("rows must have at least one axis: they set the shape of a row")
             self._core.set_row_shape(list(given[1:]))
             self._row = self.shape[1:]
         row = self._row
