@@ -152,7 +152,7 @@ class Writer(Publishing):
             A small object that can be pickled. `Part.open` opens it.
 
         Raises:
-            IndexError: The array has no such rows, or there are none.
+            IndexError: The array has no such rows, or the range is empty.
             ValueError: The rows belong to another part, the shape is not known, `order` is "F",
                 rows were committed, or the writer is closed.
             TypeError: An argument has the wrong type.
