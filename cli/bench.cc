@@ -171,7 +171,8 @@ BenchOptions bench_options(const FileWords& file, const BenchWords& words) {
   if (!words.row_bytes.empty()) options.row_bytes = parse_size(words.row_bytes, "--row-bytes");
   if (!words.batch.empty()) {
     options.batch_size = parse_count(words.batch, "--batch");
-    if (options.batch_size == 0) throw std::invalid_argument("--batch: expected at least 1");
+    if (options.batch_size == 0)
+      throw std::invalid_argument("--batch: expected at least 1, found 0");
   }
   if (!words.seconds.empty()) options.seconds = parse_seconds(words.seconds, "--seconds");
   options.warm = words.warm;

@@ -12,6 +12,7 @@
 
 #include "demo_results.h"
 #include "failure.h"
+#include "files.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command/cache.h"
 #include "lowtide/command/run_command.h"
@@ -202,11 +203,12 @@ Action add_demo(CLI::App& app) {
   return [words](const Call&) {
     if (!words->method.empty()) return run_method(*words);
     if (!words->inside.empty()) return run_inside(*words);
-    if (parse_bytes(words->size) < kLeastBytes) {
-      throw std::invalid_argument("--size: expected at least 1MiB, found " + words->size);
+    if (parse_size(words->size, "--size") < kLeastBytes) {
+      throw std::invalid_argument("--size: expected at least 1 MiB, found \"" + words->size + "\"");
     }
     if (!(words->seconds > 0 && words->seconds <= 3600)) {  // also refuses NaN
-      throw std::invalid_argument("--seconds: expected a number above 0 and at most 3600");
+      throw std::invalid_argument("--seconds: expected a number above 0 and at most 3600, found " +
+                                  format_fixed(words->seconds, 3));
     }
     for (const std::string& output : words->outputs) check_output(output, {".html", ".svg"});
     if (!words->group.empty()) (void)demo_group_limit(words->group);

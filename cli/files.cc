@@ -26,7 +26,10 @@ std::vector<std::uint64_t> parse_shape(std::string_view text) {
       entry.clear();
     }
   }
-  if (shape.empty()) throw std::invalid_argument("--shape: expected numbers such as 1000,162");
+  if (shape.empty()) {
+    throw std::invalid_argument("--shape: expected numbers such as 1000,162, found \"" +
+                                std::string(text) + "\"");
+  }
   return shape;
 }
 

@@ -223,7 +223,7 @@ int run_one(const Plan& plan, const JobWords& words) {
       });
   } catch (const Stopped& at) {
     tell(verb_of(plan), "stopped after " + format_bytes(at.done_bytes) + " of " +
-                            format_bytes(at.all_bytes) + " of this task: it left nothing");
+                            format_bytes(at.all_bytes) + " of this task: it left nothing behind");
     return stop.exit_code();
   }
   const double seconds = seconds_since(start);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "failure.h"
+#include "files.h"
 #include "live.h"
 #include "lowtide/bytes.h"
 #include "lowtide/command/json.h"
@@ -268,9 +269,10 @@ void check_words(const Call& call, const ProfileWords& words) {
   }
   const double interval_s = words.interval_s.value_or(1);
   if (!(interval_s >= 0.001 && interval_s <= 3600)) {  // also refuses NaN
-    throw std::invalid_argument("--interval: expected seconds from 0.001 to 3600");
+    throw std::invalid_argument("--interval: expected seconds from 0.001 to 3600, found " +
+                                format_fixed(interval_s, 4));
   }
-  if (!words.fail_above.empty()) (void)parse_bytes(words.fail_above);
+  if (!words.fail_above.empty()) (void)parse_size(words.fail_above, "--fail-above");
   for (const std::string& output : words.outputs) check_output(output);
 }
 

@@ -122,7 +122,7 @@ void check_together(const CLI::App& app, const std::map<const CLI::Option*, std:
     for (const CLI::Option* const other : option->get_excludes()) {
       if (!given.contains(other)) continue;
       throw std::invalid_argument(option->get_name() + " and " + other->get_name() +
-                                  " exclude each other: give only one of them");
+                                  " cannot be combined: give only one of them");
     }
   }
 }

@@ -48,8 +48,7 @@ class Ceiling {
   class Impl;
 
   // `address` is what mmap returned. The map must be shared and must stay where it is until
-  // close(). Throws IoError if drop_path cannot be opened, std::system_error if no thread can be
-  // started.
+  // close(). Throws IoError if drop_path cannot be opened or no thread can be started.
   Ceiling(void* address, std::uint64_t size_bytes, const CeilingOptions& options = {});
   ~Ceiling();
   Ceiling(const Ceiling&) = delete;

@@ -138,10 +138,9 @@ class Plan {
   // throwing.
   //
   // Throws IoError(ENOENT), which names the missing file, if the stage is not ready;
-  // IoError(ESTALE) or FormatError if the source is not what it was when the plan was made;
-  // IoError(EEXIST) if something has taken the name of the destination; and what reading and
-  // writing throw. After an error, finished tasks stay finished and nothing half-made is left of
-  // this one.
+  // IoError(ESTALE) or FormatError if the source has changed since the plan was made;
+  // IoError(EEXIST) if something has taken the name of the destination; and whatever reading and
+  // writing throw. After an error, finished tasks stay finished, and nothing of this one is left.
   void run_task(std::size_t stage, std::size_t task,
                 const std::function<void(std::uint64_t done_bytes)>& progress = {}) const;
 

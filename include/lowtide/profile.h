@@ -29,7 +29,7 @@ enum class VerdictKind {
 struct Verdict {
   VerdictKind kind = VerdictKind::too_short;
   std::string headline;               // one sentence
-  std::vector<std::string> evidence;  // the numbers: "heap: +12.3 +- 0.4 MiB/s over 60 s"
+  std::vector<std::string> evidence;  // the numbers behind it
   std::vector<std::string> unknown;   // what could not be measured, and why
   std::vector<std::string> advice;    // what to do next; may be empty
 };

@@ -4,8 +4,9 @@
 //   lowtide::Batch batch = tokens.batch(12, 1024, seed);  // for an epoch: lowtide/loader.h
 //   train(batch.as<std::int64_t>(lowtide::kX), batch.as<std::int64_t>(lowtide::kY));
 //
-// A window is block_size + 1 consecutive tokens: x is the first block_size of them, y the last.
-// All files that are opened together form one stream; windows cross from one file to the next.
+// A window is block_size + 1 consecutive tokens: x is the first block_size of them, y the last
+// block_size. All files that are opened together form one stream; windows cross from one file to
+// the next.
 #pragma once
 
 #include <cstddef>
@@ -57,8 +58,8 @@ struct TokensOptions {
 // The types in which tokens are delivered, by NumPy's names: "uint8", "int8", "uint16", ...
 [[nodiscard]] std::vector<std::string_view> token_types();
 
-// The columns of a batch of windows. kX and kY have rows() * block_size tokens each, of the dtype
-// that was asked for. The other two exist if separate_documents is set; their elements are
+// The columns of a batch of windows. kX and kY have rows() * block_size tokens each, of the
+// requested dtype. The other two exist if separate_documents is set; their elements are
 // std::int32_t.
 inline constexpr std::size_t kX = 0;
 inline constexpr std::size_t kY = 1;

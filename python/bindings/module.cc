@@ -71,7 +71,7 @@ Locked::Locked() {
   ++coming_back;
   if (!possible()) {
     --coming_back;
-    throw std::runtime_error("the interpreter ends");
+    throw std::runtime_error("the Python interpreter is shutting down");
   }
   state_ = PyGILState_Ensure();
   --coming_back;

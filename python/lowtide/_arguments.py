@@ -25,7 +25,7 @@ def memory_bytes(memory: int | str | None, name: str = "memory") -> int:
     if memory is None:
         return 0
     if isinstance(memory, str):
-        return _core.parse_bytes(memory)
+        return _parsed(memory, name)
     if isinstance(memory, (bool, np.bool_, float, np.floating)):
         raise ValueError(f"{name} must be an int in bytes or a str such as '64MiB', not {memory!r}")
     try:
@@ -44,7 +44,14 @@ def gap_bytes(gap: int | str | None) -> int | None:
     """Returns `gap` in bytes; None adapts it to the disk. Raises ValueError, TypeError."""
     if gap is None:
         return None
-    return _core.parse_bytes(gap) if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
+    return _parsed(gap, "gap") if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
+
+
+def _parsed(size: str, name: str) -> int:
+    try:
+        return _core.parse_bytes(size)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def requests(count: int | None) -> int:
@@ -158,7 +165,7 @@ def whole_path(path: str) -> str:
 def require_local(path: Any) -> None:
     """Raises OSError for the address of an object, where only a local file will do."""
     if isinstance(path, (str, bytes, os.PathLike)) and _core.is_address(os.fsencode(path)):
-        raise OSError(errno.ENOTSUP, "this needs the path of a local file, not an address")
+        raise OSError(errno.ENOTSUP, "expected the path of a local file, found an address")
 
 
 def check_picklable(paths: str | Sequence[str]) -> None:
@@ -200,7 +207,7 @@ def _descr_of(dtype: np.dtype[Any]) -> Any:
         warnings.simplefilter("ignore", UserWarning)
         found = np.lib.format.dtype_to_descr(dtype)
     if dtype.kind == "T":
-        raise ValueError(f"dtype {dtype} has no fixed size in a file")
+        raise ValueError(f"dtype {dtype} has no fixed size in a file; use one such as 'U16'")
     return found
 
 

@@ -65,9 +65,10 @@ def info(
         - HDF5, zarr groups, Arrow files, safetensors and npz: `arrays`, a list of dicts with `key`,
             `dtype`, `shape`, `order` and `bytes`, or with `key` and `error` for an array that
             Lowtide cannot read. HDF5 needs h5py, and Arrow files need pyarrow.
-        - Folders of BioNeMo-SCDL: `kind` is "sparse", `shape` and `nnz`, the number of stored
-            values.
-        - Tokens: `tokens` and `documents`, their numbers. None if the format lacks documents.
+        - Folders of BioNeMo-SCDL, whose `kind` is "sparse": `shape`, and `nnz`, the number of
+            stored values.
+        - Tokens: the numbers `tokens` and `documents`; the latter is None if the format does not
+            record documents.
 
     Raises:
         OSError: A file cannot be opened or read.
@@ -92,7 +93,7 @@ def check(
     nan: bool = False,
     memory: int | str = "64MiB",
 ) -> dict[str, Any]:
-    """Reads everything in a file that can be wrong, and raises at the first fault.
+    """Reads a whole file, checks everything in it that can be wrong, and raises at the first fault.
 
     It compares sizes with headers, checks indexes, reads every byte, and checks that booleans are
     0 or 1. If a file contains several arrays, it checks all of them. For sparse matrices it checks

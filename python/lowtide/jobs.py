@@ -183,7 +183,7 @@ def merge(
 
 
 def check(src: Source) -> Plan:
-    """Plans to read everything in `src` that can be wrong; `plan.run()` raises at the first fault.
+    """Plans to read `src` and to check all of it; `plan.run()` raises at the first fault.
 
     Args:
         src: As for `shuffle`.

@@ -100,8 +100,8 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
                 torch.float32 by default. A torch or NumPy type, or its name.
             memory: As for `lowtide.Loader`.
             documents: "cross" or "separate", as for `lowtide.Loader`.
-            rows: As for `lowtide.Loader`; a tensor is taken too.
-            weights: As for `lowtide.Loader`; a tensor is taken too.
+            rows: As for `lowtide.Loader`; a tensor is accepted too.
+            weights: As for `lowtide.Loader`; a tensor is accepted too.
             pin_memory: If True, batches are in pinned memory, for copies to a device with
                 `non_blocking=True`. With CUDA, the buffers of the loader are pinned, within
                 `memory`, and one is reused only after an event behind the copies has passed, so
@@ -109,12 +109,12 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
                 copy on other streams, keep the batch until they are done. For other accelerators
                 torch copies each batch into pinned memory of its own. Without an accelerator it
                 warns and delivers plain tensors. Tested with a simulated device, not run on a GPU.
-            device: CUDA device to which batches are copied ahead of you, up to two batches, on a
-                stream of its own. `x` and `y` are sent in the type in which tokens are stored, and
-                widened there. `index` stays on the CPU. None or "cpu": batches are on the CPU.
+            device: CUDA device to which up to two batches are copied ahead of the training loop, on
+                a stream of its own. `x` and `y` are sent in the type in which tokens are stored,
+                and widened there. `index` stays on the CPU. None or "cpu": batches are on the CPU.
                 Tested with a simulated device, not run on a GPU.
             dense: As for `lowtide.Loader`.
-            columns: As for `lowtide.Loader`; a tensor is taken too.
+            columns: As for `lowtide.Loader`; a tensor is accepted too.
 
         Raises:
             ValueError: An argument or environment variable is invalid, there are fewer samples than

@@ -183,10 +183,11 @@ constexpr auto find_avx512 = find_portable<Index>;
 }  // namespace
 
 PickedColumns::PickedColumns(std::uint64_t columns, const std::vector<std::uint64_t>& picked) {
-  if (picked.size() > std::numeric_limits<std::int32_t>::max() ||
-      columns > std::numeric_limits<std::int32_t>::max()) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (picked.size() > kMost || columns > kMost) {
     throw std::invalid_argument(
-        "columns: cannot select columns of a matrix with 2**31 columns or more");
+        "columns: the selection and the matrix must each have fewer than 2^31 columns, not " +
+        std::to_string(picked.size()) + " and " + std::to_string(columns));
   }
   wanted_.assign(columns / kWordBits + 1 + kMostWindowWords, 0);
   first_place_.assign(columns, -1);
@@ -195,7 +196,7 @@ PickedColumns::PickedColumns(std::uint64_t columns, const std::vector<std::uint6
     const std::uint64_t column = picked[i];
     if (column >= columns) {
       throw std::out_of_range("columns: column " + std::to_string(column) +
-                              " does not exist: there are " + std::to_string(columns));
+                              " does not exist: the matrix has " + std::to_string(columns));
     }
     next_place_[i] = first_place_[column];
     repeated_ = repeated_ || next_place_[i] >= 0;

@@ -51,7 +51,7 @@ Windows::Shape Windows::shape(std::uint64_t rows) const {
   if (!options_.separate) return shape;
   if (tokens >= std::numeric_limits<std::int32_t>::max()) {
     throw std::invalid_argument("documents: a batch of " + std::to_string(tokens) +
-                                " tokens exceeds the int32 of cu_seqlens; use a smaller "
+                                " tokens does not fit cu_seqlens, which is int32; use a smaller "
                                 "batch_size or block_size");
   }
   // cu_seqlens has room for the worst case, a document per token. How many entries it really has

@@ -126,7 +126,7 @@ std::unique_ptr<Engine> local_engine(const std::shared_ptr<Files>& files,
   routed.cold_name = ring ? "uring" : "pread";
   routed.past_cache = options.past_cache;
   routed.fills_cache = options.cache == CacheMode::keep;
-  if (options.engine != EngineKind::automatic) routed.reason = "asked for";
+  if (options.engine != EngineKind::automatic) routed.reason = "requested";
   if (options.engine == EngineKind::automatic && !no_ring.empty()) routed.no_ring = no_ring;
   if (options.cache == CacheMode::drop) files->advise_on_open(Advice::random);
   return std::make_unique<RoutedEngine>(files, std::move(routed));
@@ -138,8 +138,9 @@ std::unique_ptr<Engine> remote_engine(const std::shared_ptr<Files>& files,
                                       Claim claim, std::uint64_t buffers) {
   const bool by_name = options.engine == EngineKind::pread || options.engine == EngineKind::uring;
   if (by_name && local == nullptr) {
-    throw IoError(ENOTSUP, "engine pread or uring", files->shards()->path(0), std::nullopt,
-                  "they read local files; the engines auto and memory read objects");
+    throw IoError(ENOTSUP, options.engine == EngineKind::pread ? "engine pread" : "engine uring",
+                  files->shards()->path(0), std::nullopt,
+                  "it reads only local files; use the engine auto or memory for objects");
   }
   LaneOptions lane;
   if (options.gap_bytes) {
@@ -199,7 +200,7 @@ std::unique_ptr<Engine> open_engine(std::shared_ptr<Files> files, const ReadOpti
                                   " leaves " + format_bytes(budget.free_bytes()) +
                                   " for it; use more memory or another engine");
     }
-    auto memory = make_memory_engine(*files, std::move(engine), budget, "asked for");
+    auto memory = make_memory_engine(*files, std::move(engine), budget, "requested");
     memory->expect_all();
     return memory;
   }

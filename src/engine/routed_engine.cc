@@ -78,7 +78,7 @@ std::string RoutedEngine::name() const {
 
 std::string RoutedEngine::reason() const {
   if (!options_.reason.empty()) return options_.reason;
-  std::string text = options_.past_cache ? "bypasses the page cache, as asked for" : map_.reason();
+  std::string text = options_.past_cache ? "bypasses the page cache, as requested" : map_.reason();
   if (!options_.no_ring.empty()) text += "; no io_uring here (" + options_.no_ring + ")";
   return text;
 }

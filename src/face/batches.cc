@@ -31,7 +31,7 @@ Schedule schedule_of(const BatchOptions& options, std::uint64_t rows) {
     throw std::invalid_argument(
         "drop_last leaves no batch: one step needs batch_size * world_size = " +
         std::to_string(schedule.batch_size) + " * " + std::to_string(schedule.world_size) +
-        " rows, but there are " + std::to_string(schedule.size));
+        " rows, but there are " + std::to_string(schedule.size) + "; leave drop_last out");
   }
   return schedule;
 }

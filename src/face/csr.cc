@@ -131,8 +131,9 @@ std::uint64_t Csr::memory_bytes() const {
 void Csr::offsets(RowList list, std::span<std::int64_t> out) const {
   (void)impl_->holder->store();  // throws if it is closed
   if (out.size() != length(list) + 1) {
-    throw std::invalid_argument("out has " + std::to_string(out.size()) + " entries, not " +
-                                std::to_string(length(list) + 1));
+    throw std::invalid_argument("offsets: out has " + std::to_string(out.size()) +
+                                " entries, but must have " + std::to_string(length(list) + 1) +
+                                ", one more than rows");
   }
   out[0] = 0;
   std::vector<std::uint64_t> starts(kTakeRows), ends(kTakeRows);
@@ -162,8 +163,9 @@ void Csr::take(RowList list, std::span<std::byte> data, std::span<std::byte> ind
       const std::uint64_t count = ends[i] - starts[i];
       if (count > data.size() / std::max<std::uint64_t>(1, data_bytes) - done ||
           count > indices.size() / index_bytes - done) {
-        throw std::invalid_argument("take: there is no room for the values of row " +
-                                    std::to_string(samples[i]));
+        throw std::invalid_argument("take: data or indices has no room for the values of row " +
+                                    std::to_string(samples[i]) +
+                                    "; make both as long as offsets() reports");
       }
       values.locate_run(starts[i], count, data.data() + done * data_bytes, reads);
       columns.locate_run(starts[i], count, indices.data() + done * index_bytes, reads);

@@ -119,8 +119,8 @@ void check_mixture(const std::vector<SourceReader>& sources) {
                                     first[column].type);
       }
       if (here[column].part.table == first[column].part.table) continue;
-      throw std::invalid_argument(
-          source + "other groups of ragged columns than source 0, at column " + count_text(column));
+      throw std::invalid_argument(source + "ragged columns grouped differently from source 0, at " +
+                                  "column " + count_text(column));
     }
   }
 }

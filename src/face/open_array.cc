@@ -150,8 +150,10 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
     rows->add({std::move(layout), std::move(shard)});
     last = file;
   }
-  if (rows->shards()->size() == 0)
-    throw FormatError("all " + std::to_string(paths.size()) + " files are empty");
+  if (rows->shards()->size() == 0) {
+    throw FormatError(shown_address(paths[0]) + ": expected data, found none in any of the " +
+                      std::to_string(paths.size()) + " files");
+  }
   if (several && options.shape && *options.shape != rows->shape()) {
     throw FormatError("shape " + shape_text(*options.shape) +
                       " was given, but the files together have " + shape_text(rows->shape()));

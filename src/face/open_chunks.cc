@@ -31,8 +31,11 @@ std::shared_ptr<const Rows> rows_of(LocatedArray found) {
                                         std::move(found.shards));
   }
   const std::size_t file = plain && !found.table.shards.empty() ? found.table.shards[0] : 0;
-  if (file >= found.shards->size())
-    throw std::invalid_argument("chunks: a file number is too large");
+  if (file >= found.shards->size()) {
+    throw std::invalid_argument("chunks: file number " + std::to_string(file) +
+                                " is too large: the number of files is " +
+                                std::to_string(found.shards->size()));
+  }
   const Shard shard = (*found.shards)[file];
   found.layout.data_offset_bytes = plain ? found.table.offsets_bytes[0] : 0;
   check_fits(found.layout, shard.size_bytes, shard.path);
@@ -40,7 +43,7 @@ std::shared_ptr<const Rows> rows_of(LocatedArray found) {
 }
 
 std::shared_ptr<Shards> shards_of(std::vector<LocatedFile>&& files) {
-  if (files.empty()) throw std::invalid_argument("the list of files is empty");
+  if (files.empty()) throw std::invalid_argument("the list of files is empty; give at least one");
   const auto shards = std::make_shared<Shards>();
   for (LocatedFile& file : files) {
     shards->add({std::move(file.path), file.size_bytes, file.version, std::move(file.remote)});
@@ -58,7 +61,8 @@ std::shared_ptr<Rows> rows_of(const Layout& whole, const ArrayStretches& stretch
     const std::uint32_t file = stretches.file_numbers[i];
     if (file >= shards.size() || file < last.value_or(0)) {
       throw std::invalid_argument("stretches: file number " + std::to_string(file) +
-                                  " is too large, or less than the one before");
+                                  " of stretch " + std::to_string(i) +
+                                  " is too large, or less than the one before it");
     }
     layout.shape[0] = stretches.rows[i];
     layout.data_offset_bytes = stretches.offsets_bytes[i];
@@ -124,7 +128,10 @@ std::shared_ptr<Array::Impl> Array::Impl::open(ArrayStretches stretches,
                                                const ReadOptions& options) {
   if (stretches.rows.size() != stretches.offsets_bytes.size() ||
       stretches.rows.size() != stretches.file_numbers.size()) {
-    throw std::invalid_argument("stretches: the lists have different lengths");
+    throw std::invalid_argument("stretches: the lists must have the same length, but there are " +
+                                std::to_string(stretches.file_numbers.size()) + " file numbers, " +
+                                std::to_string(stretches.offsets_bytes.size()) + " offsets and " +
+                                std::to_string(stretches.rows.size()) + " numbers of rows");
   }
   const std::shared_ptr<Shards> shards = shards_of(std::move(stretches.files));
   Layout layout;

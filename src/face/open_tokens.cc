@@ -188,7 +188,8 @@ std::shared_ptr<Tokens::Impl> Tokens::Impl::open(const std::vector<std::string>&
     }
   }
   if (opener.stream->shards()->size() == 0) {
-    throw FormatError("all " + std::to_string(paths.size()) + " files are empty");
+    throw FormatError(shown_address(paths[0]) + ": expected data, found none in any of the " +
+                      std::to_string(paths.size()) + " files");
   }
   const auto shard = static_cast<std::uint32_t>(opener.stream->shards()->size() - 1);
   const std::shared_ptr<File> last = opener.last->local();

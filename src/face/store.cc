@@ -51,7 +51,7 @@ std::uint64_t Store::table_bytes(std::size_t files) {
 
 void Store::decide_cache() {
   cache_ = options_.cache;
-  cache_reason_ = "asked for";
+  cache_reason_ = "requested";
   if (cache_ != CacheMode::automatic) return;
   if (files_->shards()->remote_count() == files_->shards()->size() && options_.cache_dir.empty()) {
     cache_ = CacheMode::drop;

@@ -63,8 +63,10 @@ ArrayHeader::ArrayHeader(const DType& dtype, std::vector<std::uint64_t> shape, b
     major_ = 2;
   }
   layout_.data_offset_bytes = header_size(dict, layout_, major_);
-  if (layout_.data_offset_bytes - preamble_size(major_) > npy::kMaxHeaderBytes)
-    throw FormatError(path + ": the dtype is too long for a header");
+  if (layout_.data_offset_bytes - preamble_size(major_) > npy::kMaxHeaderBytes) {
+    throw FormatError(path +
+                      ": the dtype is too long for a header; use fewer fields or shorter names");
+  }
 }
 
 ArrayHeader ArrayHeader::of_file(std::uint64_t file_bytes, const ReadStart& read,
@@ -77,7 +79,7 @@ ArrayHeader ArrayHeader::of_file(std::uint64_t file_bytes, const ReadStart& read
   header.layout_ = npy::parse(start, file_bytes, path);
   header.major_ = std::to_integer<unsigned>(start[6]);
   const Layout& layout = header.layout_;
-  if (layout.shape.empty()) throw FormatError(path + ": a 0-d array cannot have more rows");
+  if (layout.shape.empty()) throw FormatError(path + ": rows cannot be added to a 0-d array");
   if (layout.fortran_order) {
     throw FormatError(path + ": rows cannot be added to an array in Fortran order, because its " +
                       "columns would have to move");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/mutex.h"
+#include "core/quote.h"
 #include "http/listing.h"
 #include "http/transport.h"
 #include "http/waited_request.h"
@@ -148,7 +149,9 @@ S3Place find_s3_place(const std::string& shown) {
   if (place.region.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") !=
       std::string::npos) {
     throw IoError(EINVAL, "open", shown, std::nullopt,
-                  "AWS_REGION contains a character that is not allowed in a region");
+                  "the region " + excerpt(place.region) +
+                      " contains a character that is not allowed; set AWS_REGION to a name such as "
+                      "eu-west-1");
   }
   return place;
 }

@@ -24,7 +24,8 @@ constexpr const char* kStopped = "stopped";
 
 void check_options(const BenchOptions& options) {
   if (!std::isfinite(options.seconds) || options.seconds <= 0 || options.seconds > kMostSeconds) {
-    throw std::invalid_argument("seconds: expected a number above 0 and at most 3600");
+    throw std::invalid_argument("seconds: expected a number above 0 and at most 3600, found " +
+                                format_fixed(options.seconds, 3));
   }
 }
 
@@ -228,7 +229,7 @@ class Bench {
     if (!known || known->cached_bytes >= range.size_bytes) return;
     report_.notes.push_back(
         format_bytes(range.size_bytes - known->cached_bytes) +
-        " of the hot part were evicted while it was measured, so the hot numbers are too low");
+        " of the hot part was evicted while it was measured, so the hot numbers are too low");
   }
 
   // The file is loaded first and measured afterwards, so loading it is not in the numbers.

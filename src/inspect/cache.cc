@@ -69,11 +69,11 @@ std::vector<std::string> why_pages_stay(const File& file) {
   for (const Mapper& mapper : mappers.found) reasons.push_back(mapper_words(mapper));
   const auto state = residency(file);
   if (state && state->writeback_bytes > 0) {
-    reasons.push_back(format_bytes(state->writeback_bytes) + " are still being written to disk");
+    reasons.push_back(format_bytes(state->writeback_bytes) + " is still being written to disk");
   }
   if (state && state->dirty_bytes > state->writeback_bytes) {
     reasons.push_back(format_bytes(state->dirty_bytes - state->writeback_bytes) +
-                      " are dirty again: a program is writing to the file");
+                      " is dirty again: a program is writing to the file");
   }
   if (reasons.empty() && mappers.hidden > 0) {
     reasons.push_back("possibly mapped by one of " + std::to_string(mappers.hidden) +
@@ -110,13 +110,13 @@ std::string stopped_words(std::uint64_t at_bytes, std::uint64_t all_bytes) {
 
 std::string too_large(std::uint64_t missing_bytes, std::uint64_t available_bytes) {
   return format_bytes(missing_bytes) + " must be loaded but only " + format_bytes(available_bytes) +
-         " of memory are available, so the first pages will be evicted before the last are loaded";
+         " of memory is available, so the first pages will be evicted before the last are loaded";
 }
 
 std::vector<std::string> why_not_all_came(std::uint64_t missing_bytes) {
-  std::string reason = format_bytes(missing_bytes) + " were evicted again";
+  std::string reason = format_bytes(missing_bytes) + " was evicted again";
   if (const auto available = available_bytes()) {
-    reason += "; " + format_bytes(*available) + " of memory are available";
+    reason += "; " + format_bytes(*available) + " of memory is available";
   }
   if (const auto limit = cgroup_limit()) {
     reason += "; the memory cgroup is limited to " + format_bytes(limit->bytes);

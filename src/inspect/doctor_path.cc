@@ -81,7 +81,7 @@ Fact read_ahead_fact(const Device& device) {
     return fact;
   }
   fact.state = bytes > kMuchReadAheadBytes ? FactState::bad : FactState::note;
-  fact.detail += "; the usual is " + format_bytes(kUsualReadAheadBytes) +
+  fact.detail += "; the usual value is " + format_bytes(kUsualReadAheadBytes) +
                  ". Touching a random page of a mapped file reads " + format_bytes(bytes) + ", " +
                  std::to_string(bytes / page_bytes()) +
                  " times what is needed. Lowtide's own reads are not affected";

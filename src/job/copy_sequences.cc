@@ -158,7 +158,8 @@ void copy_sequences(const Copy& copy, const CopyMemory& sizes, JobWatch& watch) 
   }
   for (const auto& [path, stamp] : all.stamps) {
     if (stamp_of(path) == stamp) continue;
-    throw IoError(ESTALE, "read", path, std::nullopt, "it changed while it was merged");
+    throw IoError(ESTALE, "read", path, std::nullopt,
+                  "it changed while it was being merged; plan again");
   }
   data.sync();
   index.sync();

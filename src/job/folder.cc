@@ -69,8 +69,11 @@ void refuse_existing(const std::string& path) {
 
 Destination Destination::plan(const std::string& path, bool folder, bool overwrite,
                               const std::vector<std::string>& files) {
-  if (path.empty() || path.find('\0') != std::string::npos)
-    throw std::invalid_argument("the destination is not the name of a file");
+  if (path.empty()) throw std::invalid_argument("the destination is empty; name the result");
+  if (path.find('\0') != std::string::npos) {
+    throw std::invalid_argument("the destination contains a NUL byte after \"" +
+                                path.substr(0, path.find('\0')) + "\"");
+  }
   std::string name = path;
   while (folder && name.size() > 1 && name.ends_with('/')) name.pop_back();
   Destination made{.path = whole_path(name), .folder = folder, .overwrite = overwrite};

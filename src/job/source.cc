@@ -111,7 +111,7 @@ void check_same(const OpenSource& source, std::uint64_t stamp) {
   if (source.stamp() == stamp) return;
   const std::vector<std::string> files = source.files();
   throw IoError(ESTALE, "read", files.empty() ? "" : files.front(), std::nullopt,
-                "the source is not what it was when the plan was made; plan again");
+                "the source has changed since the plan was made; plan again");
 }
 
 OpenSource open_same_source(const JobSource& source, std::uint64_t stamp,

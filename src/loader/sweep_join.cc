@@ -101,7 +101,7 @@ bool SweepPlanner::prepare(std::uint64_t held) {
     throw std::invalid_argument("memory: the batch of " + c_.step_text(c_.next_turn) + " has " +
                                 format_bytes(bytes) + ", but only " +
                                 format_bytes(c_.room.most_batch_bytes) +
-                                " are free for it; use more memory or a smaller batch_size");
+                                " is free for it; use more memory or a smaller batch_size");
   }
   pool.resize(prepared_, bytes);
   return true;

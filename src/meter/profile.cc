@@ -7,6 +7,7 @@
 
 #include "core/mutex.h"
 #include "core/step_hook.h"
+#include "lowtide/bytes.h"
 #include "meter/recording.h"
 #include "meter/watch.h"
 #include "os/per_process.h"
@@ -44,13 +45,13 @@ void end(const Watch* watch) {
 
 Watch::Options watch_options(const ProfileOptions& options) {
   if (options.pid < 0) {
-    throw std::invalid_argument("profile: pid " + std::to_string(options.pid) +
-                                " is not a process");
+    throw std::invalid_argument("profile: pid must be above 0, or 0 for this process, not " +
+                                std::to_string(options.pid));
   }
   if (!(options.interval_s >= 0) || options.interval_s > 3600) {
     throw std::invalid_argument(
         "profile: expected an interval from 0 (adaptive) to 3600 seconds, found " +
-        std::to_string(options.interval_s));
+        format_fixed(options.interval_s, 3));
   }
   Watch::Options made;
   made.sampler.pid = options.pid;

@@ -53,11 +53,11 @@ class Words {
   std::string text() {
     std::string bytes;
     std::size_t at = 1;
-    if (!rest_.starts_with('"')) throw BadLine{"expected a quoted text, found " + excerpt(rest_)};
+    if (!rest_.starts_with('"')) throw BadLine{"expected a quoted string, found " + excerpt(rest_)};
     while (at < rest_.size() && rest_[at] != '"') bytes += quoted_byte(&at);
-    if (at >= rest_.size()) throw BadLine{"a quoted text does not end: " + excerpt(rest_)};
+    if (at >= rest_.size()) throw BadLine{"a quoted string does not end: " + excerpt(rest_)};
     if (at + 1 < rest_.size() && rest_[at + 1] != ' ') {
-      throw BadLine{"expected a space after a quoted text, found " + excerpt(rest_.substr(at + 1))};
+      throw BadLine{"expected a space after a string, found " + excerpt(rest_.substr(at + 1))};
     }
     step(at + 1);
     return bytes;
@@ -86,7 +86,7 @@ class Words {
 
   char quoted_byte(std::size_t* at) {
     const char c = rest_[(*at)++];
-    if (static_cast<unsigned char>(c) < 0x20) throw BadLine{"a control character in a text"};
+    if (static_cast<unsigned char>(c) < 0x20) throw BadLine{"a control character in a string"};
     if (c != '\\') return c;
     const std::string_view escape = rest_.substr(*at);
     if (escape.starts_with('"') || escape.starts_with('\\')) return rest_[(*at)++];
@@ -98,7 +98,7 @@ class Words {
         return static_cast<char>(static_cast<unsigned char>(byte));
       }
     }
-    throw BadLine{"expected \\\", \\\\ or \\xHH in a text, found " +
+    throw BadLine{"expected \\\", \\\\ or \\xHH in a string, found " +
                   excerpt("\\" + std::string(escape))};
   }
 

@@ -68,7 +68,7 @@ class Fields {
     return out;
   }
   void expect_quote() {
-    if (peek() != '"') fail("expected a text, found " + excerpt(text_.substr(at_, 20)));
+    if (peek() != '"') fail("expected a string, found " + excerpt(text_.substr(at_, 20)));
     ++at_;
   }
   void append_escaped(std::string* out) {
@@ -79,7 +79,7 @@ class Fields {
       *out += kBytes[found];
       return;
     }
-    if (c != 'u') fail("unknown escape");
+    if (c != 'u') fail("expected a JSON escape, found " + excerpt(std::string{'\\', c}));
     char32_t code = unit();
     const bool first_half = code >= 0xd800 && code < 0xdc00;
     if (first_half && text_.substr(at_).starts_with("\\u")) {
@@ -90,12 +90,12 @@ class Fields {
   }
   // Four hexadecimal digits.
   char32_t unit() {
-    if (text_.size() - at_ < 4) fail("unknown escape");
+    if (text_.size() - at_ < 4) fail("the text ends within an escape");
     char32_t code = 0;
     for (int i = 0; i < 4; ++i) {
       const std::size_t digit =
           std::string_view("0123456789abcdef").find(static_cast<char>(text_[at_] | 0x20));
-      if (digit == std::string_view::npos) fail("unknown escape");
+      if (digit == std::string_view::npos) fail("expected four hexadecimal digits of an escape");
       code = code * 16 + static_cast<char32_t>(digit);
       ++at_;
     }

@@ -77,7 +77,7 @@ std::string Recording::html() const {
 std::string Recording::svg(const PictureOptions& options) const {
   if (!(options.seconds >= 0)) {  // also refuses NaN
     throw std::invalid_argument("picture: expected an end of 0 seconds or later, found " +
-                                std::to_string(options.seconds) + " seconds");
+                                format_fixed(options.seconds, 3) + " seconds");
   }
   return svg_report(impl_->trace, options);
 }

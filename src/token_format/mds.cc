@@ -111,11 +111,11 @@ void for_samples(const TokenFile& file, std::uint32_t samples, std::uint64_t fir
 }
 
 [[noreturn]] void fail_memory(const TokenSource& source, std::uint64_t samples) {
-  throw std::invalid_argument(
-      "memory: " + source.file.path + " has " + std::to_string(samples) +
-      " samples of different lengths, for which 8 bytes each must be held (" +
-      format_bytes(TokenRecords::table_bytes(samples)) + "), and only " +
-      format_bytes(source.given.most_record_bytes) + " are left for them; give more memory");
+  throw std::invalid_argument("memory: " + source.file.path + " has " + std::to_string(samples) +
+                              " samples of different lengths, whose table of offsets needs " +
+                              format_bytes(TokenRecords::table_bytes(samples)) + ", but only " +
+                              format_bytes(source.given.most_record_bytes) +
+                              " is left for it; use more memory");
 }
 
 TokenLayout open(const TokenSource& source) {

@@ -197,7 +197,7 @@ class ExtentMaker {
 
   [[noreturn]] void fail_stray(std::uint64_t expected_bytes, const std::string& what) const {
     fail(waiting_->first_sequence,
-         "an empty sequence at byte " + std::to_string(expected_bytes) + " where " + what,
+         "this empty sequence at byte " + std::to_string(expected_bytes) + ", where " + what,
          "it at byte " + std::to_string(waiting_->offset_bytes));
   }
 

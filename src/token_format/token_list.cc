@@ -5,6 +5,7 @@
 
 #include "core/quote.h"
 #include "format/json_reader.h"
+#include "lowtide/bytes.h"
 #include "lowtide/error.h"
 #include "token_format/token_source.h"
 
@@ -14,8 +15,8 @@ namespace {
 std::string list_text(const TokenFile& file) {
   if (file.file_bytes > kMaxTokenListBytes) {
     throw FormatError(file.path + ": expected a list of at most " +
-                      std::to_string(kMaxTokenListBytes) + " bytes, found " +
-                      std::to_string(file.file_bytes));
+                      format_bytes(kMaxTokenListBytes) + ", found " +
+                      std::to_string(file.file_bytes) + " bytes");
   }
   constexpr std::uint64_t kSliceBytes = 1 << 20;
   std::string text(file.file_bytes, '\0');
@@ -109,7 +110,8 @@ TokenFileList read_token_list(const TokenFile& file, const TokenGiven& given) {
     check_token_dtype(*list.dtype, file.path);
     check_given_dtype(given, *list.dtype, file.path);
   }
-  if (list.files.empty()) throw FormatError(file.path + ": expected data files, found none listed");
+  if (list.files.empty())
+    throw FormatError(file.path + ": expected data files, found an empty list");
   return list;
 }
 

@@ -179,7 +179,7 @@ std::vector<std::string> advice(VerdictKind kind, const Courses& courses) {
       if (data == courses.files.end() || data->rise == 0) return {kReadInstead};
       // Files are read rarely: the last reading of this one may predate most of the growth.
       if (data->rise < courses.mapped_rise() / 2) {
-        return {"check " + shown(data->path) + ": it grew most of all files seen", kReadInstead};
+        return {"check " + shown(data->path) + ": of all files seen, it grew most", kReadInstead};
       }
       return {"most of it is " + shown(data->path) + " (" + format_bytes(data->rise) + ")",
               kReadInstead};

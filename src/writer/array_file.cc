@@ -90,7 +90,7 @@ ArrayFile::ArrayFile(const std::string& path, const CreateOptions& options)
   check_array_name(path);
   if (options.dtype) dtype_ = parse_descr(*options.dtype);
   if (fortran_order_ && !options.rows)
-    throw std::invalid_argument("order F: the number of rows must be known");
+    throw std::invalid_argument("order F: the number of rows must be known; give the whole shape");
   claim_memory();
   using Start = PublishedFile::Start;
   if (!options.append && !options.dtype)
@@ -103,8 +103,8 @@ ArrayFile::ArrayFile(const std::string& path, const CreateOptions& options)
     return;
   }
   if (!options.dtype) {
-    throw std::invalid_argument(path + ": there is no such file to append to, and dtype is " +
-                                "missing to create one");
+    throw std::invalid_argument(path + ": there is no such file to append to; give dtype to " +
+                                "create one");
   }
   if (options.row_shape) make_header(*options.row_shape);
 }

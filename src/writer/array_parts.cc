@@ -99,7 +99,8 @@ void ArrayFile::check_part(std::uint64_t first, std::uint64_t end) const {
         "commit");
   if (first >= end || end > *rows_) {
     throw std::out_of_range("rows " + std::to_string(first) + ":" + std::to_string(end) +
-                            " are not within an array of " + std::to_string(*rows_) + " rows");
+                            " are not a range within an array of " + std::to_string(*rows_) +
+                            " rows");
   }
   if (const PartTicket* const other = overlapping(parts_, first, end))
     refuse(rows_text(*other) + " already belong to another part");

@@ -57,7 +57,10 @@ void ArrayFile::check_open() const {
 void ArrayFile::check_size(std::uint64_t count, std::size_t size_bytes) const {
   check_open();
   file_->check_sound();  // rows that only wait in memory would not find out
-  if (!header_) throw std::invalid_argument(path_ + ": the shape of a row is not known yet");
+  if (!header_) {
+    throw std::invalid_argument(path_ +
+                                ": the shape of a row is not known yet; call set_row_shape first");
+  }
   std::uint64_t expected = 0;
   if (checked_mul(count, row_bytes_, &expected) && expected == size_bytes) return;
   throw std::invalid_argument(path_ + ": expected " + std::to_string(count) + " rows of " +
@@ -74,8 +77,10 @@ void ArrayFile::check_range(std::uint64_t first, std::uint64_t end) const {
 void ArrayFile::check_growth(std::uint64_t rows) const {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   std::uint64_t bytes = 0;
-  if (!checked_mul(rows, row_bytes_, &bytes) || bytes > kMost - header_->size_bytes())
-    throw std::invalid_argument(path_ + ": " + std::to_string(rows) + " rows are too many");
+  if (!checked_mul(rows, row_bytes_, &bytes) || bytes > kMost - header_->size_bytes()) {
+    throw std::invalid_argument(path_ + ": " + std::to_string(rows) + " rows of " +
+                                std::to_string(row_bytes_) + " bytes exceed 2^63 bytes in total");
+  }
   if (rows <= header_->most_rows()) return;
   throw std::invalid_argument(path_ + ": the header has room for at most " +
                               std::to_string(header_->most_rows()) +

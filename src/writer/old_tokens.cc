@@ -67,7 +67,7 @@ std::optional<OldTokens> OldTokens::find(const TokenTarget& target) {
   if (!in_one_piece) {
     throw FormatError(path +
                       ": expected sequences one after the other, found gaps between them; "
-                      "only such a file can be continued");
+                      "such a file cannot be continued");
   }
   return OldTokens(std::move(layout), std::move(data));
 }
@@ -82,8 +82,8 @@ void OldTokens::for_documents(const std::function<void(std::uint64_t tokens)>& u
   const File file(index.path);
   const auto fail = [&](std::uint64_t document) {
     throw FormatError(index.path + ": document " + std::to_string(document) +
-                      ": expected one sequence per document, found another number; only such a "
-                      "file can be continued");
+                      ": expected one sequence per document, found another number; such a file "
+                      "cannot be continued");
   };
   std::uint64_t before_tokens = 0;
   if (index.by == DocumentsBy::token_ends) {

@@ -62,9 +62,11 @@ bool PublishedFile::is_signed(const std::string& path, std::uint64_t job) {
 
 PublishedFile::PublishedFile(std::string path, Start start, std::uint64_t chunk_bytes)
     : path_(std::move(path)), joined_(start == Start::join) {
-  if (path_.empty() || path_.find('\0') != std::string::npos || path_.ends_with('/')) {
-    throw std::invalid_argument("create: " + (path_.empty() ? "the path is empty" : path_) +
-                                ": not the name of a file");
+  if (path_.empty()) throw std::invalid_argument("create: the path is empty; name a file");
+  if (path_.find('\0') != std::string::npos || path_.ends_with('/')) {
+    throw std::invalid_argument("create: \"" + path_.substr(0, path_.find('\0')) +
+                                "\" is not the name of a file: it ends with / or contains a NUL "
+                                "byte");
   }
   target_ = target_path(path_);
   hidden_ = hidden_path(target_);

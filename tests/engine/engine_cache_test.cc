@@ -333,7 +333,7 @@ TEST(MemoryEngine, ServesFromMemoryOnceItHasBeenRead) {
   const EngineRig rig(files_of({path}), {EngineKind::memory, CacheMode::drop}, 16 * kMiB);
   EXPECT_TRUE(rig.engine->holds_data());
   EXPECT_EQ(rig.engine->name(), "memory");
-  EXPECT_EQ(rig.engine->reason(), "asked for");
+  EXPECT_EQ(rig.engine->reason(), "requested");
   std::vector<Extent> extents;
   for (std::uint64_t i = 0; i < 100; ++i) {
     extents.push_back({.offset_bytes = i * 30'000, .size_bytes = 648, .shard = 0});

@@ -289,9 +289,9 @@ TEST_F(ArrayTest, SumsWhatItDidInItsStats) {
   EXPECT_GE(stats.bytes_read, stats.bytes_asked);
   EXPECT_GT(stats.reads, 0U);
   EXPECT_EQ(stats.engine, "pread");
-  EXPECT_EQ(stats.engine_reason, "asked for");
+  EXPECT_EQ(stats.engine_reason, "requested");
   EXPECT_EQ(stats.cache, "keep");
-  EXPECT_EQ(stats.cache_reason, "asked for");
+  EXPECT_EQ(stats.cache_reason, "requested");
   EXPECT_EQ(stats.layout, "C");
   EXPECT_EQ(stats.memory_limit_bytes, kMiB);
   std::uint64_t claimed = 0;

@@ -55,7 +55,7 @@ TEST_F(ArrayTrouble, RefusesToLeaveOutAllBatches) {
   BatchOptions options{.batch_size = kRows, .world_size = 2, .drop_last = true};
   EXPECT_EQ(thrown<std::invalid_argument>([&] { const Batches batches = array.batches(options); }),
             "drop_last leaves no batch: one step needs batch_size * world_size = 40000 * 2 "
-            "rows, but there are 40000");
+            "rows, but there are 40000; leave drop_last out");
   options.world_size = 1;
   EXPECT_EQ(array.batches(options).steps(), 1U);
 }

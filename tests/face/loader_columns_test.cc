@@ -145,7 +145,7 @@ TEST(LoaderColumns, AreRefusedIfTheyDoNotFitTogether) {
   const RaggedArrays single{.values = {other}, .offsets = offsets};
   EXPECT_EQ(
       mixed({both}, {single, single}),
-      "source 1 of the mixture has other groups of ragged columns than source 0, at column 1");
+      "source 1 of the mixture has ragged columns grouped differently from source 0, at column 1");
 }
 
 TEST(LoaderColumns, RefuseOffsetsThatAreWrong) {

@@ -37,7 +37,7 @@ def test_files_that_do_not_match_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("memory", "error", "text"),
     [
-        ("lots", ValueError, "lots"),
+        ("lots", ValueError, 'memory: "lots" is not a size in bytes'),
         ("", ValueError, "memory|size"),
         ("-1MiB", ValueError, "-1MiB"),
         ("nan", ValueError, "nan"),

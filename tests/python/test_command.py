@@ -118,7 +118,7 @@ WRONG = [
     ),
     (
         ("cache", "--evict", "--warm", "x"),
-        "cache: --evict and --warm exclude each other: give only one of them",
+        "cache: --evict and --warm cannot be combined: give only one of them",
     ),
     (
         ("check", "--vocab", "1", "--vocab", "2", "x"),

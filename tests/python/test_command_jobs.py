@@ -179,7 +179,7 @@ def test_one_stage_needs_no_name(tmp_path: Path, source: Path) -> None:
         (["IN", "OUT", "--stage", "0", "--task", "3"], "expected K/N"),
         (["IN", "OUT", "--stage", "0", "--task", "x/3"], "--task: expected a whole number"),
         (["IN", "OUT", "--stage", "0"], "--stage needs --task K/N"),
-        (["IN", "OUT", "--plan", "--task", "0/1"], "exclude each other"),
+        (["IN", "OUT", "--plan", "--task", "0/1"], "cannot be combined"),
         (["IN", "OUT", "--unit", "rows"], "document"),
         (["IN", "OUT", "--block-size", "8"], "block_size is for windows, not for rows"),
         (["IN", "OUT", "--seed", "-1"], "--seed: expected a whole number"),
@@ -249,5 +249,5 @@ def test_a_task_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM, errors
-    assert "of this task: it left nothing" in errors
+    assert "of this task: it left nothing behind" in errors
     assert not (tmp_path / "out.npy").exists()

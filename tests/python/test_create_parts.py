@@ -124,7 +124,7 @@ def test_wrong_parts_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     with lt.create(path, "f4", (10, 2)) as w:
         for start, stop in ((0, 11), (4, 4), (5, 3)):
-            with pytest.raises(IndexError, match="not within an array of 10 rows"):
+            with pytest.raises(IndexError, match="not a range within an array of 10 rows"):
                 w.part(start, stop)
         with pytest.raises(ValueError, match="start"):
             w.part(-1, 3)

@@ -84,7 +84,7 @@ def test_an_invalid_gap_is_refused_by_name(
     tmp_path: Path, gap: Any, error: type[Exception]
 ) -> None:
     np.zeros(8, dtype="uint16").tofile(tmp_path / "t.bin")
-    with pytest.raises(error, match=r"gap|much"):
+    with pytest.raises(error, match="gap"):
         lt.open(tmp_path / "t.bin", dtype="uint16", gap=gap)
-    with pytest.raises(error, match=r"gap|much"):
+    with pytest.raises(error, match="gap"):
         lt.tokens(tmp_path / "t.bin", gap=gap)

@@ -185,7 +185,7 @@ def test_mode_w_plus_makes_the_file_and_mode_c_keeps_its_writes(tmp_path):
         ({"memory": [1]}, TypeError, "memory"),
         ({"cache": "never"}, ValueError, "auto, keep, drop"),
         ({"cache": 1}, TypeError, "cache"),
-        ({"mode": "c", "memory": "8MiB"}, ValueError, "mode 'c' takes neither memory="),
+        ({"mode": "c", "memory": "8MiB"}, ValueError, "mode 'c' takes neither memory nor"),
         ({"mode": "c", "cache": "drop", "memory": None}, ValueError, "mode 'c'"),
         ({"mode": "x"}, ValueError, "mode must be one of"),
         ({"mode": "w+", "shape": None}, ValueError, "shape must be given"),

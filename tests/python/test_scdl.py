@@ -82,7 +82,7 @@ def test_the_number_of_genes(tmp_path, parts):
     assert lt.open(folder, shape=(ROWS, COLUMNS)).shape == (ROWS, COLUMNS)
     with pytest.raises(lt.FormatError, match="but the matrix has"):
         lt.open(folder, shape=(ROWS + 1, COLUMNS))
-    with pytest.raises(ValueError, match="rows and columns"):
+    with pytest.raises(ValueError, match=r"\(rows, columns\)"):
         lt.open(folder, shape=ROWS)
     with pytest.raises(ValueError, match="leave the key out"):
         lt.open(folder, key="X")

@@ -184,7 +184,7 @@ def test_asarray_of_more_than_memory_is_refused(tmp_path):
     path = tmp_path / "t.bin"
     write_nanogpt(path, np.zeros(1 << 20))
     with lt.tokens(path, dtype="uint16", memory="1MiB") as t:
-        with pytest.raises(ValueError, match="2 MiB, more than their memory=1 MiB"):
+        with pytest.raises(ValueError, match="2 MiB, more than their memory of 1 MiB"):
             np.asarray(t)
         assert t[:].nbytes == 2 << 20
 

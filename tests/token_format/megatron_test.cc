@@ -249,12 +249,12 @@ TEST(Megatron, MakesNoRunOfEmptySequences) {
 TEST(Megatron, RefusesAnEmptySequenceThatPointsElsewhere) {
   MegatronIndex index{.lengths = {2, 0, 3}, .pointers = {0, 6, 4}, .boundaries = {0, 3}};
   EXPECT_EQ(error_of(index),
-            "t.idx: sequence 1: expected an empty sequence at byte 4 where sequence 2 is, found it "
-            "at byte 6");
+            "t.idx: sequence 1: expected this empty sequence at byte 4, where sequence 2 is, found "
+            "it at byte 6");
   index = {.lengths = {2, 0}, .pointers = {0, 6}, .boundaries = {0, 2}};
   EXPECT_EQ(error_of(index),
-            "t.idx: sequence 1: expected an empty sequence at byte 4 where the data ends, found it "
-            "at byte 6");
+            "t.idx: sequence 1: expected this empty sequence at byte 4, where the data ends, found "
+            "it at byte 6");
   index = {.lengths = {0}, .pointers = {21}, .boundaries = {0, 1}};
   EXPECT_EQ(error_of(index),
             "t.idx: sequence 0: expected 0 bytes at byte 21 of t.bin, found its end at byte 20");

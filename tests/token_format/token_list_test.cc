@@ -133,7 +133,7 @@ TEST(TokenList, RefusesTextsThatAreNoLists) {
   folder.write("d/index.json", "{}", kMaxTokenListBytes + 1);
   EXPECT_NE(thrown<FormatError>([&] {
               (void)read_token_list(folder.find("d/index.json").value(), {});
-            }).find("expected a list of at most 67108864 bytes"),
+            }).find("expected a list of at most 64 MiB"),
             std::string::npos);
 }
 

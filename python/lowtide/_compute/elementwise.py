@@ -152,8 +152,8 @@ def check_result(array: Array, name: str, size_bytes: int) -> None:
     if size_bytes > array.memory:
         raise ValueError(
             f"the result of {name} would take {_core.format_bytes(size_bytes)}, more than this "
-            f"array's memory={_core.format_bytes(array.memory)}: apply it to a[i:j] or to the "
-            "chunks of a.iter_chunks(rows), pass out=, or open the array with a larger memory"
+            f"array's memory of {_core.format_bytes(array.memory)}: apply it to a[i:j] or to the "
+            "chunks of a.iter_chunks(rows), pass out, or open the array with more memory"
         )
 
 

@@ -274,7 +274,7 @@ class Array(ArrayMethods, ArrayFacts, Closing):
             )
         if self.nbytes > self.memory:
             raise ValueError(
-                f"this array takes {_core.format_bytes(self.nbytes)}, more than its memory="
+                f"this array takes {_core.format_bytes(self.nbytes)}, more than its memory of "
                 f"{_core.format_bytes(self.memory)}, so it is not loaded implicitly: use a[...] to "
                 "load it anyway, or iterate over a.iter_chunks(rows) or a.batches(rows)"
             )

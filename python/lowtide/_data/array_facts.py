@@ -99,7 +99,7 @@ class ArrayFacts:
 
     @property
     def cache(self) -> str:
-        """What happens to page cache that reads bring in: "keep" or "drop"."""
+        """What happens to pages that reads bring into the page cache: "keep" or "drop"."""
         return str(self._core.stats()["cache"])
 
     @property

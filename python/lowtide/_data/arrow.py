@@ -138,7 +138,8 @@ def _locate(sources: Sources, key: str | None) -> tuple[str, Stretches]:
             if found is None:
                 found = Stretches(dtype, row_shape, [], [], [], [] if is_list else None)
             elif (dtype, row_shape, is_list) != (found[0], found[1], found.starts is not None):
-                raise _core.FormatError(f"{about}: its type is not that of the first file")
+                kind = reader.schema.field(place).type
+                raise _core.FormatError(f"{about}: its type {kind} differs from the first file's")
             if is_list:
                 one.bring_offsets(place)
             for batch in batches(reader):
@@ -194,7 +195,9 @@ def _add(stretches: Stretches, number: int, column: Any, whole: Any, about: str)
         return
     column = getattr(column, "storage", column)
     if column.null_count:
-        raise _core.FormatError(f"{about} has {column.null_count} missing values in a batch")
+        raise _core.FormatError(
+            f"{about} has {column.null_count} missing values in a batch; fill or drop them first"
+        )
     first, count = column.offset, rows
     if stretches.starts is not None:
         starts = column.offsets.to_numpy().astype(np.int64)
@@ -208,7 +211,9 @@ def _add(stretches: Stretches, number: int, column: Any, whole: Any, about: str)
         first *= int(np.prod(stretches.row_shape))
         column = column.values
     if column.null_count:
-        raise _core.FormatError(f"{about} has {column.null_count} missing values in a batch")
+        raise _core.FormatError(
+            f"{about} has {column.null_count} missing values in a batch; fill or drop them first"
+        )
     if not count:
         return
     values = column.buffers()[1]
@@ -219,7 +224,10 @@ def _add(stretches: Stretches, number: int, column: Any, whole: Any, about: str)
             f"{about} is compressed; write it without compression to read it in place"
         )
     if at + count * row_bytes > whole.size:
-        raise _core.FormatError(f"{about}: byte {at + count * row_bytes} is beyond the file")
+        raise _core.FormatError(
+            f"{about}: expected its rows to end at byte {at + count * row_bytes}, found the end of "
+            f"the file at byte {whole.size}"
+        )
     stretches.files.append(number)
     stretches.offsets.append(at)
     stretches.rows.append(count)

@@ -45,7 +45,7 @@ class ObjectMap:
             else:
                 self._bring_stream()
         except (struct.error, IndexError):
-            raise self._damaged("a table in the metadata is not whole") from None
+            raise self._damaged("a table in the metadata is incomplete") from None
 
     def __del__(self) -> None:
         os.close(self._file)
@@ -59,13 +59,20 @@ class ObjectMap:
 
     def _bring_one(self, at: int, size: int) -> bytes:
         if not 0 < size <= _MOST_BYTES or at < 0 or at + size > self._size:
-            raise self._damaged(f"{size} bytes of metadata at byte {at}")
+            raise self._misplaced(at, size)
         self.bring([(at, size)])
         return self.map[at : at + size]
 
     def _damaged(self, what: str) -> _core.FormatError:
         name = os.fsdecode(self._source.path)
         return _core.FormatError(f"{name}: this Arrow file is damaged: {what}")
+
+    def _misplaced(self, at: int, size: int) -> _core.FormatError:
+        most = _core.format_bytes(_MOST_BYTES)
+        return self._damaged(
+            f"expected at most {most} of metadata within its {self._size} bytes, found {size} "
+            f"bytes at byte {at}"
+        )
 
     def _bring_file(self) -> None:
         """Fetches the messages that the footer locates."""
@@ -78,7 +85,7 @@ class ObjectMap:
         blocks = [*_blocks(footer, _DICTIONARIES), *_blocks(footer, _BATCHES)]
         for at, metadata, _ in blocks:
             if not 8 <= metadata <= _MOST_BYTES or not 0 <= at <= self._size - metadata:
-                raise self._damaged(f"{metadata} bytes of metadata at byte {at}")
+                raise self._misplaced(at, metadata)
         self.bring([(at, metadata) for at, metadata, _ in blocks])
         for at, metadata, _ in blocks:
             prefix = 8 if self.map[at : at + 4] == _CONTINUES else 4
@@ -98,7 +105,9 @@ class ObjectMap:
                 self._bring_one(at, size + 8)
             body = self._check(self.map[at + 8 : at + 8 + size])
             if body < 0:
-                raise self._damaged(f"a message at byte {at} has {body} bytes")
+                raise self._damaged(
+                    f"expected 0 bytes or more after the message at byte {at}, found {body}"
+                )
             at += 8 + size + body
 
     def _check(self, message: bytes) -> int:

@@ -72,14 +72,14 @@ class Csr(NoOperators, Closing):
                 raise TypeError(f"{name} must be a lowtide.Array (lowtide.open), not {kind}")
         if shape is None:
             raise ValueError(
-                "shape is required: the arrays do not say how many columns the matrix has"
+                "shape is required: the arrays do not record how many columns the matrix has"
             )
         try:
             found = tuple(shape)
         except TypeError:
-            raise TypeError(f"shape must be rows and columns, not {told(shape)}") from None
+            raise TypeError(f"shape must be (rows, columns), not {told(shape)}") from None
         if len(found) != 2:
-            raise ValueError(f"shape must be rows and columns, not {found}")
+            raise ValueError(f"shape must be (rows, columns), not {found}")
         rows = integer(found[0], "rows of shape", 0, MAX)
         columns = integer(found[1], "columns of shape", 0, MAX)
         self._core = _core.Csr.open(data._core, indices._core, indptr._core, columns)
@@ -165,7 +165,7 @@ class Csr(NoOperators, Closing):
         if isinstance(index, slice):
             return np.arange(*index.indices(len(self)), dtype=np.int64)
         if isinstance(index, tuple):
-            raise TypeError("only rows can be selected on disk: c[rows][:, columns]")
+            raise TypeError("only rows can be selected on disk: use c[rows][:, columns]")
         if not isinstance(index, (np.ndarray, list, range)):
             try:
                 if isinstance(index, (bool, np.bool_)):

@@ -57,8 +57,8 @@ def open(
             that is less.
         engine: How bytes are read: "auto", "pread", "uring" or "memory". A named engine is never
             replaced by another one.
-        cache: What happens to page cache that reads bring in: "keep", "drop", or "auto", which
-            keeps it if the data is under half of the available memory.
+        cache: What happens to pages that reads bring into the page cache: "keep", "drop", or
+            "auto", which keeps them if the data is under half of the available memory.
         gap: Largest distance between two disk reads that may share one request, in bytes or as
             text such as "4KiB". The bytes in between are read and discarded. None adapts it to the
             disk; 0 merges only reads that touch.
@@ -124,5 +124,5 @@ def open(
             raise
     for name, value in (("dtype", dtype), ("offset", offset), ("order", order)):
         if value is not None:
-            raise ValueError(f"{name} is for files without a header")
+            raise ValueError(f"{name} is for files without a header; leave it out")
     return found

@@ -40,7 +40,7 @@ def open_sparse(
     axes = _arguments.axes(shape)
     if scdl.is_scdl(names[0], files):
         if axes is not None and len(axes) != 2:
-            raise ValueError(f"shape must be rows and columns, not {tuple(axes)}")
+            raise ValueError(f"shape must be (rows, columns), not {tuple(axes)}")
         parts = scdl.arrays(names[0], files)
         order = (parts["DATA"], parts["COLPTR"], parts["ROWPTR"])
         arrays = [Array(file, dtype, shape=size, **options) for file, dtype, size in order]

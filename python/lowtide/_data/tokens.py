@@ -63,8 +63,8 @@ def tokens(
             that is less.
         engine: How bytes are read: "auto", "pread", "uring" or "memory". A named engine is never
             replaced by another one.
-        cache: What happens to page cache that reads bring in: "keep", "drop", or "auto", which
-            keeps it if the data is under half of the available memory.
+        cache: What happens to pages that reads bring into the page cache: "keep", "drop", or
+            "auto", which keeps them if the data is under half of the available memory.
         gap: Largest distance between two disk reads that may share one request, in bytes or as
             text such as "4KiB". The bytes in between are read and discarded. None adapts it to the
             disk; 0 merges only reads that touch.
@@ -308,7 +308,7 @@ class Tokens(NoOperators, NoTruth, Closing):
             )
         if self.nbytes > self.memory:
             raise ValueError(
-                f"these tokens take {_core.format_bytes(self.nbytes)}, more than their memory="
+                f"these tokens take {_core.format_bytes(self.nbytes)}, more than their memory of "
                 f"{_core.format_bytes(self.memory)}, so they are not loaded implicitly: use t[:] "
                 "to load them anyway, or t.windows(starts, block_size) or a lowtide.Loader to read "
                 "them in parts"

@@ -161,8 +161,8 @@ def checked_column(column: Any, name: str) -> Column:
         return column
     if isinstance(column, Tokens):
         raise TypeError(
-            f"{name} is Tokens, whose samples are windows: give it alone with block_size, or give "
-            "its documents (tokens.documents)"
+            f"{name} is Tokens, whose samples are windows: give it on its own, with block_size, or "
+            "give its documents (tokens.documents)"
         )
     if isinstance(column, np.ndarray):
         raise TypeError(
@@ -180,8 +180,8 @@ def checked_column(column: Any, name: str) -> Column:
         )
     kind = type(column).__name__
     raise TypeError(
-        f"{name} must be a lowtide.Array (open it with lowtide.open), ragged data, or alone "
-        f"Tokens, not {kind}"
+        f"{name} must be a lowtide.Array (open it with lowtide.open), ragged data, or Tokens on "
+        f"their own, not {kind}"
     )
 
 

@@ -29,7 +29,8 @@ def check_kind(told: dict[str, Any], sources: list[tuple[Any, float]]) -> None:
             raise ValueError("dense and columns are for sparse rows only, not for tokens")
         if told["block_size"] is None:
             raise TypeError(
-                "block_size must be an integer, not NoneType: tokens are delivered in windows"
+                "block_size must be an integer, not NoneType: tokens are delivered in windows, so "
+                "it is required"
             )
         told["block_size"] = integer(told["block_size"], "block_size", 1, MAX)
         told["dtype"] = token_word("int64" if told["dtype"] is None else told["dtype"])

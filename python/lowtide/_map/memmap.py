@@ -67,8 +67,8 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
                 in bytes or as text such as "64MiB" or "1.5GiB". Less than 8 MiB counts as 8 MiB.
                 Default: 256 MiB, or an eighth of the memory that this process may use if that is
                 less.
-            cache: "keep", or equally "auto", leaves the page cache alone. "drop" empties it of what
-                the map brought in.
+            cache: "keep", or equally "auto", leaves the page cache alone. "drop" evicts the pages
+                that the map brought into it.
 
         Raises:
             ValueError: `memory` or `cache` is invalid, or `dtype` contains Python objects; also
@@ -108,7 +108,7 @@ class memmap(np.memmap[Any, np.dtype[Any]]):
 
     @property
     def cache(self) -> str:
-        """What happens to page cache that the map brings in: "keep" or "drop"."""
+        """What happens to pages that the map brings into the page cache: "keep" or "drop"."""
         over = self._mmap
         return "drop" if over is not None and over.ceiling is not None and over.drops else "keep"
 
@@ -218,12 +218,13 @@ def _checked(dtype: npt.DTypeLike, mode: str, memory: int | str | None, cache: s
         raise ValueError(f"cache must be one of {', '.join(_CACHES)}, not {cache!r}")
     if mode == "c" and (memory is not None or cache == "drop"):
         raise ValueError(
-            "mode 'c' takes neither memory= nor cache='drop': trimming a private map would lose "
+            "mode 'c' takes neither memory nor cache 'drop': trimming a private map would lose "
             "what was written to it; use mode 'r' or 'r+'"
         )
     if np.dtype(dtype).hasobject:
         raise ValueError(
-            f"dtype {np.dtype(dtype)} contains Python objects, which cannot be mapped from a file"
+            f"dtype {np.dtype(dtype)} contains Python objects, which cannot be mapped from a file; "
+            "use a plain dtype"
         )
     return memory_bytes or _core.default_memory_bytes()
 

@@ -77,7 +77,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
         if isinstance(source, Tokens):
             if block_size is None:
                 raise TypeError(
-                    "block_size must be an integer, not NoneType: tokens are delivered in windows"
+                    "block_size must be an integer, not NoneType: tokens are delivered in windows, "
+                    "so it is required"
                 )
             self._items = _Windows(source, block_size, targets, dtype)
         else:

@@ -95,7 +95,7 @@ def open_copier(device: torch.device | str | int | None) -> Copier | None:
         )
     count = torch.cuda.device_count()
     if asked.index is not None and asked.index >= count:
-        raise ValueError(f"device: there is no {str(asked)!r}; torch finds {count} CUDA devices")
+        raise ValueError(f"device: there is no {str(asked)!r}; CUDA devices found: {count}")
     return CudaCopier(asked)
 
 

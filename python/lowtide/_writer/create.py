@@ -82,7 +82,7 @@ def _axes(shape: Any) -> tuple[int | None, list[int] | None]:
         return None, None
     axes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     if not axes:
-        raise ValueError("shape must have at least one entry")
+        raise ValueError("shape must have at least one entry, not ()")
     if any(extent is None for extent in axes[1:]):
         raise ValueError(f"only the first entry of shape may be None, not {tuple(axes)}")
     known = _arguments.axes([extent for extent in axes if extent is not None]) or []

@@ -121,7 +121,7 @@ class Writer(Publishing):
         given = np.shape(rows) if not hasattr(rows, "shape") else tuple(rows.shape)
         if self._row is None:
             if not given:
-                raise ValueError("rows must have at least one axis: the first append decides shape")
+                raise ValueError("rows must have at least one axis: they set the shape of a row")
             self._core.set_row_shape(list(given[1:]))
             self._row = self.shape[1:]
         row = self._row
@@ -152,7 +152,7 @@ class Writer(Publishing):
             A small object that can be pickled. `Part.open` opens it.
 
         Raises:
-            IndexError: The array has no such rows, or there are none.
+            IndexError: The array has no such rows, or the range is empty.
             ValueError: The rows belong to another part, the shape is not known, `order` is "F",
                 rows were committed, or the writer is closed.
             TypeError: An argument has the wrong type.
