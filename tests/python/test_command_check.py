@@ -187,6 +187,7 @@ def test_ctrl_c_ends_a_check_in_python(tmp_path):
     assert "KeyboardInterrupt" in errors
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_after_a_second(tmp_path):
     path = tmp_path / "m.bin"
     with open(path, "wb") as file:

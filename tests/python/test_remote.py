@@ -167,6 +167,7 @@ def test_an_object_that_changes_is_an_error_and_never_other_bytes(served):
         server.versions.clear()
 
 
+@pytest.mark.slow
 def test_an_epoch_over_a_bad_line_is_complete_and_exact(served):
     _, server, data = served
     with lt.open(server.url("fail=0.05/cut=0.05/m.npy"), memory="300KiB", gap=0) as a:
