@@ -33,7 +33,7 @@ def test_a_path_that_holds_no_tokens_is_an_error(tmp_path):
     with pytest.raises(lt.FormatError, match=r"x\.npz.*unzip"):
         lt.torch.Dataset(tmp_path / "x.npz", 64)
     for wrong, says in (
-        (3, "source must be a lowtide.Array .*Tokens, not int"),
+        (3, "source must be a lowtide.Array .*Tokens on their own, not int"),
         (None, "source is None: give arrays or Tokens"),
         (np.arange(1000), "source is an ndarray.*lowtide.open"),
         ({"train": "train.bin"}, "'train' is a path: open an Array with lowtide.open or Tokens"),

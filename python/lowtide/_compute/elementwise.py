@@ -153,7 +153,7 @@ def check_result(array: Array, name: str, size_bytes: int) -> None:
         raise ValueError(
             f"the result of {name} would take {_core.format_bytes(size_bytes)}, more than this "
             f"array's memory of {_core.format_bytes(array.memory)}: apply it to a[i:j] or to the "
-            "chunks of a.iter_chunks(rows), pass out, or open the array with more memory"
+            "chunks of a.iter_chunks(rows), pass out=, or open the array with more memory"
         )
 
 
