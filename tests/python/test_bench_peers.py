@@ -112,6 +112,7 @@ def test_a_window_may_start_at_any_token(tmp_path, bench_module):
         assert worker.numbers_of(view, "tokens", batch).tolist() == starts
 
 
+@pytest.mark.slow
 def test_what_does_not_install_is_reported_and_the_rest_goes_on(
     tmp_path, bench_module, monkeypatch, capsys
 ):

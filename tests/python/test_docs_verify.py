@@ -70,6 +70,7 @@ def resident(page, method: str) -> list[float]:
     return [float(line.split()[1]) * MIB for line in lines if line.startswith("MEM")]
 
 
+@pytest.mark.slow
 def test_memory_profiler_blames_the_line_that_reads(page):
     line = re.search(r"^ +\d+ +([\d.]+) MiB +([\d.]+) MiB.*\.sum\(\)$", page[1], re.M)
     assert line is not None, page[1]

@@ -153,6 +153,7 @@ def assert_within(watched: Watched, budget_bytes: int) -> None:
     assert watched.peak_growth() <= budget_bytes + MARGIN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", ["keep", "drop"])
 @pytest.mark.parametrize("temperature", ["hot", "cold"])
 @pytest.mark.parametrize("order", ["shuffle", "sequential"])
@@ -238,6 +239,7 @@ def test_drop_leaves_what_was_cached_before(
     pytest.fail(f"of what was cached before, these parts stayed: {kept}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("memory", ["8MiB", "32MiB"])
 def test_reductions_stay_within_the_budget(

@@ -119,6 +119,7 @@ def test_a_store_lists(bucket):
         lt.open("s3://any/*.npy", store=store)
 
 
+@pytest.mark.slow
 def test_ten_thousand_objects_are_one_stream(tmp_path, monkeypatch):
     count = 10_000
     for number in range(count):

@@ -52,6 +52,7 @@ def watch(*paths: str, **told: Any) -> Watched:
     return run_watched(JOB, told, paths[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", ["keep", "drop"])
 @pytest.mark.parametrize("temperature", ["hot", "cold"])
 @pytest.mark.parametrize("order", ORDERS)

@@ -102,6 +102,7 @@ def test_the_batch_sampler_path_gives_the_sampled_windows(tokens):
     assert [window_of(item["labels"][None])[0] for item in one_by_one] == list(range(WINDOWS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_workers_deliver_every_window_once_epoch_after_epoch(tokens, way):
     dataset = lt.torch.Dataset(tokens, BLOCK)
@@ -122,6 +123,7 @@ def test_workers_deliver_every_window_once_epoch_after_epoch(tokens, way):
     del loader
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_workers_share_the_memory(tokens, way):
     dataset = Budgets(tokens, BLOCK)
