@@ -7,6 +7,7 @@ namespace lowtide {
 
 bool StraightPlanner::work(const BatchQueue::News& news, bool may_plan) {
   wake_below_ = 0;
+  if (!groups_.empty() && groups_.front().error) return retreat();
   if (hand_over()) return true;
   if (!groups_.empty() && !groups_.back().cut) return submit();
   return may_plan && plan(news);
@@ -33,8 +34,6 @@ void StraightPlanner::landed(const LoaderSet& set) noexcept {
 bool StraightPlanner::hand_over() {
   if (groups_.empty()) return false;
   Group& group = groups_.front();
-  // Sets of this group may still be in flight; PlanLoop starts over only when all have landed.
-  if (group.error) std::rethrow_exception(group.error);
   if (!group.landed()) return false;
   if (c_.dataset.as_read()) {
     c_.queue.push_all(&group.batches);
@@ -51,6 +50,21 @@ bool StraightPlanner::hand_over() {
     --pending_;
   }
   if (group.pushed == group.batches.size()) groups_.pop_front();
+  return true;
+}
+
+// The first group has failed. The batches before the failed one must come before its error, but
+// other reads of its set may not have been made. So the turns of the group are planned again, each
+// in a group of its own, whose error is thrown.
+bool StraightPlanner::retreat() {
+  const Group& group = groups_.front();
+  // Its sets may still be in flight; PlanLoop starts over only when all have landed.
+  if (group.turns == 1) std::rethrow_exception(group.error);
+  if (c_.sets.flying() > 0) return false;  // not cancelled: a cancelled set cannot be used again
+  c_.next_turn = group.first_turn;
+  alone_until_ = group.first_turn + group.turns;
+  groups_.clear();
+  pending_ = 0;
   return true;
 }
 
@@ -88,7 +102,8 @@ bool StraightPlanner::plan(const BatchQueue::News& news) {
   const bool together = c_.prospect.resident && !c_.prospect.held;
   const std::uint64_t most =
       std::max<std::uint64_t>(together ? c_.room.hot_ahead : c_.room.ahead, news.waiting ? 1 : 0);
-  const std::uint64_t wanted = std::min(group_turns_, most_together());
+  const std::uint64_t wanted =
+      c_.next_turn < alone_until_ ? 1 : std::min(group_turns_, most_together());
   // One fewer than there is room for: the consumer releases a batch only after it has the next one,
   // and so holds two for a moment.
   const std::uint64_t free = most > 1 ? most - 1 : most;
@@ -105,20 +120,22 @@ bool StraightPlanner::plan(const BatchQueue::News& news) {
   const std::uint64_t turns = std::min({wanted, room, c_.last_turn - c_.next_turn});
   group_turns_ = std::min(most_together(), group_turns_ * 2);
   c_.pool.keep(most + 1);
-  groups_.emplace_back().first_turn = c_.next_turn;
+  Group& group = groups_.emplace_back();
+  group.first_turn = c_.next_turn;
+  group.turns = turns;
   c_.next_turn += turns;
   try {
-    fill(&groups_.back(), turns);
+    fill(&group);
   } catch (...) {
-    // hand_over() throws it after the batches of all groups before this one.
-    groups_.back().error = std::current_exception();
-    groups_.back().cut = true;
+    // It is thrown after the batches before it: retreat().
+    group.error = std::current_exception();
+    group.cut = true;
   }
   return true;
 }
 
-void StraightPlanner::fill(Group* group, std::uint64_t turns) {
-  for (std::uint64_t i = 0; i < turns; ++i) {
+void StraightPlanner::fill(Group* group) {
+  for (std::uint64_t i = 0; i < group->turns; ++i) {
     group->batches.push_back(c_.make_batch(group->first_turn + i));
     ++pending_;
   }

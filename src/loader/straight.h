@@ -27,6 +27,7 @@ class StraightPlanner final : public Planner {
   // Batches that are read together and become ready together.
   struct Group {
     std::uint64_t first_turn = 0;
+    std::uint64_t turns = 0;
     std::vector<Batch> batches;
     std::size_t pushed = 0;  // of the batches
     std::size_t flying = 0;  // sets
@@ -40,9 +41,10 @@ class StraightPlanner final : public Planner {
   };
 
   [[nodiscard]] bool hand_over();
+  [[nodiscard]] bool retreat();
   [[nodiscard]] bool submit();
   [[nodiscard]] bool plan(const BatchQueue::News& news);
-  void fill(Group* group, std::uint64_t turns);
+  void fill(Group* group);
   void cut(Group* group, std::vector<Read>* reads);
   [[nodiscard]] std::uint64_t most_together() const;
 
@@ -50,6 +52,7 @@ class StraightPlanner final : public Planner {
   std::deque<Group> groups_;
   std::size_t pending_ = 0;        // batches of all groups that are not pushed
   std::uint64_t group_turns_ = 1;  // of the next group; doubles
+  std::uint64_t alone_until_ = 0;  // turns before this one are read in groups of one
   std::size_t wake_below_ = 0;
   std::vector<std::byte*> targets_;  // of the set that is being cut
 };

@@ -59,29 +59,37 @@ TEST(Lookahead, GivesAnErrorWithStepAndPathUntilTheReadSucceeds) {
   }
 }
 
+// Reads until row `victim` fails; all batches before its step must have come.
+void expect_batches_before(std::uint64_t victim, bool shuffle, const Prospect& prospect) {
+  LookaheadRig rig(4 * kMiB, shuffle);
+  rig.fake.set_prospect(prospect);
+  Outcome failure;
+  failure.err = EIO;
+  rig.fake.fail_at(victim * kRowBytes, failure);
+  const auto loader = rig.load(10);
+  const std::uint64_t last = *rig.order->position_of(1, victim) / 10;
+  std::uint64_t step = 0;
+  try {
+    for (;; ++step) {
+      const Batch batch = loader->next(std::chrono::minutes(1)).value();
+      ASSERT_TRUE(batch);
+      rig.expect_batch(batch, step);
+    }
+  } catch (const IoError& error) {
+    EXPECT_EQ(error.err, EIO);
+  }
+  EXPECT_EQ(step, last) << "row " << victim << (shuffle ? ", shuffled" : ", in order");
+  rig.fake.fail_at(~std::uint64_t{0}, failure);
+  rig.drain(*loader, step);
+}
+
 TEST(Lookahead, DeliversTheBatchesBeforeAFailedReadFirst) {
   for (const Prospect& prospect : {kInMemory, kHeld, kOnDisk}) {
-    LookaheadRig rig;
-    rig.fake.set_prospect(prospect);
-    const std::uint64_t victim = 1234;
-    Outcome failure;
-    failure.err = EIO;
-    rig.fake.fail_at(victim * kRowBytes, failure);
-    const auto loader = rig.load(10);
-    const std::uint64_t last = *rig.order->position_of(1, victim) / 10;
-    std::uint64_t step = 0;
-    try {
-      for (;; ++step) {
-        const Batch batch = loader->next(std::chrono::minutes(1)).value();
-        ASSERT_TRUE(batch);
-        rig.expect_batch(batch, step);
+    for (const bool shuffle : {true, false}) {
+      for (const std::uint64_t victim : {0, 15, 77, 642, 1234, 1999}) {
+        expect_batches_before(victim, shuffle, prospect);
       }
-    } catch (const IoError& error) {
-      EXPECT_EQ(error.err, EIO);
     }
-    EXPECT_EQ(step, last);
-    rig.fake.fail_at(~std::uint64_t{0}, failure);
-    rig.drain(*loader, step);
   }
 }
 
