@@ -19,11 +19,12 @@ enum class FileKind { array, tokens, sparse };
 // What the caller knows about a file.
 struct InfoOptions {
   // Default: determined by these rules, in this order.
-  // - A token format (nanogpt, llmc, megatron, olmo), the prefix of a Megatron pair or an
-  //   index.json, alone or in a folder, means tokens. So does a folder, unless its .npy files have
-  //   NumPy's magic and are not one axis of integers.
-  // - A shape, an offset, an order or a key means an array. With an index.json, a key names a
-  //   column of tokens.
+  // - A format that only tokens have (nanogpt, llmc, megatron, ...) means tokens.
+  // - A format that only arrays have, a shape, an offset, an order or a key means an array. With an
+  //   index.json, a key names a column of tokens.
+  // - The prefix of a Megatron pair or an index.json, alone or in a folder, means tokens. So does
+  //   any other folder, unless it is a zarr array or group, or its .npy files have NumPy's magic and
+  //   are not one axis of integers.
   // - The header or the name of an array format means an array, even if it has one axis of integers
   //   and could be tokens.
   // - The magic of Megatron or llm.c, or the table of MDS or LitData, means tokens.
