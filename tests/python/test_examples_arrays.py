@@ -17,7 +17,7 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "arrays"
 
 
 def command(*words):
-    return [sys.executable, "-B", *map(str, words)]
+    return [sys.executable, *map(str, words)]
 
 
 def environment():
@@ -123,7 +123,6 @@ def test_activations_in_bfloat16_are_read_shuffled(folder, warm):
     assert accuracies(said)[-1] > 0.7
 
 
-@pytest.mark.slow
 def test_scikit_learn_learns_batch_by_batch(folder):
     pytest.importorskip("sklearn")
     scores = accuracies(run(folder, EXAMPLES / "partial_fit.py"))
