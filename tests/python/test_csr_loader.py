@@ -176,6 +176,8 @@ def test_rows_and_weights(tmp_path, parts):
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_mixture(tmp_path, parts, dense):
+    if not dense:
+        pytest.importorskip("scipy.sparse")
     (tmp_path / "b").mkdir()
     other = matrix(90, COLUMNS, seed=9)
     write_csr(tmp_path / "b", *other)

@@ -76,6 +76,7 @@ def test_a_folder_of_bionemo():
 
 
 def test_the_number_of_genes(tmp_path, parts):
+    pytest.importorskip("pyarrow")
     folder = write(tmp_path / "s", parts, genes=0)
     with pytest.raises(lt.FormatError, match=r"expected var_features .* give shape="):
         lt.open(folder)
