@@ -43,6 +43,7 @@ struct Asker::Slot {
   std::optional<SignedUrl> current LOWTIDE_GUARDED_BY(mutex);
   std::int64_t expires_unix LOWTIDE_GUARDED_BY(mutex) = 0;
   bool asked LOWTIDE_GUARDED_BY(mutex) = false;   // an answer is on its way
+  bool stale LOWTIDE_GUARDED_BY(mutex) = false;   // it was asked for before a server refused one
   bool failed LOWTIDE_GUARDED_BY(mutex) = false;  // and it was an error
 };
 
@@ -81,7 +82,10 @@ class Asker::Remembering final : public Signer {
     {
       const MutexLock lock(slot->mutex);
       if (std::exchange(slot->failed, false)) throw std::runtime_error("the store failed");
-      if (again) slot->current.reset();
+      if (again) {
+        slot->current.reset();
+        slot->stale = slot->asked;
+      }
       const std::int64_t now = std::time(nullptr);
       const bool expires = slot->current.has_value() && slot->expires_unix != 0;
       if (expires && now >= slot->expires_unix) slot->current.reset();
@@ -110,13 +114,19 @@ std::shared_ptr<const Signer> Asker::signer(std::shared_ptr<Asker> asker,
   return made;
 }
 
+// A request is signed anew only once after a refusal. So an answer that was asked for before the
+// refusal, and may be as old as the refused one, is not good enough.
 void Asker::fill(Slot& slot, const std::string& address) const {
-  const SignedRequest answer = ask_(address);
-  SignedUrl with = checked(answer);
-  const MutexLock lock(slot.mutex);
-  slot.current = std::move(with);
-  slot.expires_unix = answer.expires_unix;
-  slot.asked = false;
+  for (;;) {
+    const SignedRequest answer = ask_(address);
+    SignedUrl with = checked(answer);
+    const MutexLock lock(slot.mutex);
+    if (std::exchange(slot.stale, false)) continue;
+    slot.current = std::move(with);
+    slot.expires_unix = answer.expires_unix;
+    slot.asked = false;
+    return;
+  }
 }
 
 void Asker::renew(const std::string& address, std::shared_ptr<Slot> slot) {
@@ -145,7 +155,7 @@ void Asker::run(Here& here) const noexcept {
       fill(*next.slot, next.address);
     } catch (...) {
       const MutexLock lock(next.slot->mutex);
-      next.slot->asked = false;
+      next.slot->asked = next.slot->stale = false;
       next.slot->failed = true;
     }
   }
