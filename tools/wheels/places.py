@@ -97,7 +97,7 @@ def on_this_machine(target: Target) -> Iterator[Place]:
 
 def whole_suite(python: list[str | Path], step: Step, tests: Path, env: dict[str, str]) -> None:
     pytest = [*python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    workers = ["-n", os.environ.get("JOBS", "2"), "--dist", "loadfile"]
+    workers = ["-n", os.environ.get("JOBS", "2"), "--dist", "loadfile", "--no-loadscope-reorder"]
     step.run(*pytest, *workers, tests / "tests" / "python", cwd=BUILD, env=env)
     step.note = last_line(step)
 
