@@ -195,7 +195,8 @@ def test_signals_reach_the_program(number):
             "--",
             sys.executable,
             "-c",
-            "import time; print(1, flush=True); time.sleep(99)",
+            # Python misses a signal between two of its bytecodes until a sleep ends.
+            "import time; print(1, flush=True)\nfor _ in range(990): time.sleep(0.1)",
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
