@@ -107,8 +107,8 @@ void Plan::Impl::finish() const {
     try {
       folder.publish();
     } catch (const IoError& error) {
-      if (error.err != ENOENT) throw;
-      // Another task has the result in its hands.
+      // Another task has the result in its hands, or has published it since published() was asked.
+      if (error.err != ENOENT && !(error.err == EEXIST && published())) throw;
       const auto deadline = std::chrono::steady_clock::now() + kPublishWait;
       while (!published()) {
         if (std::chrono::steady_clock::now() > deadline) throw;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <string>
 #include <thread>
 #include <vector>
@@ -201,6 +202,32 @@ TEST_F(PlanTest, EndsWellWhenTasksRunTwiceAtOnce) {
     EXPECT_TRUE(array_bytes(folder_ / to) == expected());
   }
   EXPECT_EQ(names_in(folder_.path()), (Names{"a.npy", "b", "b.npy"}));
+}
+
+TEST_F(PlanTest, PublishesOnceWhenTheLastTasksEndTogether) {
+  folder_.write("s.npy", npy_text("|u1", {8, 1}, pattern(8)));
+  constexpr int kTasks = 8;
+  for (int round = 0; round < 50; ++round) {
+    const std::string to = folder_ / std::to_string(round);
+    const Plan plan = plan_shuffle({.paths = {folder_ / "s.npy"}}, to, {.shards = kTasks});
+    run_stage(plan, 0);
+    std::latch together(kTasks);
+    std::atomic<int> failed = 0;
+    std::vector<std::thread> threads;
+    for (int task = 0; task < kTasks; ++task) {
+      threads.emplace_back([&, task] {
+        together.arrive_and_wait();
+        try {
+          plan.run_task(1, static_cast<std::size_t>(task));
+        } catch (const IoError&) {
+          ++failed;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(failed, 0) << "in round " << round;
+    ASSERT_EQ(names_in(to).size(), static_cast<std::size_t>(kTasks));
+  }
 }
 
 TEST_F(PlanTest, EndsWhenProgressThrows) {
