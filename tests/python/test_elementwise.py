@@ -154,7 +154,8 @@ def test_a_result_above_memory_says_what_to_do(tmp_path):
         asked = a.stats()["bytes_asked"]
         for function in (np.sqrt, lambda x: x + 1, lambda x: 1.0 == x + x):
             with pytest.raises(
-                ValueError, match=r"3\.81 MiB, more than .* memory of 2.*a\[i:j\].*iter_chunks.*out="
+                ValueError,
+                match=r"3\.81 MiB, more than .* memory of 2.*a\[i:j\].*iter_chunks.*out=",
             ):
                 function(a)
         assert a.stats()["bytes_asked"] == asked
