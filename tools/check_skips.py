@@ -186,8 +186,8 @@ RULES += [
     (rf"could not import '{name}|^{name} is not installed", module(name), f"no {name}")
     for name in (
         *("dask", "distributed", "h5py", "joblib", "memory_profiler", "ml_dtypes", "mprof"),
-        *("obstore", "pyarrow", "rattler_build", "ray", "safetensors", "sklearn", "torch"),
-        "torchdata",
+        *("obstore", "pyarrow", "rattler_build", "ray", "safetensors", "scipy", "sklearn"),
+        *("torch", "torchdata"),
     )
 ]
 
