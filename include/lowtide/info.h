@@ -23,8 +23,8 @@ struct InfoOptions {
   // - A format that only arrays have, a shape, an offset, an order or a key means an array. With an
   //   index.json, a key names a column of tokens.
   // - The prefix of a Megatron pair or an index.json, alone or in a folder, means tokens. So does
-  //   any other folder, unless it is a zarr array or group, or its .npy files have NumPy's magic and
-  //   are not one axis of integers.
+  //   any other folder, unless it is a zarr array or group, or its .npy files have NumPy's magic
+  //   and are not one axis of integers.
   // - The header or the name of an array format means an array, even if it has one axis of integers
   //   and could be tokens.
   // - The magic of Megatron or llm.c, or the table of MDS or LitData, means tokens.
