@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -84,18 +85,22 @@ TEST(WriterTrouble, LeavesNothingAfterAFullDisk) {
 
 TEST(WriterTrouble, RefusesEveryCallAfterAFailedWrite) {
   const TempFolder folder;
+  static const auto real = sys::table.pwrite;
+  static std::atomic<bool> full;
+  full = true;
+  // Until the writer has gone: its thread may still be writing when the first call has failed.
+  const sys::Fault fault(
+      sys::table.pwrite, +[](int fd, const void* data, std::size_t size, off_t offset) -> ssize_t {
+        if (!full) return real(fd, data, size, offset);
+        errno = ENOSPC;
+        return -1;
+      });
   ArrayWriter writer = ArrayWriter::create(folder / "a.npy", triples());
-  {
-    const sys::Fault fault(
-        sys::table.pwrite, +[](int, const void*, std::size_t, off_t) -> ssize_t {
-          errno = ENOSPC;
-          return -1;
-        });
-    EXPECT_EQ(caught<IoError>([&] {
-                for (int i = 0; i < 10; ++i) append_text(writer, std::string(30 << 20, 'a'));
-              })->err,
-              ENOSPC);
-  }
+  EXPECT_EQ(caught<IoError>([&] {
+              for (int i = 0; i < 10; ++i) append_text(writer, std::string(30 << 20, 'a'));
+            })->err,
+            ENOSPC);
+  full = false;
   // Room again, and few bytes: but what was lost is lost.
   EXPECT_EQ(caught<IoError>([&] { append_text(writer, "abc"); })->err, ENOSPC);
   EXPECT_EQ(caught<IoError>([&] { writer.commit(); })->err, ENOSPC);
