@@ -66,9 +66,8 @@ class ArraySink final : public TokenSink {
     for (std::uint64_t left = tokens.size() / token_bytes(type_); left > 0;) {
       const std::uint64_t now = std::min(left, most);
       if (const auto unfit = first_unfit(type_, tokens.data(), now, to_)) {
-        throw std::invalid_argument("document " + std::to_string(documents_) +
-                                    ": the id of token " + std::to_string(begun_ + *unfit) +
-                                    " does not fit " + std::string(token_type_name(to_)));
+        throw std::invalid_argument(unfit_text(documents_, begun_ + *unfit, type_,
+                                               &tokens[*unfit * token_bytes(type_)], to_));
       }
       store_tokens(type_, tokens.data(), now, to_, stored_.data());
       output_.append(std::span(stored_).first(now * token_bytes(to_)));

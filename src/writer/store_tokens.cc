@@ -85,6 +85,14 @@ std::optional<std::size_t> first_unfit(TokenType type, const std::byte* from, st
   return found;
 }
 
+std::string unfit_text(std::uint64_t document, std::uint64_t token, TokenType type,
+                       const std::byte* from, TokenType to) {
+  std::string id;
+  with_type(type, [&]<typename T>(T) { id = std::to_string(id_at<T>(from, 0)); });
+  return "document " + std::to_string(document) + ": id " + id + " at token " +
+         std::to_string(token) + " does not fit " + std::string(token_type_name(to));
+}
+
 void store_tokens(TokenType type, const std::byte* from, std::size_t count, TokenType to,
                   std::byte* out) {
   if (count == 0) return;

@@ -27,16 +27,6 @@ std::uint64_t part_of(std::uint64_t memory_bytes, std::uint64_t divisor, std::ui
                     WriteFile::kBlockBytes);
 }
 
-std::string id_text(TokenType type, const std::byte* from, std::size_t i) {
-  std::int64_t id = 0;
-  if (!first_unfit(type, from + i * token_bytes(type), 1, TokenType::i64)) {
-    store_tokens(type, from + i * token_bytes(type), 1, TokenType::i64,
-                 reinterpret_cast<std::byte*>(&id));
-    return std::to_string(id);
-  }
-  return std::to_string(load_little<std::uint64_t>(from + i * token_bytes(type)));
-}
-
 }  // namespace
 
 TokenWriter::Impl::Part::Part(const std::string& path, std::uint64_t buffer_bytes,
@@ -152,10 +142,8 @@ void TokenWriter::Impl::append(TokenType type, const std::byte* from, std::uint6
   const MutexLock lock(mine.mutex);
   check_usable(mine);
   if (unfit) {
-    throw std::invalid_argument("document " + std::to_string(documents) + ": id " +
-                                id_text(type, from, *unfit) + " at token " +
-                                std::to_string(mine.begun + *unfit) + " does not fit " +
-                                std::string(token_type_name(target.type)));
+    throw std::invalid_argument(unfit_text(documents, mine.begun + *unfit, type,
+                                           from + *unfit * token_bytes(type), target.type));
   }
   check_count(count, mine.begun);
   try {

@@ -100,7 +100,8 @@ TEST(Convert, NamesTheDocumentWhoseIdDoesNotFit) {
   EXPECT_NE(said.find("document 1: id 300 at token 2"), std::string::npos) << said;
   const std::string array =
       thrown<std::invalid_argument>([&] { convert(source, folder / "b.npy", "npy", "uint8"); });
-  EXPECT_NE(array.find("document 1"), std::string::npos) << array;
+  EXPECT_NE(array.find("document 1: id 300 at token 2 does not fit uint8"), std::string::npos)
+      << array;
   EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"a.bin", "a.idx"}));
 }
 
