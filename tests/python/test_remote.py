@@ -343,17 +343,23 @@ def test_what_a_store_does_wrong_is_an_error_when_it_is_opened(served):
     with pytest.raises(LookupError, match=r"no key for s3://bucket/m\.npy"):
         lt.open("s3://bucket/m.npy", store=fails)
     url = server.url("m.npy")
-    for answer, kind in [
-        (url, TypeError),
-        ((url, {}), TypeError),
-        ((5, {}, None), TypeError),
-        ((url, {"X": "a\r\nY: b"}, None), ValueError),
-        (("file:///etc/passwd", {}, None), ValueError),
-        ((url, {}, 1.0), OSError),  # has expired
+    for answer, kind, text in [
+        (url, TypeError, "must return a tuple of url, headers and expires, not str"),
+        ((url, {}), TypeError, "a tuple of url, headers and expires, not of 2 items"),
+        ((5, {}, None), TypeError, "the url must be a str, not int"),
+        ((url, [], None), TypeError, "headers must be a dict or None, not list"),
+        ((url, {3: "a"}, None), TypeError, "the name of a header must be a str, not int"),
+        ((url, {"X": b"a"}, None), TypeError, "the header X must be a str, not bytes"),
+        ((url, {}, "soon"), TypeError, "must be seconds since 1970 or None, not str"),
+        ((url, {"X": "a\r\nY: b"}, None), ValueError, ""),
+        (("file:///etc/passwd", {}, None), ValueError, ""),
+        ((url, {}, 1.0), OSError, ""),  # has expired
     ]:
-        with pytest.raises(kind):
+        with pytest.raises(kind, match=text):
             lt.open("s3://bucket/m.npy", store=lambda _, answer=answer: answer)
-    with pytest.raises(TypeError, match="store"):
+    with pytest.raises(
+        TypeError, match=r"store must be a store of obstore or a callable .* not int"
+    ):
         lt.open("s3://bucket/m.npy", store=7)
 
 

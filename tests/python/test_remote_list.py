@@ -108,7 +108,7 @@ def test_a_store_lists(bucket):
     with pytest.raises(ValueError, match="store cannot list objects"):
         lt.open("s3://any/*.npy", store=lambda address: store(address))
     store.list = lambda beginning: [5]
-    with pytest.raises(TypeError, match="list"):
+    with pytest.raises(TypeError, match="every address that list returns must be a str, not int"):
         lt.open("s3://any/*.npy", store=store)
 
     def fails(beginning):
