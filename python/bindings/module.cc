@@ -116,7 +116,11 @@ NB_MODULE(_core, module) {
   lowtide::python::bind_writer(module);
   module.def("version", &lowtide::version);
   module.def(
-      "parse_bytes", [](const std::string& text) { return lowtide::parse_bytes(text); }, "text"_a);
+      "parse_bytes",
+      [](const std::string& text, std::uint64_t least_bytes) {
+        return lowtide::parse_bytes(text, least_bytes);
+      },
+      "text"_a, "least_bytes"_a = 1);
   module.def("format_bytes", &lowtide::format_bytes, "bytes"_a);
   module.def("keep_threads_out", &lowtide::python::keep_threads_out);
   module.def("forget_threads", &lowtide::python::forget_threads);

@@ -44,12 +44,12 @@ def gap_bytes(gap: int | str | None) -> int | None:
     """Returns `gap` in bytes; None adapts it to the disk. Raises ValueError, TypeError."""
     if gap is None:
         return None
-    return _parsed(gap, "gap") if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
+    return _parsed(gap, "gap", 0) if isinstance(gap, str) else integer(gap, "gap", 0, MAX)
 
 
-def _parsed(size: str, name: str) -> int:
+def _parsed(size: str, name: str, least: int = 1) -> int:
     try:
-        return _core.parse_bytes(size)
+        return _core.parse_bytes(size, least)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 

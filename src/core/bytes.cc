@@ -89,7 +89,7 @@ std::uint64_t fraction_bytes(std::string_view digits, std::uint64_t unit) {
 
 }  // namespace
 
-std::uint64_t parse_bytes(std::string_view text) {
+std::uint64_t parse_bytes(std::string_view text, std::uint64_t least_bytes) {
   std::string_view rest = text;
   const std::string_view whole = take_digits(&rest);
   if (whole.empty()) refuse(text, "it does not start with a digit");
@@ -112,7 +112,7 @@ std::uint64_t parse_bytes(std::string_view text) {
   fits = fits && checked_mul(bytes, *unit, &bytes) &&
          checked_add(bytes, fraction_bytes(fraction, *unit), &bytes);
   if (!fits) refuse(text, "it needs more than 64 bits");
-  if (bytes == 0) refuse(text, "it must be at least one byte");
+  if (bytes < least_bytes) refuse(text, "it must be at least " + format_bytes(least_bytes));
   return bytes;
 }
 

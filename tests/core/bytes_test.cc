@@ -61,6 +61,12 @@ TEST(ParseBytes, RefusesWhatIsNoSize) {
   EXPECT_THROW((void)parse_bytes(std::string_view("1\0", 2)), std::invalid_argument);
 }
 
+TEST(ParseBytes, ReadsZeroWhereThatIsAllowed) {
+  for (const char* text : {"0", "0KiB", "0 B", "0.5"}) EXPECT_EQ(parse_bytes(text, 0), 0U) << text;
+  EXPECT_THROW((void)parse_bytes("-1", 0), std::invalid_argument);
+  EXPECT_NE(refusal_of("0").find("it must be at least 1 B"), std::string::npos);
+}
+
 TEST(ParseBytes, TellsWhatToWriteInstead) {
   EXPECT_EQ(refusal_of("lots"),
             "\"lots\" is not a size in bytes: it does not start with a digit; write e.g. "

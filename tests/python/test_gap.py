@@ -62,8 +62,10 @@ def test_a_shuffled_epoch_reads_fewer_bytes_the_smaller_the_gap(cold: Path) -> N
 
 def test_tokens_their_loaders_and_pickles_keep_it(tmp_path: Path) -> None:
     np.arange(1_000_000, dtype="uint16").tofile(tmp_path / "t.bin")
+    for none in (0, "0", "0KiB"):
+        with lt.tokens(tmp_path / "t.bin", memory="1MiB", engine="pread", gap=none) as t:
+            assert t.stats()["gap_bytes"] == 0
     with lt.tokens(tmp_path / "t.bin", memory="1MiB", engine="pread", gap=0) as t:
-        assert t.stats()["gap_bytes"] == 0
         with pickle.loads(pickle.dumps(t)) as again, t.reopen("2MiB") as larger:
             assert again.stats()["gap_bytes"] == larger.stats()["gap_bytes"] == 0
         loader = lt.Loader(t, batch_size=4, block_size=64, memory="1MiB")
