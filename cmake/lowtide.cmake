@@ -30,12 +30,15 @@ if(LOWTIDE_SANITIZE)
   target_compile_options(lowtide_build INTERFACE
                          "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:LOWTIDE_PLAIN>>>:${sanitized}>")
   target_link_options(lowtide_build INTERFACE -fsanitize=${LOWTIDE_SANITIZE})
-  # Each test program contains the whole library: gold links it in half of the time.
+  # Each test program contains the whole library: gold links it in half of the time, lld in a quarter.
   include(CheckLinkerFlag)
-  check_linker_flag(CXX -fuse-ld=gold LOWTIDE_GOLD)
-  if(LOWTIDE_GOLD)
-    target_link_options(lowtide_build INTERFACE -fuse-ld=gold)
-  endif()
+  foreach(linker IN ITEMS lld gold)
+    check_linker_flag(CXX -fuse-ld=${linker} LOWTIDE_LINKER_${linker})
+    if(LOWTIDE_LINKER_${linker})
+      target_link_options(lowtide_build INTERFACE -fuse-ld=${linker})
+      break()
+    endif()
+  endforeach()
 endif()
 
 # lowtide_precompiled_options(<target> <scope>): what clang needs for precompiled headers. ccache wants

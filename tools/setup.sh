@@ -57,6 +57,7 @@ has_header gtest/gtest.h|libgtest-dev|no C++ tests
 has_header benchmark/benchmark.h|libbenchmark-dev|no micro benchmarks
 command -v ccache|ccache|builds take longer
 find_sanitizer|clang-14 libclang-rt-14-dev|no fuzzing, no build with clang
+command -v ld.lld-14|lld-14|sanitized tests take longer to link
 command -v fio|fio|bench has no fio row
 chromium --version|chromium|the report is not looked at in a browser
 command -v zsh|zsh|the completion of zsh is not tried
