@@ -94,6 +94,8 @@ QUANTITIES = {
     "gb": Quantity(("speed",), 1e-9),
     "mib": Quantity(("speed",), 1 / MIB),
     "requests": Quantity(("requests",), show=whole),
+    "read_per_byte": Quantity(("read_per_byte",)),
+    "gap_kib": Quantity(("gap_bytes",), 1 / 1024, whole, unit=" KiB"),
     "krow_648": Quantity(("speed",), 1e-3 / 648),
     "held": _peak("anon_growth", "file_growth"),
     "grown": _peak("growth"),

@@ -34,6 +34,7 @@ class Job:
     memory: str = "64MiB"
     engine: str = "auto"
     cache: str = "auto"
+    gap: int | str | None = None
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -172,6 +173,7 @@ def _open(job: Job) -> Any:
         memory=job.memory,
         engine=job.engine,
         cache=job.cache,
+        gap=job.gap,
     )
     job.notes["open_s"] = time.perf_counter() - started_s
     after = read_io()
@@ -183,7 +185,8 @@ def _open(job: Job) -> Any:
 
 def _close(job: Job, array: Any) -> None:
     stats = array.stats()
-    for name in ("engine", "engine_reason", "cache", "bytes_asked", "bytes_read", "reads"):
+    names = ["engine", "engine_reason", "cache", "bytes_asked", "bytes_read", "reads", "gap_bytes"]
+    for name in names:
         if name in stats:
             job.notes[name] = stats[name]
     array.close()

@@ -38,6 +38,7 @@ class Task:
     memory: str = "64MiB"
     engine: str = "auto"
     cache: str = "auto"
+    gap: int | str | None = None
     seconds: float = 60.0
     max_rows: int = 0  # 0: no limit
     forbid_io_uring: bool = False
@@ -138,7 +139,7 @@ def _work(task: Task) -> dict[str, Any]:
     job = Job(
         **{
             name: getattr(task, name)
-            for name in "path rows columns chunk piece memory engine cache".split()
+            for name in "path rows columns chunk piece memory engine cache gap".split()
         },
         order=order,
     )
