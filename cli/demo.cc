@@ -210,6 +210,10 @@ Action add_demo(CLI::App& app) {
       throw std::invalid_argument("--seconds: expected a number above 0 and at most 3600, found " +
                                   format_fixed(words->seconds, 3));
     }
+    if (!words->folder.empty() && !fs::is_directory(words->folder)) {
+      throw std::invalid_argument("--folder: expected an existing folder, found \"" +
+                                  words->folder + "\"");
+    }
     for (const std::string& output : words->outputs) check_output(output, {".html", ".svg"});
     if (!words->group.empty()) (void)demo_group_limit(words->group);
     return run_outside(*words);

@@ -29,6 +29,8 @@ Failure failure_now() {
     throw;
   } catch (const IoError& error) {
     if (!is_missing(error.err)) return {kFailed, error.what()};
+    const bool has_hint = error.reason.find("; ") != std::string::npos;
+    if (has_hint) return {kWrongUsage, error.what()};
     const bool pattern = error.path.find_first_of("*?[") != std::string::npos;
     return {kWrongUsage, (pattern ? "no file matches: " : "no such file: ") + error.path};
   } catch (const std::invalid_argument& error) {

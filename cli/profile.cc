@@ -94,7 +94,11 @@ std::string text_of(const Recording& recording, const ProfileWords& words, const
     text += "; profiling used " + format_fixed(recording.cost() * 100, 2) + " % of a core";
   }
   text += "\n";
-  if (recording.cut()) text += "The trace ends early: the profiler was killed.\n";
+  if (recording.cut()) {
+    text +=
+        "The last line of the trace is incomplete and was left out: the profiler was killed or is "
+        "still running, or the disk was full.\n";
+  }
   return text;
 }
 

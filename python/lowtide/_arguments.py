@@ -165,7 +165,9 @@ def whole_path(path: str) -> str:
 def require_local(path: Any) -> None:
     """Raises OSError for the address of an object, where only a local file will do."""
     if isinstance(path, (str, bytes, os.PathLike)) and _core.is_address(os.fsencode(path)):
-        raise OSError(errno.ENOTSUP, "expected the path of a local file, found an address")
+        shown = os.fsdecode(_core.shown_address(os.fsencode(path)))
+        why = "only a local file can be mapped or written, not an object on a server"
+        raise OSError(errno.ENOTSUP, why, shown)
 
 
 def check_picklable(paths: str | Sequence[str]) -> None:

@@ -104,11 +104,12 @@ class Loader(lowtide.Loader, torch.utils.data.IterableDataset[Batch]):
             weights: As for `lowtide.Loader`; a tensor is accepted too.
             pin_memory: If True, batches are in pinned memory, for copies to a device with
                 `non_blocking=True`. With CUDA, the buffers of the loader are pinned, within
-                `memory`, and one is reused only after an event behind the copies has passed, so
-                you may drop a batch right after you started its copy on the default stream. If you
-                copy on other streams, keep the batch until they are done. For other accelerators
-                torch copies each batch into pinned memory of its own. Without an accelerator it
-                warns and delivers plain tensors. Tested with a simulated device, not run on a GPU.
+                `memory`, and one is reused only after an event that was recorded after the copies
+                has completed, so you may drop a batch right after you started its copy on the
+                default stream. If you copy on other streams, keep the batch until they are done.
+                For other accelerators torch copies each batch into pinned memory of its own.
+                Without an accelerator it warns and delivers plain tensors. Tested with a simulated
+                device, not run on a GPU.
             device: CUDA device to which up to two batches are copied ahead of the training loop, on
                 a stream of its own. `x` and `y` are sent in the type in which tokens are stored,
                 and widened there. `index` stays on the CPU. None or "cpu": batches are on the CPU.

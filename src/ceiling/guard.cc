@@ -185,12 +185,13 @@ void add_sums(const Page& page, const GuardOptions& options, GuardEnd& end) {
         "time: use lt.memmap or lt.open in the program, or raise the limit";
   }
   if (const auto maps = page.maps_left_out.load(); maps != 0) {
-    end.not_covered.push_back(std::to_string(maps) +
-                              " maps, because at most 4096 per process can be watched");
+    end.not_covered.push_back(std::to_string(maps) + (maps == 1 ? " map" : " maps") +
+                              ", because at most 4096 per process can be watched");
   }
   if (const auto processes = page.threads_refused.load(); processes != 0) {
     end.not_covered.push_back(std::to_string(processes) +
-                              " processes in which the guard's thread could not start");
+                              (processes == 1 ? " process" : " processes") +
+                              " in which the guard's thread could not start");
   }
   if (const auto processes = page.sandboxed.load(); processes != 0) {
     end.not_covered.push_back(

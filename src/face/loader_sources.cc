@@ -35,7 +35,8 @@ void check_options(const LoaderOptions& options, bool mixture) {
   }
   if (mixture && (options.rows || options.weights)) {
     throw std::invalid_argument(std::string(options.rows ? "rows" : "weights") +
-                                ": a mixture takes no selection of samples; select in each source");
+                                ": a mixture takes no selection of samples, only one weight per "
+                                "source; leave it out");
   }
   if (options.weights && options.order == OrderKind::sequential) {
     throw std::invalid_argument(

@@ -155,7 +155,8 @@ std::shared_ptr<Array::Impl> Array::Impl::open(std::vector<std::string> paths,
                       std::to_string(paths.size()) + " files");
   }
   if (several && options.shape && *options.shape != rows->shape()) {
-    throw FormatError("shape " + shape_text(*options.shape) +
+    throw FormatError(shown_address(paths[0]) + " and " + std::to_string(paths.size() - 1) +
+                      " more: shape " + shape_text(*options.shape) +
                       " was given, but the files together have " + shape_text(rows->shape()));
   }
   const auto shard = static_cast<std::uint32_t>(rows->shards()->size() - 1);

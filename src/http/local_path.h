@@ -17,8 +17,10 @@ inline void require_local(const std::string& path, const std::string& reason) {
 }
 
 inline constexpr const char* kExaminesLocal =
-    "objects can be opened and read, but only local files can be examined; download it first";
+    "objects can be opened and read, but only local files can be examined; download the object "
+    "first";
 inline constexpr const char* kWritesLocal = "only local files are written; upload the result";
-inline constexpr const char* kJobsReadLocal = "jobs read only local files; download it first";
+inline constexpr const char* kJobsReadLocal =
+    "jobs read only local files; download the object first";
 
 }  // namespace lowtide

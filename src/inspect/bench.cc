@@ -215,9 +215,10 @@ class Bench {
       cell.why_not =
           "the part of the file that warm loads holds fewer " + report_.unit + "s than one batch";
     } else if (!usable) {
-      cell.why_not = report_.cached_unknown.empty()
-                         ? "too little of the file is in the page cache; warm loads a part of it"
-                         : report_.cached_unknown + "; warm loads a part of it";
+      cell.why_not =
+          report_.cached_unknown.empty()
+              ? "too little of the file is in the page cache; use warm to load a part of it"
+              : report_.cached_unknown + "; use warm to load a part of it";
     } else {
       const auto open = subject_->open({.engine = engine, .cache = CacheMode::keep});
       put(open->read_for(samples, random, limit()), &cell);

@@ -22,10 +22,10 @@ std::uint64_t budget_of(const DoctorOptions& options) {
 // Without a file, only the rules can be reported.
 Fact choice_of_rules(const DoctorOptions& options) {
   const std::string no_ring = Ring::probe();
-  const std::string cold = no_ring.empty() ? "uring" : "pread";
   Fact fact{"choice", FactState::good, "", "", ""};
   fact.value = "engine memory for data of up to " + format_bytes(budget_of(options)) +
-               "; for larger data, pread for cached bytes and " + cold + " for the rest";
+               "; for larger data, pread" +
+               (no_ring.empty() ? " for cached bytes and uring for the rest" : "");
   fact.detail =
       "data that fits the budget is read once and held; otherwise cached bytes are copied out of "
       "the page cache and the rest is read from disk, " +

@@ -35,7 +35,7 @@ Fact limit_fact(const SystemRoot& root) {
     return fact;
   }
   fact.detail += "; the page cache that this group fills counts towards it";
-  fact.advice = "use cache drop, which keeps the data that Lowtide reads out of the page cache";
+  fact.advice = "use cache drop: what Lowtide reads then leaves nothing in the page cache";
   return fact;
 }
 

@@ -80,7 +80,8 @@ std::optional<FileKind> kind_asked(const InfoOptions& options, bool listed) {
   const bool of_tokens = token_word && !array_word;
   if (of_array && (of_tokens || options.kind == FileKind::tokens)) {
     throw std::invalid_argument(
-        "shape, offset, order and key describe an array: tokens have none of them");
+        "shape, offset and order describe an array, and key an array or a column of an MDS folder; "
+        "leave them out for these tokens");
   }
   if (options.kind) return options.kind;
   if (of_tokens) return FileKind::tokens;
@@ -93,7 +94,7 @@ void check_format(const Info& found, const InfoOptions& options) {
   if (const auto words = all_array_words(); !has_word(words, options.format)) {
     std::string expected;
     for (const std::string_view word : words) {
-      expected += (expected.empty() ? "" : " or ") + std::string(word);
+      expected += (expected.empty() ? "one of " : ", ") + std::string(word);
     }
     throw std::invalid_argument("format: expected " + expected + " for an array, found \"" +
                                 *options.format + "\"");

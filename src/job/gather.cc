@@ -16,7 +16,8 @@ constexpr std::uint64_t kStreamShare = 8;  // of the room, for reading a bucket 
 
 [[noreturn]] void refuse_bucket(std::uint64_t bucket) {
   throw FormatError("bucket " + std::to_string(bucket) +
-                    " of the run files is damaged; remove the folder of this job and run it again");
+                    " of the run files is damaged; remove the hidden folder of this job, which is "
+                    "beside the destination, and run the job again");
 }
 
 // The bytes of a bucket from the first to the last, through a small buffer.

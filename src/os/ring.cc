@@ -39,7 +39,7 @@ constexpr unsigned kSubmitAgainLimit = 1000;
 
 std::string setup_hint(int err) {
   if (err == EPERM) return "forbidden by a seccomp filter or the sysctl kernel.io_uring_disabled";
-  if (err == ENOMEM) return "raise the limit on locked memory (ulimit -l) or use a smaller depth";
+  if (err == ENOMEM) return "raise the limit on locked memory (ulimit -l)";
   return "";
 }
 

@@ -114,8 +114,8 @@ std::string page_words() {
          "<dt>memory limit</dt><dd>The tightest limit of the memory group (cgroup), as set by a "
          "container or a job system. The page cache counts towards it, but is reclaimed before "
          "anything is killed.</dd>\n"
-         "<dt>unknown</dt><dd>It could not be measured. The chart leaves it open, and it never "
-         "counts as 0.</dd>\n"
+         "<dt>unknown</dt><dd>It could not be measured. The chart hatches that time or leaves "
+         "a gap, and it never counts as 0.</dd>\n"
          "<dt>between two readings of the files</dt><dd>How much of each file is mapped is "
          "measured rarely, because that is expensive. In between, the chart draws a straight line; "
          "the sum over all files is measured every time.</dd>\n</dl>\n</details>\n";

@@ -76,8 +76,8 @@ std::string Recording::html() const {
 
 std::string Recording::svg(const PictureOptions& options) const {
   if (!(options.seconds >= 0)) {  // also refuses NaN
-    throw std::invalid_argument("picture: expected an end of 0 seconds or later, found " +
-                                format_fixed(options.seconds, 3) + " seconds");
+    throw std::invalid_argument("seconds: expected 0 or more, found " +
+                                format_fixed(options.seconds, 3));
   }
   return svg_report(impl_->trace, options);
 }

@@ -250,7 +250,7 @@ DType dtype_of(const TokenSource& source) {
   }
   throw FormatError(path + ": expected an " + std::string(kTokenListName) +
                     " beside this LitData chunk, found none: it contains the type of the tokens "
-                    "and the order of the chunks. To read it without, give the dtype");
+                    "and the order of the chunks. To read the chunk without it, give the dtype");
 }
 
 TokenLayout open(const TokenSource& source) {

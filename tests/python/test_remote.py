@@ -351,9 +351,9 @@ def test_what_a_store_does_wrong_is_an_error_when_it_is_opened(served):
         ((url, {3: "a"}, None), TypeError, "the name of a header must be a str, not int"),
         ((url, {"X": b"a"}, None), TypeError, "the header X must be a str, not bytes"),
         ((url, {}, "soon"), TypeError, "must be seconds since 1970 or None, not str"),
-        ((url, {"X": "a\r\nY: b"}, None), ValueError, ""),
-        (("file:///etc/passwd", {}, None), ValueError, ""),
-        ((url, {}, 1.0), OSError, ""),  # has expired
+        ((url, {"X": "a\r\nY: b"}, None), ValueError, "a header is empty or contains a line"),
+        (("file:///etc/passwd", {}, None), ValueError, "must begin with http"),
+        ((url, {}, 1.0), OSError, "has already expired"),
     ]:
         with pytest.raises(kind, match=text):
             lt.open("s3://bucket/m.npy", store=lambda _, answer=answer: answer)

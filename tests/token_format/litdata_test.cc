@@ -42,10 +42,11 @@ TEST(LitData, IsOneExtentPerChunk) {
 TEST(LitData, SaysThatItsIndexIsMissing) {
   TokenFolder folder;
   folder.write("d/chunk-0-0.bin", chunk_of({3, 5}));
-  EXPECT_EQ(folder.error("d/chunk-0-0.bin"),
-            "d/chunk-0-0.bin: expected an index.json beside this LitData chunk, found none: it "
-            "contains the type of the tokens and the order of the chunks. To read it without, give "
-            "the dtype");
+  EXPECT_EQ(
+      folder.error("d/chunk-0-0.bin"),
+      "d/chunk-0-0.bin: expected an index.json beside this LitData chunk, found none: it "
+      "contains the type of the tokens and the order of the chunks. To read the chunk without "
+      "it, give the dtype");
   EXPECT_EQ(folder.open("d/chunk-0-0.bin", given_dtype("uint16")).tokens, 8u);
   EXPECT_EQ(folder.open("d/chunk-0-0.bin", given_dtype("uint16")).format, "litdata");
 }

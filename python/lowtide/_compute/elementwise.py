@@ -134,8 +134,8 @@ def _results(
     if any(one.hasobject for one in types) or any(np.asarray(s).dtype.hasobject for s in samples):
         hint = "; to compare it with None, use `is`" if None in map(_scalar, operands) else ""
         raise TypeError(
-            f"np.{ufunc.__name__} of these operands works on Python objects, which a "
-            f"lowtide.Array does not{hint}"
+            f"np.{ufunc.__name__} of these operands would work on Python objects, which a "
+            f"lowtide.Array does not support{hint}"
         )
     outs = outs or (None,) * len(types)
     size = math.prod(shape) * sum(t.itemsize for t, one in zip(types, outs) if one is None)

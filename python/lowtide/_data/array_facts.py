@@ -94,7 +94,10 @@ class ArrayFacts:
 
     @property
     def engine(self) -> str:
-        """Engine that currently serves reads: "pread", "uring", "pread+uring" or "memory"."""
+        """Engine that currently serves reads: "pread", "uring", "pread+uring" or "memory".
+
+        For objects on servers it is "http", or with a `cache_dir` a name such as "http+cache".
+        """
         return str(self._core.stats()["engine"])
 
     @property

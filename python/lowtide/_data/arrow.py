@@ -107,7 +107,10 @@ def _folder_files(folder: bytes, files: Files) -> list[bytes] | None:
             return None
         found = [entry["filename"] for entry in json.loads(text)["_data_files"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _core.FormatError(f"{name}: expected the _data_files of a dataset: {error}") from None
+        raise _core.FormatError(
+            f"{name}: expected the _data_files of a dataset, as its save_to_disk writes them: "
+            f"{error!r}"
+        ) from None
     if not found:
         raise _core.FormatError(f"{name}: expected at least one data file, found none")
     for one in found:

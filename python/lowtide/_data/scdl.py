@@ -53,7 +53,9 @@ def arrays(folder: bytes, files: Files) -> dict[str, tuple[bytes, str, int]]:
             name, length, code, at = _array(text, at)
             if name in _FILES:
                 found[name] = (code, length)
-    except (struct.error, ValueError) as error:
+    except struct.error:
+        raise FormatError(f"{path}: SCDL header: it ends early") from None
+    except ValueError as error:
         raise FormatError(f"{path}: SCDL header: {error}") from None
     checked = {}
     for name, file_name in _FILES.items():

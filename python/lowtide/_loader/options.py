@@ -65,7 +65,7 @@ def open_core(
     }
     if told["rows"] is not None:
         if is_mixture:
-            raise ValueError("rows: a mixture takes no selection of rows; select in each source")
+            raise ValueError("rows: a mixture takes no selection of rows; leave rows out")
         is_windows = isinstance(first, Tokens)
         length = (len(first) - 1) // told["block_size"] if is_windows else len(first)
         rows = parse_rows(told["rows"], length, memory)

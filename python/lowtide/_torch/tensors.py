@@ -101,6 +101,7 @@ def windows(
     Args:
         tokens: The open token files.
         ix: First token of each window: a tensor, an array or a list of integers with one axis.
+            Messages call it `starts`, as in `Tokens.windows`.
         block_size: Tokens of `x` per window. Each window reads block_size + 1 tokens.
         dtype: Integer type of `x` and `y`: a torch or NumPy type, or its name.
 
