@@ -47,9 +47,10 @@ struct OpenOptions {
   std::optional<bool> fortran_order = std::nullopt;
   // Reads the bytes as raw data even if they begin like a header. Requires dtype.
   bool headerless = false;
-  // Selects one array of a file that contains several: a tensor of a safetensors file, or a member
-  // of an .npz. Not needed if the file contains only one. In these files, and in files of vectors
-  // (.fbin, .fvecs), a dtype without a key means that the bytes are raw data.
+  // Selects one array of a file or folder that contains several: a tensor of a safetensors file, a
+  // member of an .npz, or an array of a zarr group. Not needed if there is only one. In these
+  // files, and in files of vectors (.fbin, .fvecs), a dtype without a key means that the bytes are
+  // raw data.
   std::optional<std::string> key = std::nullopt;
 
   ReadOptions read = {};
@@ -141,10 +142,10 @@ class Array {
  public:
   class Impl;
 
-  // Opens a file, a folder (the .npy files in it, sorted by bytes), or, if nothing has that name,
-  // the files that match it as a glob pattern, sorted by bytes. Reads only headers. Throws IoError,
-  // FormatError, and std::invalid_argument if an option is wrong or memory_bytes is too small for
-  // one row.
+  // Opens a file, a folder (a zarr array or group, or the .npy files in it, sorted by bytes), an
+  // address, or, if nothing has that name, the files that match it as a glob pattern, sorted by
+  // bytes. Reads only headers. Throws IoError, FormatError, and std::invalid_argument if an option
+  // is wrong or memory_bytes is too small for one row.
   [[nodiscard]] static Array open(const std::string& path, const OpenOptions& options = {});
   // Opens several files joined along the first axis. Their dtypes and their other axes must be
   // equal. Empty files among others are skipped. Throws as above.

@@ -77,7 +77,7 @@ struct Info {
   std::optional<std::uint64_t> cached_bytes;  // of all files; nullopt: unknown for at least one
   std::string cached_unknown;                 // why cached_bytes is unknown
   std::vector<FileInfo> files;                // data first, then indexes
-  // All arrays of the first file, if its format gives them names: safetensors, npz.
+  // All arrays of the first file or of a zarr group, if they have names: safetensors, npz, zarr.
   std::vector<ArrayInfo> arrays;
 };
 

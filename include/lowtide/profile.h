@@ -105,7 +105,8 @@ class Recording {
   [[nodiscard]] std::size_t readings() const;
   // CPU seconds of sampling per second of the run.
   [[nodiscard]] double cost() const;
-  // Whether the trace ends early because its profiler was killed.
+  // Whether the last line of the trace is incomplete and was left out: the profiler was killed or
+  // is still running, or the disk was full.
   [[nodiscard]] bool cut() const;
   // The report as one HTML file that needs no network.
   [[nodiscard]] std::string html() const;
