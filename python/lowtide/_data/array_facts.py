@@ -96,7 +96,7 @@ class ArrayFacts:
     def engine(self) -> str:
         """Engine that currently serves reads: "pread", "uring", "pread+uring" or "memory".
 
-        For objects on servers it is "http", or with a `cache_dir` a name such as "http+cache".
+        For objects on servers: "http", or with a `cache_dir` a name such as "http+cache+pread".
         """
         return str(self._core.stats()["engine"])
 
