@@ -40,6 +40,19 @@ std::optional<std::string> stranger_in(const std::string& folder) {
   return std::nullopt;
 }
 
+// What tasks were writing that another process has done as well, or that were killed. A writer that
+// lives finds its file gone and publishes nothing.
+void remove_unfinished(const std::string& folder) {
+  for (const std::string& name : list_folder(folder)) {
+    const std::string inside = folder + "/" + name;
+    if (const auto there = stamp_of(inside); there && there->folder) {
+      remove_unfinished(inside);
+    } else if (PublishedFile::is_hidden(name)) {
+      if (const int err = remove_file(inside); err != 0) throw IoError(err, "remove", inside);
+    }
+  }
+}
+
 void check_kind(const Destination& destination, const PathStamp& there) {
   if (there.folder && !destination.folder) {
     throw IoError(EISDIR, "create", destination.path, std::nullopt,
@@ -164,6 +177,7 @@ void JobFolder::publish() const {
   const std::string mine =
       path_ + "/whole-" + std::to_string(whole->inode) + "-" + std::to_string(now_ns());
   if (const int err = move_file(result(), mine); err != 0) throw IoError(err, "rename", result());
+  remove_unfinished(mine);  // not before: under the old name, a task could begin another one
   const bool replaces = stamp_of(target).has_value();
   const int err = replaces ? exchange_names(mine, target) : move_new(mine, target);
   if (err == EINVAL && replaces) {

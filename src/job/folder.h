@@ -54,8 +54,8 @@ class JobFolder {
 
   // Makes it, with the folders of the result.
   void make(const std::vector<std::string>& inside = {}) const;
-  // Gives the folder "result" the name of the destination. Throws IoError; of two tasks that do so
-  // at the same time, one gets ENOENT.
+  // Gives the folder "result" the name of the destination, without what is unfinished in it. Throws
+  // IoError; of two tasks that do so at the same time, one gets ENOENT.
   void publish() const;
   // Removes it with all that is in it. Throws IoError.
   void remove() const;

@@ -55,6 +55,10 @@ std::string PublishedFile::hidden_path(const std::string& target) {
   return path.parent_path() / ("." + name + kHiddenEnd);
 }
 
+bool PublishedFile::is_hidden(std::string_view name) {
+  return name.starts_with('.') && name.ends_with(kHiddenEnd);
+}
+
 bool PublishedFile::is_signed(const std::string& path, std::uint64_t job) {
   const std::optional<PathStamp> now = stamp_of(path);
   return now && !now->folder && note_of(path) == signature(job, *now);

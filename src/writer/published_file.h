@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/mutex.h"
 #include "os/per_process.h"
@@ -49,6 +50,8 @@ class PublishedFile {
   // The file behind links that a path names, absolute; and the name under which it is written.
   [[nodiscard]] static std::string target_path(const std::string& path);
   [[nodiscard]] static std::string hidden_path(const std::string& target);
+  // Whether the name of a file is one that hidden_path() gives.
+  [[nodiscard]] static bool is_hidden(std::string_view name);
 
   [[nodiscard]] const std::string& path() const { return path_; }  // as the user wrote it
   [[nodiscard]] bool published() const { return published_; }      // is it under its name?

@@ -204,6 +204,21 @@ TEST_F(PlanTest, EndsWellWhenTasksRunTwiceAtOnce) {
   EXPECT_EQ(names_in(folder_.path()), (Names{"a.npy", "b", "b.npy"}));
 }
 
+TEST_F(PlanTest, PublishesNothingThatIsUnfinished) {
+  const Plan plan = shuffle("b", 2);
+  run_stage(plan, 0);
+  plan.run_task(1, 0);
+  // Another process is at the first task too: nobody waits for it once the part is there.
+  const std::string part = "part-00000-of-00002.npy";
+  for (const std::string& name : names_in(folder_.path())) {
+    if (!name.starts_with(".b.lowtide-job-")) continue;
+    folder_.write(name + "/result/." + part + ".lowtide-part", "unfinished");
+  }
+  plan.run_task(1, 1);
+  EXPECT_EQ(names_in(folder_ / "b"), (Names{part, "part-00001-of-00002.npy"}));
+  EXPECT_TRUE(array_bytes(folder_ / "b") == expected());
+}
+
 TEST_F(PlanTest, PublishesOnceWhenTheLastTasksEndTogether) {
   folder_.write("s.npy", npy_text("|u1", {8, 1}, pattern(8)));
   constexpr int kTasks = 8;
