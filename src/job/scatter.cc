@@ -5,6 +5,7 @@
 #include "job/run_file.h"
 #include "job/shuffle.h"
 #include "os/memory.h"
+#include "os/paths.h"
 #include "token_format/token_source.h"
 
 namespace lowtide {
@@ -101,6 +102,9 @@ void scatter(const Shuffle& shuffle, std::uint64_t task, std::uint64_t memory_by
   RunWriter run(shuffle.run_path(task),
                 {.plan = shuffle.folder.hash(), .buckets = shuffle.buckets.count()}, buffer.bytes(),
                 sizes.dirty_chunk_bytes);
+  // Another process did this task before the writer was ours. Its file must not be replaced: the
+  // tasks that read it would take it for a changed one.
+  if (path_exists(shuffle.run_path(task))) return;
   const Range all = equal_part(shuffle.shape.units, shuffle.splits, task);
   for (std::uint64_t first = all.first; first < all.end;) {
     const std::uint64_t most = std::min(sizes.segment_units, all.end - first);

@@ -1,3 +1,5 @@
+#include "job/plan.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -6,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <latch>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -202,6 +205,19 @@ TEST_F(PlanTest, EndsWellWhenTasksRunTwiceAtOnce) {
     EXPECT_TRUE(array_bytes(folder_ / to) == expected());
   }
   EXPECT_EQ(names_in(folder_.path()), (Names{"a.npy", "b", "b.npy"}));
+}
+
+TEST_F(PlanTest, NeverReplacesARunFile) {
+  const Plan plan = shuffle("b.npy");
+  run_stage(plan, 0);
+  const std::string run = plan.outputs(0, 0).at(0);
+  const std::optional<PathStamp> before = stamp_of(run);
+  // As a process that asked whether the task was done just before another one did it.
+  JobWatch watch;
+  shuffle_of(Facts::parse(plan.text()))->run(0, 0, plan.memory_bytes(), watch);
+  EXPECT_TRUE(before && stamp_of(run) == before);
+  run_stage(plan, 1);
+  EXPECT_TRUE(array_bytes(folder_ / "b.npy") == expected());
 }
 
 TEST_F(PlanTest, PublishesNothingThatIsUnfinished) {
