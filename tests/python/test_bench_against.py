@@ -46,6 +46,7 @@ def run(*words, cwd, **env):
     )
 
 
+@pytest.mark.slow
 def test_both_sides_run_the_same_methods_in_turns(wheel, tmp_path):
     out = tmp_path / "out.json"
     quick = ["--data", tmp_path, "--rows", 20_000, "--rounds", 2, "--only", "hot-64,hot-preadv"]

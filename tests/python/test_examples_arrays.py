@@ -123,6 +123,7 @@ def test_activations_in_bfloat16_are_read_shuffled(folder, warm):
     assert accuracies(said)[-1] > 0.7
 
 
+@pytest.mark.slow
 def test_scikit_learn_learns_batch_by_batch(folder):
     pytest.importorskip("sklearn")
     scores = accuracies(run(folder, EXAMPLES / "partial_fit.py"))

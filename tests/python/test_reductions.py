@@ -78,6 +78,7 @@ def assert_same(ours, theirs, what):
     assert warned == should_warn, what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_reduction_gives_what_numpy_gives(tmp_path, name, dtype):

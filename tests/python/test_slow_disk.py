@@ -83,6 +83,7 @@ a = lt.tokens(sys.argv[1], dtype="uint16", memory="16MiB", engine="memory")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filling", [FILLING_ARRAY, FILLING_TOKENS], ids=["array", "tokens"])
 def test_others_go_on_while_a_last_reference_goes(slowly, filling):
     """It waits for the thread that fills the memory, seconds; the lock is given up for that alone:

@@ -66,6 +66,7 @@ def test_two_epochs_stay_within_32_mib(
         assert watched.cache_growth() <= 32 * MIB + MARGIN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", ["hot", "cold"])
 @pytest.mark.parametrize("order", ORDERS)
 def test_two_epochs_stay_within_4_mib(train: str, order: str, temperature: str) -> None:
