@@ -22,7 +22,8 @@ def test_the_smaller_the_gap_the_more_requests(tmp_path, bench_module):
         assert all(one["error"].startswith("skipped:") for (one,) in result["rounds"].values())
         return
     wide, narrow, none = (found[f"cold-{gap}"] for gap in ("16", "4", "none"))
-    assert none["requests"] > narrow["requests"] > wide["requests"]
+    # How far the wide gap is used depends on the disk, which is fitted.
+    assert none["requests"] > narrow["requests"] >= wide["requests"]
     assert none["gap_bytes"] == 0 < narrow["gap_bytes"] <= 4096
     assert all(one["read_per_byte"] >= 1 for one in found.values())
     assert "bytes read per byte" in done.stderr and "lowtide 64MiB, gap 4KiB" in done.stdout
